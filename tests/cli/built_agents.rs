@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use graph_core::builder::{ActionBuilder, Branch, GraphBuilder, NodeBuilder, When};
 use graph_core::policy::Reducer;
+use graph_walker::builder::{ActionBuilder, Branch, GraphBuilder, NodeBuilder, When};
 use serde_json::{Value, json};
 
 use super::built_graphs::{graph, input, is};

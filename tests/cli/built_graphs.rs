@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use graph_core::builder::{ActionBuilder, Branch, GraphBuilder, NodeBuilder, Retry, When};
-use graph_core::document;
 use graph_core::policy::{OnItemError, Reducer};
+use graph_walker::builder::{ActionBuilder, Branch, GraphBuilder, NodeBuilder, Retry, When};
+use graph_walker::document;
 use serde_json::{Value, json};
 
 use super::built_agents::{agents_negotiate, graph_writer, look, model_router, research, writer_and_critic};
@@ -680,6 +680,6 @@ fn the_examples_built_by_a_program_have_the_digests_of_their_documents() {
         assert_eq!(built.graph.document["config"], written.document["config"], "{name}");
         assert_eq!(built.graph.document["config_schema"], written.document["config_schema"], "{name}");
         assert_eq!(built.graph.digest, written.digest, "{name}");
-        assert_eq!(built.topology().edges.len(), graph_core::topology::Topology::of(&written).edges.len());
+        assert_eq!(built.topology().edges.len(), graph_walker::topology::Topology::of(&written).edges.len());
     }
 }

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use graph_core::capability::Manifest;
 use graph_core::diagnostic::Problems;
-use graph_core::document::{load, load_config, load_hooks};
 use graph_core::hook_event::HookLayer;
 use graph_core::keys::{self, KeyTable, markdown_table};
 use graph_core::trust::TrustStore;
 use graph_core::yaml::{self, Node, Yaml};
 use graph_host::document_kind::{DocumentKind, key_tables};
+use graph_walker::document::{load, load_config, load_hooks};
 
 use crate::place::Place;
 use crate::readme::blocks;
@@ -144,7 +144,7 @@ fn problems_of(place: &Place, page: &str, text: &str) -> Vec<String> {
     let Some(root) = yaml::parse(text, &problems) else { return vec![format!("{page}: not YAML")] };
     let has = |key: &str| root.as_mapping().and_then(|root| root.get(key)).is_some();
     if has("nodes") && !has("config") {
-        load_config(&root, text, "example", graph_core::compat::Dialect::default(), &problems);
+        load_config(&root, text, "example", graph_walker::compat::Dialect::default(), &problems);
         return problems.into_diagnostics(page, text).to_lines();
     }
     let lines = |read: Result<Vec<String>, Vec<String>>| read.unwrap_or_else(|problems| problems);

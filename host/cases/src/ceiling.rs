@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use graph_core::capability::StatedSizes;
 use graph_core::limits::{ModelUse, RunLimits};
-use graph_core::walker::Summary;
+use graph_walker::walker::Summary;
 
 use crate::document::Case;
 

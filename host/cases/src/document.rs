@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graph_core::capability::read_run_limits;
-use graph_core::compat::Dialect;
 use graph_core::diagnostic::{Diagnostic, Diagnostics, Problems, Span, codes, one_line};
-use graph_core::document::load_hook_list;
-use graph_core::hook::Hook;
 use graph_core::hook_event::HookLayer;
 use graph_core::keys::KeyTable;
 use graph_core::keys::manifest::RUN_LIMITS;
 use graph_core::limits::RunLimits;
 use graph_core::policy::Durability;
 use graph_core::record::CheckpointSelector;
-use graph_core::walker::Edit;
 use graph_core::yaml::{self, Fields, Node, Yaml};
+use graph_walker::compat::Dialect;
+use graph_walker::document::load_hook_list;
+use graph_walker::hook::Hook;
+use graph_walker::walker::Edit;
 use serde_json::{Map, Value};
 
 use crate::double::Double;

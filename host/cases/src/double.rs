@@ -6,14 +6,14 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use graph_core::diagnostic::{Diagnostic, Problems, codes};
-use graph_core::graph::Graph;
 use graph_core::id::without_version;
 use graph_core::node::{Category, Failure, Goto, Outcome};
 use graph_core::policy::TemplateMode;
 use graph_core::template::{Root, Scope, ValueTemplate};
-use graph_core::walker::{TaskReport, TaskSpec};
 use graph_core::work::{Exhausted, Meter};
 use graph_core::yaml::{Fields, Node};
+use graph_walker::graph::Graph;
+use graph_walker::walker::{TaskReport, TaskSpec};
 use serde_json::{Map, Value};
 
 use crate::ceiling::{Held, Waiting};

@@ -6,7 +6,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use graph_core::digest::Digest;
 use graph_core::node::{Category, Failure};
-use graph_core::walker::{HookSpec, TaskReport, TaskSpec};
+use graph_walker::walker::{HookSpec, TaskReport, TaskSpec};
 
 use crate::double::Doubles;
 use crate::store::CaseStore;

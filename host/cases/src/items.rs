@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use graph_core::capability::{DispatchPatterns, Manifest};
-use graph_core::graph::{Action, Graph};
-use graph_core::hook::{Hook, HookAction};
-use graph_core::host_item::HostItem;
 use graph_core::id::without_version;
 use graph_core::item::Primary;
 use graph_core::limits::RunLimits;
 use graph_core::trust::TrustStore;
-use graph_core::walker::Graphs;
 use graph_runtime::graph_engine::{Engine, HttpDoubles, ModelDoubles, Opens};
+use graph_walker::graph::{Action, Graph};
+use graph_walker::hook::{Hook, HookAction};
+use graph_walker::host_item::HostItem;
+use graph_walker::walker::Graphs;
 use serde_json::Value;
 
 use crate::ceiling;

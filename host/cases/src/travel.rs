@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use graph_core::record::{CheckpointSelector, ErrorCode, Status};
-use graph_core::walker::{Edit, Event, Identity, Restored, Resume, Setup, Summary};
 use graph_store::CheckpointStore as _;
+use graph_walker::walker::{Edit, Event, Identity, Restored, Resume, Setup, Summary};
 
 use crate::document::TravelOptions;
 use crate::session::{OperationError, Session};

@@ -358,7 +358,7 @@ fn commands_can_be_typed() {
     );
     let usage = catalogue.items[0].versions[1].usage.as_ref().unwrap();
     let text = usage.graph.as_ref().unwrap().as_str();
-    let graph = graph_core::document::load("graph.yaml", text, "graph").unwrap().graph;
+    let graph = graph_walker::document::load("graph.yaml", text, "graph").unwrap().graph;
     assert_eq!(graph.nodes[0].action.as_ref().unwrap().item_id.source(), &Value::from("acme/fetch"));
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use graph_core::json::{self, TreeLimit};
 use graph_core::record::ErrorCode;
 use graph_core::time::Timestamp;
-use graph_core::walker::Notice;
+use graph_walker::walker::Notice;
 use serde_json::{Map, Value, json};
 
 use crate::terminal::exit::Exit;

@@ -9,8 +9,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use figure::LARGEST_FIGURE;
+pub(crate) use model::cost_of;
+pub use model::smaller_floor;
 pub use model::{ModelFigure, ModelUse, read_cost, written_cost};
-pub(crate) use model::{cost_of, smaller_floor};
 pub use node::{ModelLimits, NodeLimits};
 
 /// The limits of one task.

@@ -116,7 +116,7 @@ impl ModelGrant {
     }
 
     /// Reads an answer as it was recorded. What cannot be read adds nothing.
-    pub(crate) fn of_record(answer: &Value) -> Self {
+    pub fn of_record(answer: &Value) -> Self {
         Self::read(answer, ModelFigure::Calls).unwrap_or(Self::Stop)
     }
 }
@@ -130,7 +130,7 @@ fn number(figure: ModelFigure, amount: u64) -> Value {
 }
 
 /// All figures, as a manifest writes them.
-pub(crate) fn all_figures(of: ModelUse) -> Value {
+pub fn all_figures(of: ModelUse) -> Value {
     let all = ModelFigure::ALL.into_iter();
     Value::Object(all.map(|figure| (figure.key().to_owned(), number(figure, figure.of(of)))).collect())
 }
@@ -144,7 +144,7 @@ fn figures(of: ModelUse) -> Value {
 
 /// A budget that is used up.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct UsedUp {
+pub struct UsedUp {
     /// What ended the attempt.
     pub short: ShortFigure,
     /// The budget of the run, or that of the task.
@@ -156,7 +156,7 @@ pub(crate) struct UsedUp {
 }
 
 /// The payload of the question. `failure` says what happened, if no figures do.
-pub(crate) fn question(of: &UsedUp, failure: &str) -> Value {
+pub fn question(of: &UsedUp, failure: &str) -> Value {
     let UsedUp { short, of_run, most, spent } = *of;
     let figure = short.figure;
     let (key, unit) = (figure.key(), |amount| figure.unit(amount));

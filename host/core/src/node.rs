@@ -146,9 +146,7 @@ pub struct Goto {
 }
 
 /// Reads a value that is present: `null` is a value, only a missing key is none.
-pub(crate) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    reader: D,
-) -> Result<Option<T>, D::Error> {
+pub fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(reader: D) -> Result<Option<T>, D::Error> {
     T::deserialize(reader).map(Some)
 }
 

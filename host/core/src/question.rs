@@ -34,7 +34,7 @@ use crate::schema::{InputSchema, SchemaFailure};
 use crate::time::Timestamp;
 use crate::work::Meter;
 
-pub(crate) use form::{FormError, check_choices};
+pub use form::{FormError, check_choices};
 pub use form::{FormSource, FormSources};
 
 /// `type` in the payload of an `ask` node.
@@ -140,7 +140,7 @@ impl<'p> Question<'p> {
     }
 
     /// The answer that counts once the deadline has passed.
-    pub(crate) const fn default_answer(&self) -> Option<&'p Value> {
+    pub const fn default_answer(&self) -> Option<&'p Value> {
         self.default
     }
 
@@ -275,7 +275,7 @@ pub fn shown(choice: &Value) -> String {
 
 /// A question that is asked again, since the component has rejected the answer: the earlier payload, with the component's
 /// message as `rejected`.
-pub(crate) fn rejected(asked: &Value, message: &str) -> Value {
+pub fn rejected(asked: &Value, message: &str) -> Value {
     let mut fields = match asked {
         Value::Object(fields) => fields.clone(),
         other => Map::from_iter([("question".to_owned(), other.clone())]),
@@ -285,7 +285,7 @@ pub(crate) fn rejected(asked: &Value, message: &str) -> Value {
 }
 
 /// The payload of an `ask` node: its `ask` mapping, with its type and its deadline.
-pub(crate) fn payload(asked: Value, until: Option<Timestamp>) -> Value {
+pub fn payload(asked: Value, until: Option<Timestamp>) -> Value {
     let mut fields = match asked {
         Value::Object(fields) => fields,
         other => serde_json::Map::from_iter([("question".to_owned(), other)]),
@@ -299,7 +299,7 @@ pub(crate) fn payload(asked: Value, until: Option<Timestamp>) -> Value {
 }
 
 /// An `ask` node's question that is asked again, with the reason: an answer that came for it does not count.
-pub(crate) fn again(payload: Value, why: String) -> Value {
+pub fn again(payload: Value, why: String) -> Value {
     let Value::Object(mut fields) = payload else { return payload };
     fields.insert(AGAIN.to_owned(), why.into());
     Value::Object(fields)
@@ -323,7 +323,7 @@ pub fn shown_digest(payload: &Value) -> Digest {
 }
 
 /// The same for the question of an `ask` node; none for any other payload.
-pub(crate) fn form_digest(payload: &Value) -> Option<Digest> {
+pub fn form_digest(payload: &Value) -> Option<Digest> {
     payload.as_object().is_some_and(is_ask).then(|| shown_digest(payload))
 }
 

@@ -10,7 +10,7 @@ use graph_core::digest::Digest;
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Failure};
 use graph_core::record::{HostCall, ModelDelta};
-use graph_core::walker::{HookSpec, TaskReport, TaskSpec};
+use graph_walker::walker::{HookSpec, TaskReport, TaskSpec};
 
 use crate::reservations::Reservations;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use graph_core::record::Status;
 use graph_core::time::Timestamp;
-use graph_core::walker::{Notice, TaskReport, TaskSpec};
+use graph_walker::walker::{Notice, TaskReport, TaskSpec};
 
 use crate::executor::{CallObserver, CallObservers};
 

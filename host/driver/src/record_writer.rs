@@ -14,8 +14,8 @@ use graph_core::policy::Durability;
 use graph_core::record::{AttemptJournal, JournalEntry, Record, RecordKind, Source, Status, UnsignedRecord};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
-use graph_core::walker::{Persist, PersistId};
 use graph_store::{Change, CheckpointStore, CommitError, RunGuard, RunUpdate, Synchronous};
+use graph_walker::walker::{Persist, PersistId};
 use tokio::sync::mpsc;
 
 /// Number of records that may wait for the writer before a run under `durability: async` waits for it. It bounds what a

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use graph_core::limits::ModelUse;
-use graph_core::walker::Event;
+use graph_walker::walker::Event;
 use tokio::sync::{mpsc, oneshot};
 
 /// A task and its attempt.

@@ -9,8 +9,8 @@ use futures::future::BoxFuture;
 use graph_core::digest::Digest;
 use graph_core::record::CacheEntry;
 use graph_core::trust::VerifyingKey;
-use graph_core::walker::{Answered, Event, Lookup};
 use graph_store::CheckpointStore;
+use graph_walker::walker::{Answered, Event, Lookup};
 
 use crate::executor::TaskExecutor;
 

@@ -9,8 +9,8 @@ use graph_core::policy::Durability;
 use graph_core::record::{ErrorCode, Record, Status};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
-use graph_core::walker::{Effect, Event, HandleError, RunTree, Summary, TimerId};
 use graph_store::{CheckpointStore, RunGuard, RunUpdate};
+use graph_walker::walker::{Effect, Event, HandleError, RunTree, Summary, TimerId};
 use tokio::sync::mpsc;
 
 use crate::clock::Clock;

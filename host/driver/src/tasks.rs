@@ -10,7 +10,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Failure};
-use graph_core::walker::{Event, HookSpec, Lookup, TaskReport, TaskSpec, Timing};
+use graph_walker::walker::{Event, HookSpec, Lookup, TaskReport, TaskSpec, Timing};
 use tokio::task::{AbortHandle, Id, JoinSet};
 
 use crate::clock::Clock;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graph_core::time::Timestamp;
-use graph_core::walker::TimerId;
+use graph_walker::walker::TimerId;
 
 /// The timers of a run. The earliest is found without a search, because the driver needs it after every event, and each
 /// of very many child runs may have a timer.

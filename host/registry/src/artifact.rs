@@ -15,7 +15,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graph_core::diagnostic::{Diagnostics, Problems};
 use graph_core::digest::Digest;
-use graph_core::document;
 use graph_core::item::ItemType;
 use graph_core::json::canonical_string;
 use graph_core::node::{FUNCTIONS, WORLD};
@@ -23,6 +22,7 @@ use graph_core::text_item::{TextFormat, read_text_item};
 use graph_core::time::Timestamp;
 use graph_core::trust::{TextKind, VerifiedComponent};
 use graph_core::yaml::{self, Yaml};
+use graph_walker::document;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use graph_core::diagnostic::Diagnostics;
 use graph_core::trust::Yank;
-use graph_core::walker::ItemPlace;
 use graph_engine::{CompileObserver, Level};
+use graph_walker::walker::ItemPlace;
 use serde_json::Value;
 
 use crate::error::Error;

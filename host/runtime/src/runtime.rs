@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use graph_core::builder::BuiltGraph;
 use graph_core::record::CheckpointSelector;
-use graph_core::walker::{Answers, Edit, Event, Resume, Summary};
 use graph_driver::{Both, Control, Driver, Observer};
 use graph_engine::Compiler;
 use graph_store::CheckpointStore;
+use graph_walker::builder::BuiltGraph;
+use graph_walker::walker::{Answers, Edit, Event, Resume, Summary};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -331,7 +331,7 @@ mod tests {
 
     use graph_core::record::Status;
     use graph_core::time::Timestamp;
-    use graph_core::walker::Notice;
+    use graph_walker::walker::Notice;
     use serde_json::json;
 
     use super::*;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use graph_core::digest::Digest;
 use graph_core::json;
 use graph_core::record::{ChannelValue, DigestTree, ValueKind};
-use graph_core::walker::inputs_digest;
+use graph_walker::walker::inputs_digest;
 
 use crate::{Problem, read};
 

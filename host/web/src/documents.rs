@@ -2,12 +2,12 @@
 
 use graph_core::capability::{Manifest, capability_name};
 use graph_core::diagnostic::{Diagnostics, codes};
-use graph_core::document;
-use graph_core::graph::{Graph, Node};
-use graph_core::parameters::{self, InputsError};
-use graph_core::structure::{findings, findings_of};
-use graph_core::topology::{Topology, TopologyReport};
 use graph_core::work::Meter;
+use graph_walker::graph::{Graph, Node};
+use graph_walker::parameters::InputsError;
+use graph_walker::structure::{findings, findings_of};
+use graph_walker::topology::{Topology, TopologyReport};
+use graph_walker::{document, parameters};
 use serde_json::{Value, json};
 
 use crate::{Problem, VERSION, read};

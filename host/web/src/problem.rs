@@ -1,7 +1,7 @@
 //! Why something was refused.
 
 use graph_core::diagnostic::Diagnostics;
-use graph_core::walker::HandleError;
+use graph_walker::walker::HandleError;
 use serde_json::Value;
 
 /// Why something was refused. Nothing has changed.

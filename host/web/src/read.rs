@@ -2,9 +2,9 @@
 
 use graph_core::capability::Manifest;
 use graph_core::digest::Digest;
-use graph_core::document;
-use graph_core::graph::Graph;
 use graph_core::json;
+use graph_walker::document;
+use graph_walker::graph::Graph;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use graph_core::compat::Dialect;
 use graph_core::digest::Digest;
+use graph_walker::compat::Dialect;
 use serde_json::{Map, Value};
 
 use super::fixture::{Fixture, generated};

@@ -2,7 +2,7 @@
 //! is the same graph.
 #![no_main]
 
-use graph_core::document;
+use graph_walker::document;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -10,7 +10,7 @@ fuzz_target!(|text: &str| {
         Ok(loaded) => {
             let again = document::load_snapshot(&loaded.graph.document).expect("a snapshot can be read");
             assert_eq!(again.digest, loaded.graph.digest, "the snapshot is another graph");
-            let shown = graph_core::topology::Topology::of(&loaded.graph).to_mermaid();
+            let shown = graph_walker::topology::Topology::of(&loaded.graph).to_mermaid();
             assert!(!shown.is_empty());
         }
         Err(problems) => assert!(!problems.to_string().is_empty(), "refused without a reason"),

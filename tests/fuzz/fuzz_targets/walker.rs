@@ -23,7 +23,7 @@ fuzz_target!(
         let separator = SEPARATOR.as_bytes();
         let Some(at) = data.windows(separator.len()).position(|window| window == separator) else { return };
         let Ok(text) = std::str::from_utf8(&data[..at]) else { return };
-        let Ok(loaded) = graph_core::document::load("graph.yaml", text, "t/graph") else { return };
+        let Ok(loaded) = graph_walker::document::load("graph.yaml", text, "t/graph") else { return };
         graph_fuzz::walk(Arc::new(loaded.graph), &data[at + separator.len()..], |_, _| {});
     }
 );

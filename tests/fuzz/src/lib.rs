@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use graph_core::capability::{DispatchPatterns, Manifest};
 use graph_core::digest::Digest;
-use graph_core::graph::Graph;
 use graph_core::limits::RunLimits;
 use graph_core::node::{Category, Failure, Goto, Outcome};
 use graph_core::policy::Durability;
 use graph_core::record::{CacheEntry, Record};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
-use graph_core::walker::{
+use graph_walker::graph::Graph;
+use graph_walker::walker::{
     Answered, Answers, Edit, Effect, Event, Identity, Lookup, PersistId, Resume, RunTree, Setup, TaskReport,
     TaskSpec, TimerId, Update,
 };

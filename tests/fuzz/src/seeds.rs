@@ -151,7 +151,7 @@ impl Corpora {
     fn graph(&mut self, text: &str) -> Result<(), Box<dyn std::error::Error>> {
         self.add("document", text.as_bytes())?;
         self.add("walker", &[text.as_bytes(), SEPARATOR.as_bytes(), RUN].concat())?;
-        let Ok(loaded) = graph_core::document::load("graph.yaml", text, "t/graph") else { return Ok(()) };
+        let Ok(loaded) = graph_walker::document::load("graph.yaml", text, "t/graph") else { return Ok(()) };
         let mut values = Vec::new();
         parts(&loaded.graph.document, &mut values);
         for (target, value) in values {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use graph_core::capability::{DispatchPatterns, Manifest};
 use graph_core::digest::Digest;
-use graph_core::document;
-use graph_core::graph::Graph;
 use graph_core::node::Outcome;
 use graph_core::record::Status;
 use graph_core::time::Timestamp;
-use graph_core::walker::{Effect, Event, Identity, Persist, RunTree, Setup, TaskReport};
+use graph_walker::document;
+use graph_walker::graph::Graph;
+use graph_walker::walker::{Effect, Event, Identity, Persist, RunTree, Setup, TaskReport};
 use serde_json::{Map, json};
 
 /// Time stands still, so no timer ever fires.

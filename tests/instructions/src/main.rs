@@ -9,8 +9,8 @@ mod graphs;
 
 use std::process::ExitCode;
 
-use graph_core::document;
 use graph_core::trust::SigningKey;
+use graph_walker::document;
 
 use driver::{load, walk};
 

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use graph_core::capability::{
     DispatchUse, GrantRequest, InterfaceName, ItemNeeds, Manifest, effective_grant, suggest,
 };
-use graph_core::graph::Graph;
 use graph_core::item::{ItemType, Primary};
 use graph_core::limits::NodeLimits;
 use graph_core::node::Outcome;
@@ -17,13 +16,15 @@ use graph_core::policy::TemplateMode;
 use graph_core::schema::InputSchema;
 use graph_core::template::{Root, Scope, ValueTemplate};
 use graph_core::time::Timestamp;
-use graph_core::topology::Topology;
 use graph_core::trust::{
     CommentMark, SigningKey, TextKind, TrustStore, VerifiedComponent, sign_text, verify_text,
 };
-use graph_core::walker::{Effect, Event, Identity, Resume, RunTree, Setup, TaskReport};
 use graph_core::work::Meter;
-use graph_core::{condition, document, json, record};
+use graph_core::{condition, json, record};
+use graph_walker::document;
+use graph_walker::graph::Graph;
+use graph_walker::topology::Topology;
+use graph_walker::walker::{Effect, Event, Identity, Resume, RunTree, Setup, TaskReport};
 use serde_json::Value;
 
 /// Runs a text through whatever reads texts, as if it were each of them. The result depends on all of it.

@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use graph_core::capability::{DispatchPatterns, Manifest};
 use graph_core::digest::Digest;
-use graph_core::document;
-use graph_core::graph::Graph;
 use graph_core::json::canonical_string;
 use graph_core::node::{Category, Failure, Outcome};
 use graph_core::ranking::{Query, Ranking, Totals, Weights, each_word};
 use graph_core::record::Record;
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
-use graph_core::walker::{Answers, Effect, Event, Resume, RunTree, TaskReport, TaskSpec, TimerId};
+use graph_walker::document;
+use graph_walker::graph::Graph;
+use graph_walker::walker::{Answers, Effect, Event, Resume, RunTree, TaskReport, TaskSpec, TimerId};
 use serde_json::{Value, json};
 
 /// Events of one run. Graphs that need more are compared up to there.

@@ -4,12 +4,12 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use graph_core::builder::{Branch, GraphBuilder, NodeBuilder, When};
 use graph_core::node::Outcome;
 use graph_core::policy::Reducer;
 use graph_runtime::executor::functions::Functions;
 use graph_runtime::project::{Project, user_home::Home};
 use graph_runtime::{Options, Runtime};
+use graph_walker::builder::{Branch, GraphBuilder, NodeBuilder, When};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 

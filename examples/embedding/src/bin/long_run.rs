@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use graph_core::time::Timestamp;
-use graph_core::walker::Notice;
 use graph_runtime::graph_driver::Observer;
 use graph_runtime::project::{Project, user_home::Home};
 use graph_runtime::{Options, Runtime};
+use graph_walker::walker::Notice;
 use serde_json::Map;
 
 struct Printer;

@@ -10,13 +10,13 @@ use anyhow::{Context as _, Result, ensure};
 use clap::Parser;
 use graph_core::policy::Durability;
 use graph_core::record::Status;
-use graph_core::walker::Event;
 use graph_host::context::{Context, current_project};
 use graph_host::terminal::output::Output;
 use graph_runtime::plan::Plan;
 use graph_runtime::project::stores::{self, StoreKind};
 use graph_runtime::run::start::{RunContext, Sources, Start, begin};
 use graph_store::CheckpointStore;
+use graph_walker::walker::Event;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

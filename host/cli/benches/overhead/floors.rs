@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use graph_core::graph::Graph;
 use graph_core::trust::SigningKey;
-use graph_core::walker::{Event, RunTree};
 use graph_driver::{Driver, Parts, SystemClock, Writing};
 use graph_engine::PreparedNode;
 use graph_engine::bench_baseline::BareCall;
 use graph_store::conformance::sample;
 use graph_store::{BareDatabase, CheckpointStore, MemoryStore, NewRun, Options, SqliteStore, Synchronous};
+use graph_walker::graph::Graph;
+use graph_walker::walker::{Event, RunTree};
 use serde_json::{Value, json};
 
 use super::durable::bytes_of_a_step;

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use graph_core::graph::Graph;
 use graph_core::node::{Goto, Outcome};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
-use graph_core::walker::{Effect, Event, RunTree, TaskReport, TaskSpec, Walker};
 use graph_driver::{Driver, Parts, SystemClock, TaskExecutor, Writing};
 use graph_store::conformance::sample;
 use graph_store::{CheckpointStore, MemoryStore, NewRun, Options, SqliteStore};
+use graph_walker::graph::Graph;
+use graph_walker::walker::{Effect, Event, RunTree, TaskReport, TaskSpec, Walker};
 use serde_json::{Map, Value, json};
 
 use super::{Pair, Table, read, setup};

@@ -1,15 +1,15 @@
 //! `graph-host explain`.
 
-use graph_core::compat::Dialect;
-use graph_core::compat::rye::differences::{self, DIFFERENCES, Difference};
-use graph_core::diagnostic::printable;
-use graph_core::diagnostic::{Code, codes, nearest};
+use graph_core::diagnostic::{Code, codes, nearest, printable};
 use graph_core::keys::{Key, KeyTable, one_line};
 use graph_host::context::Context;
 use graph_host::document_kind::key_tables;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, Output, styled};
 use graph_runtime::error::{Error, Result};
+use graph_walker::compat::Dialect;
+use graph_walker::compat::rye::differences;
+use graph_walker::compat::rye::differences::{DIFFERENCES, Difference};
 use serde_json::{Value, json};
 
 /// Explain an error code, a key of a document, or Rye's dialect

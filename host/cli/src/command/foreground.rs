@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use graph_core::record::ErrorCode;
-use graph_core::walker::{Event, Summary};
 use graph_host::background::StartupReporter;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
@@ -22,6 +21,7 @@ use graph_runtime::run::restore::{self, Checked};
 use graph_runtime::run::stop_notes;
 use graph_runtime::run::typed_answers::TypedAnswers;
 use graph_runtime::telemetry::Telemetry;
+use graph_walker::walker::{Event, Summary};
 use serde_json::Value;
 
 use super::observe;

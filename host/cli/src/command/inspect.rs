@@ -11,7 +11,6 @@ use std::sync::Arc;
 use graph_core::capability::capability_name;
 use graph_core::diagnostic::{block, printable};
 use graph_core::digest::Digest;
-use graph_core::host_item::HostItem;
 use graph_core::item::{ItemType, Primary};
 use graph_core::node::FUNCTIONS;
 use graph_core::text_item::{Directive, read_text_item};
@@ -43,6 +42,7 @@ use graph_runtime::run::start::{components, engine};
 use graph_runtime::trust::describe::ComponentDescription;
 use graph_runtime::trust::signing::Target;
 use graph_runtime::trust::trusted_keys;
+use graph_walker::host_item::HostItem;
 use serde_json::{Value, json};
 
 use published::Published;
@@ -407,7 +407,7 @@ fn graph(
     let text = file.graph_text()?;
     let standing = file.graph_standing(&text, &trust, now());
     let rank = precedence::rank((ItemType::Tool, id), path, places, &trust, now().into());
-    let loaded = graph_core::document::load(&project::shown(path), &text, id)?;
+    let loaded = graph_walker::document::load(&project::shown(path), &text, id)?;
     let graph = Arc::new(loaded.graph);
     let published = match fetched {
         Some(fetched) => Some(Published::of(fetched, &graph, sources, &trust, context)?),

@@ -1,7 +1,6 @@
 //! What `run --plan` prints: what a run would use, what each node is granted, and what is missing.
 
 use graph_core::capability::EffectiveGrant;
-use graph_core::compat::Dialect;
 use graph_core::diagnostic::printable;
 use graph_core::policy::Durability;
 use graph_host::context::Context;
@@ -16,6 +15,7 @@ use graph_runtime::items::text_items::Text;
 use graph_runtime::plan::{Plan, PlanProblem, PlannedId, PlannedNode};
 use graph_runtime::project;
 use graph_runtime::run::start::RunContext;
+use graph_walker::compat::Dialect;
 use serde_json::{Value, json};
 
 /// Shows a plan; the exit code says whether anything is missing.

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use graph_cases::{CaseReport, Options, Stop};
 use graph_core::diagnostic::printable;
-use graph_core::topology::Topology;
 use graph_host::context::{Context, current_project};
 use graph_host::terminal::drawing;
 use graph_host::terminal::exit::Exit;
@@ -18,6 +17,7 @@ use graph_runtime::error::Result;
 use graph_runtime::project::{Project, shown};
 use graph_runtime::registry::pull::reference;
 use graph_runtime::trust::trusted_keys;
+use graph_walker::topology::Topology;
 use serde_json::{Value, json};
 
 use crate::command::args::{NetworkArgs, SourceArgs};

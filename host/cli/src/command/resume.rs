@@ -10,8 +10,6 @@ use std::sync::Arc;
 
 use graph_core::diagnostic::printable;
 use graph_core::limits::LARGEST_FIGURE;
-use graph_core::parameters::is_about_the_run;
-use graph_core::walker::{Answers, Resume};
 use graph_host::background::{self, BackgroundOptions, StartupReporter};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
@@ -29,6 +27,8 @@ use graph_runtime::run::restore::Checked;
 use graph_runtime::run::resume::{Opening, Resumable};
 use graph_runtime::run::start::{check_inputs, run_parameters};
 use graph_runtime::run::typed_answers::TypedAnswers;
+use graph_walker::parameters::is_about_the_run;
+use graph_walker::walker::{Answers, Resume};
 use serde_json::{Map, Value};
 
 use super::foreground::Foreground;

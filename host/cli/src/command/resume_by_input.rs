@@ -1,7 +1,6 @@
 //! `graph-host run` with `resume_run_id` among its inputs: it resumes a run instead of starting one.
 
 use graph_core::diagnostic::{printable, shell_quoted};
-use graph_core::parameters::is_about_the_run;
 use graph_host::context::Context;
 use graph_host::context::named_project;
 use graph_host::terminal::exit::Exit;
@@ -9,6 +8,7 @@ use graph_runtime::error::{Error, Result};
 use graph_runtime::project::stores::Stores;
 use graph_runtime::run::restore;
 use graph_runtime::run::start::RunContext;
+use graph_walker::parameters::is_about_the_run;
 use serde_json::{Map, Value};
 
 use super::args::{GivenArgs, SourceArgs};

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use graph_core::diagnostic::printable;
 use graph_core::policy::Durability;
-use graph_core::walker::Event;
 use graph_host::background::{self, BackgroundOptions, Detached};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
@@ -30,6 +29,7 @@ use graph_runtime::run::run_id;
 use graph_runtime::run::start::{RunContext, Start, begin, check_inputs, run_parameters, unknown_inputs};
 use graph_runtime::run::typed_answers::TypedAnswers;
 use graph_runtime::run::typed_inputs;
+use graph_walker::walker::Event;
 use serde_json::json;
 
 use super::foreground::Foreground;

@@ -8,18 +8,18 @@ use graph_core::capability::{
     Suggestion, is_model_name, suggest,
 };
 use graph_core::diagnostic::printable;
-use graph_core::graph::{Action as Dispatch, Graph};
-use graph_core::hook::{Hook, HookAction, is_control_item};
-use graph_core::host_item::HostItem;
 use graph_core::id::{function_of, without_version};
 use graph_core::item::{ItemType, Primary};
 use graph_core::schema::texts_of_format;
-use graph_core::walker::Graphs;
 use graph_core::work::{Meter, rates};
 use graph_runtime::error::Result;
 use graph_runtime::items::subgraphs::Subgraphs;
 use graph_runtime::plan::admission::{Admitted, Components};
 use graph_runtime::trust::describe::ComponentDescription;
+use graph_walker::graph::{Action as Dispatch, Graph};
+use graph_walker::hook::{Hook, HookAction, is_control_item};
+use graph_walker::host_item::HostItem;
+use graph_walker::walker::Graphs;
 use serde_json::Value;
 
 /// The most that the search for names in the params of all nodes costs: about five seconds.
@@ -184,7 +184,7 @@ fn closure(graph: &Arc<Graph>, graphs: &Graphs) -> Vec<Arc<Graph>> {
     let mut at = 0;
     while let Some(graph) = found.get(at).cloned() {
         at += 1;
-        for child in graph_core::walker::named(&graph).into_iter().filter_map(|id| graphs.get(id)) {
+        for child in graph_walker::walker::named(&graph).into_iter().filter_map(|id| graphs.get(id)) {
             if !found.iter().any(|known| known.digest == child.digest) {
                 found.push(Arc::clone(child));
             }

@@ -1,7 +1,7 @@
 //! Pictures of graphs as SVG.
 
 use graph_core::diagnostic::visible;
-use graph_core::topology::{Topology, TopologyEdge, TopologyEdgeKind, TopologyKind, TopologyNode};
+use graph_walker::topology::{Topology, TopologyEdge, TopologyEdgeKind, TopologyKind, TopologyNode};
 use layout::backends::svg::SVGWriter;
 use layout::core::base::Orientation;
 use layout::core::color::Color;
@@ -207,7 +207,7 @@ mod tests {
 
     fn topology(config: &str) -> Topology {
         let text = format!("tool_type: graph\nconfig:\n{config}");
-        Topology::of(&graph_core::document::load("shape.yaml", &text, "t/shape").unwrap().graph)
+        Topology::of(&graph_walker::document::load("shape.yaml", &text, "t/shape").unwrap().graph)
     }
 
     #[test]

@@ -5,15 +5,14 @@ use std::sync::Arc;
 use graph_core::diagnostic::block;
 use graph_core::node::Category;
 use graph_core::record::{InterruptRecord, Status};
-use graph_core::walker::{Answers, Event, Resume, Summary};
+use graph_walker::walker::{Answers, Event, Resume, Summary};
 use tokio::sync::{mpsc, watch};
 
 use crate::background::StartupReporter;
 use crate::terminal::exit::Exit;
-use crate::terminal::live_line;
 use crate::terminal::output::{self, Output, styled};
 use crate::terminal::progress::Progress;
-use crate::terminal::prompt;
+use crate::terminal::{live_line, prompt};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_driver::{Both, Control, Driver, Observer as _, Observers};
 use graph_runtime::project::run_folder::{Listener, RunFolder};

@@ -6,8 +6,8 @@ use std::time::Duration;
 use graph_core::digest::Digest;
 use graph_core::json::{self, TreeLimit};
 use graph_core::record::{Checkpoint, Entry, Record, Source, TaskEvent, TaskSummary, ValueKind};
-use graph_core::walker::ChannelChange;
 use graph_runtime::graph_store::Numbered;
+use graph_walker::walker::ChannelChange;
 use serde::de::IgnoredAny;
 
 use crate::terminal::output::{self, styled};

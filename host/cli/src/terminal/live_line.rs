@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use graph_core::walker::ItemPlace;
+use graph_walker::walker::ItemPlace;
 
 use crate::terminal::output::{self, styled};
 use crate::terminal::run_report::short_number;

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use graph_core::node::Failure;
 use graph_core::record::{HookSummary, RunError};
 use graph_core::time::Timestamp;
-use graph_core::walker::{ItemPlace, Notice, TaskReport, TaskSpec};
 use graph_runtime::graph_driver::Observer;
+use graph_walker::walker::{ItemPlace, Notice, TaskReport, TaskSpec};
 
 use crate::terminal::live_line;
 use crate::terminal::output::{self, Output, styled};

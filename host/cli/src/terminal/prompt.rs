@@ -7,7 +7,7 @@ use std::time::Duration;
 use graph_core::question::{AnswerError, ExpiredQuestion, Question, shown as choice_text};
 use graph_core::record::InterruptRecord;
 use graph_core::time::Timestamp;
-use graph_core::walker::Answers;
+use graph_walker::walker::Answers;
 use serde_json::Value;
 use textwrap::core::display_width;
 

@@ -8,7 +8,7 @@ use graph_core::diagnostic::{printable, printable_lines};
 use graph_core::node::{Category, Failure};
 use graph_core::question::Question;
 use graph_core::record::{HookSummary, InterruptRecord, RunError, Status, StopLimit};
-use graph_core::walker::{ChannelChange, StoppingLimit, Summary};
+use graph_walker::walker::{ChannelChange, StoppingLimit, Summary};
 use serde_json::Value;
 use textwrap::core::display_width;
 

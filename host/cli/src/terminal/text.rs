@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use graph_core::diagnostic::printable;
 use graph_core::trust::TextStanding;
-use graph_core::walker::ItemPlace;
 use graph_runtime::graph_engine::Level;
+use graph_walker::walker::ItemPlace;
 use serde_json::Value;
 
 use crate::terminal::live_line;

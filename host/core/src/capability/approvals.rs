@@ -140,7 +140,7 @@ impl ItemRules {
     }
 
     /// About the steps of work that it takes to check one call.
-    pub(crate) fn work(&self) -> u64 {
+    pub fn work(&self) -> u64 {
         self.rules
             .iter()
             .map(|rule| rule.tool.len() as u64)

@@ -123,12 +123,12 @@ impl DispatchPattern {
     }
 
     /// Whether the pattern covers a capability name.
-    pub(crate) fn matches(&self, name: &str) -> bool {
+    pub fn matches(&self, name: &str) -> bool {
         self.function.as_deref() == function_of(name) && covers_all(&self.glob, without_function(name))
     }
 
     /// About how much memory the text and what was made of it take.
-    pub(crate) fn held(&self) -> u64 {
+    pub fn held(&self) -> u64 {
         (self.written.len() as u64).saturating_mul(8)
     }
 

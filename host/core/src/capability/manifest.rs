@@ -328,7 +328,7 @@ impl Manifest {
     }
 
     /// How many levels of child runs the manifest itself allows, whatever inputs leave of it.
-    pub(crate) fn written_depth(&self) -> u32 {
+    pub fn written_depth(&self) -> u32 {
         self.run.depth
     }
 

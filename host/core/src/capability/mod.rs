@@ -34,10 +34,11 @@ pub use manifest_reach::ManifestReach;
 pub use model::{
     DIRECTIVE_FORMAT, ITEM_FORMAT, MODEL_FORMAT, ModelApi, ModelPrice, ModelRule, ModelTokens, is_model_name,
 };
-pub(crate) use nested::check_rules;
+pub use nested::check_rules;
 pub use nested::{call_seed, check_call};
 pub use outgoing::{HttpField, HttpResponse, Outgoing, SecretValue, UnsearchableResponse, UnusableSecret};
 pub use reach::{KnowledgeRule, SecretRule, SecretSource, is_key};
+pub use read::read_money;
 pub use read::read_run_limits;
-pub(crate) use read::{read_money, read_task_models};
+pub(crate) use read::read_task_models;
 pub use suggest::{DispatchUse, ItemNeeds, Suggestion, suggest};

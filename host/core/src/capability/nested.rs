@@ -39,7 +39,7 @@ pub fn check_call(
 }
 
 /// Whether the rules of agents above permit a call of an item where no one can be asked about it.
-pub(crate) fn check_rules(manifest: &Manifest, item: &str, source: IdSource) -> Result<(), Failure> {
+pub fn check_rules(manifest: &Manifest, item: &str, source: IdSource) -> Result<(), Failure> {
     let shown = printable(item);
     let message = match manifest.verdict(item, source) {
         Verdict::Allow => return Ok(()),

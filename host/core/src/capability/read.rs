@@ -351,7 +351,7 @@ fn read_figures(mut fields: Fields<'_>, otherwise: ModelUse) -> ModelUse {
 const MOST_MONEY: u64 = 1_000_000_000_000_000_000;
 
 /// Reads an amount of money as millionths: a decimal number with at most six decimals.
-pub(crate) fn read_money(fields: &mut Fields<'_>, key: &'static str) -> Option<u64> {
+pub fn read_money(fields: &mut Fields<'_>, key: &'static str) -> Option<u64> {
     let node = fields.get(key)?;
     let read = match &node.value {
         Yaml::Number(number) => cost_of(number),

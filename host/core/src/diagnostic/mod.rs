@@ -13,5 +13,5 @@ pub use invisible::is_invisible;
 pub(crate) use invisible::is_part_of_writing;
 pub use report::{Diagnostic, Diagnostics, Problems, Severity, Span};
 pub use shell::{shell_path, shell_quoted};
-pub(crate) use text::{acts, excerpt_of, excerpt_up_to};
+pub use text::{acts, excerpt_of, excerpt_up_to};
 pub use text::{block, escape, excerpt, nearest, one_line, printable, printable_lines, turns, visible};

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::invisible::is_invisible;
 
 /// Whether a character would act on a terminal, or on the order of the text around it, instead of being shown.
-pub(crate) fn acts(c: char) -> bool {
+pub fn acts(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t') || is_invisible(c)
 }
 
@@ -154,12 +154,12 @@ pub fn excerpt(text: &str) -> String {
 }
 
 /// A text for a message: escaped, on one line, and with at most that many characters.
-pub(crate) fn excerpt_up_to(text: &str, most: usize) -> String {
+pub fn excerpt_up_to(text: &str, most: usize) -> String {
     shortened(visible(text).replace('\n', "\\n").replace('\t', "\\t"), most)
 }
 
 /// A message of another library, which may quote a document at length, for a message of ours.
-pub(crate) fn excerpt_of(text: &str) -> String {
+pub fn excerpt_of(text: &str) -> String {
     shortened(visible(text).into_owned(), 300)
 }
 

@@ -40,6 +40,3 @@ macro_rules! words {
         $crate::keys::Shape::Words(&NAMES)
     }};
 }
-
-#[cfg(test)]
-mod tests;

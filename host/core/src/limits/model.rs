@@ -42,7 +42,8 @@ impl ModelUse {
         self.calls == 0 && self.input == 0 && self.output == 0 && self.cost == 0
     }
 
-    pub(crate) fn each(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
+    /// Combines the figures of two amounts, one by one.
+    pub fn each(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
         Self {
             calls: of(self.calls, other.calls),
             input: of(self.input, other.input),
@@ -112,7 +113,7 @@ impl ModelUse {
 }
 
 /// The smaller floor of two budgets, each with its floor. The floor of a figure that a budget does not limit is zero, and lowers no other.
-pub(crate) fn smaller_floor(one: (ModelUse, ModelUse), two: (ModelUse, ModelUse)) -> ModelUse {
+pub fn smaller_floor(one: (ModelUse, ModelUse), two: (ModelUse, ModelUse)) -> ModelUse {
     let known = |(budget, floor): (ModelUse, ModelUse)| {
         budget.each(floor, |most, floor| if most == u64::MAX { most } else { floor })
     };

@@ -38,7 +38,7 @@ pub struct FormSources {
 impl FormSources {
     /// Checks the form of a question before it is asked: what templates give has to be what the loader accepts. The work for a
     /// schema is charged.
-    pub(crate) fn check(self, asked: &Value, meter: &Meter) -> Result<(), FormError> {
+    pub fn check(self, asked: &Value, meter: &Meter) -> Result<(), FormError> {
         let all = [self.choices, self.other, self.schema, self.default];
         if !all.contains(&FormSource::Template) {
             return Ok(());
@@ -74,7 +74,7 @@ impl FormSources {
 
 /// Why a question cannot be asked.
 #[derive(Debug)]
-pub(crate) enum FormError {
+pub enum FormError {
     /// A template gives something that is no such part of a form.
     Invalid(String),
     /// The fuel to check it is used up.
@@ -98,7 +98,7 @@ fn check_schema(schema: &Value, meter: &Meter) -> Result<(), String> {
 }
 
 /// Checks a list of choices: at least one, each a text, a number or a boolean, and no two that are typed alike.
-pub(crate) fn check_choices(choices: &Value) -> Result<(), String> {
+pub fn check_choices(choices: &Value) -> Result<(), String> {
     let needed = "a list of texts, numbers or booleans is needed";
     let Value::Array(list) = choices else {
         return Err(format!("`choices` is {}, and {needed}", kind(choices)));

@@ -273,7 +273,7 @@ pub struct Checkpoint {
 }
 
 /// A result digest as it begins for every checkpoint of a run with these inputs.
-pub(crate) fn result_hasher(graph: &Digest, inputs: &Digest) -> DomainHasher {
+pub fn result_hasher(graph: &Digest, inputs: &Digest) -> DomainHasher {
     DomainHasher::new("graph-host/result/v2").digest(graph).digest(inputs)
 }
 
@@ -330,7 +330,7 @@ impl Checkpoint {
     }
 
     /// The result digest, of which the digest of everything up to the channels has begun.
-    pub(crate) fn result_after(&self, begun: DomainHasher) -> ResultDigest {
+    pub fn result_after(&self, begun: DomainHasher) -> ResultDigest {
         fn activations(mut digest: DomainHasher, list: &[PendingActivation]) -> DomainHasher {
             digest = digest.field(&(list.len() as u64).to_le_bytes());
             for activation in list {

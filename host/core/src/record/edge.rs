@@ -33,7 +33,7 @@ pub enum Via {
 
 impl Via {
     /// The edge at a place of `next`.
-    pub(crate) fn next(place: usize) -> Self {
+    pub fn next(place: usize) -> Self {
         Self::Next(u32::try_from(place).unwrap_or(u32::MAX))
     }
 }

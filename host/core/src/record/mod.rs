@@ -26,7 +26,7 @@ pub use accepted::Accepted;
 pub use body::{Record, RecordKind};
 pub use cache::{CacheEntry, CacheEntryError, CacheHit, SignedCacheEntry, TaskCache};
 pub use chain::{ChainError, ChainVerifier};
-pub(crate) use checkpoint::result_hasher;
+pub use checkpoint::result_hasher;
 pub use checkpoint::{
     ActivationKind, ChannelStamp, Checkpoint, CheckpointPlace, Delta, GivenRecord, PendingActivation,
     ResultDigest, Source,

@@ -168,7 +168,7 @@ impl UnsignedRecord {
     /// A record whose text and digest are known, with the channel values and results that come with it.
     ///
     /// `step` is the superstep count for the listing of stored records.
-    pub(crate) fn new(
+    pub fn new(
         record: Record,
         (body, digest): (Arc<str>, Digest),
         step: u64,

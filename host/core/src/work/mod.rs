@@ -20,7 +20,6 @@ mod meter;
 mod pattern;
 pub mod rates;
 pub mod size;
-pub mod vectors;
 
 pub use compile_budget::CompileBudget;
 pub use meter::{Exhausted, Meter};

@@ -90,7 +90,7 @@ impl<'n> Fields<'n> {
 
     /// The key and its value, if the key is there.
     pub fn entry(&mut self, key: &'static str) -> Option<&'n Entry> {
-        #[cfg(test)]
+        #[cfg(feature = "asked-keys")]
         asked::note(self.table, key);
         let at = self.mapping.entries.iter().position(|entry| entry.key.name == key)?;
         self.table.find(key)?;
@@ -405,25 +405,33 @@ impl Node {
     }
 }
 
-/// Which keys the readers have asked for, so that a test can see whether each of them has a row.
-#[cfg(test)]
-pub(crate) mod asked {
+/// Record of the keys that readers ask for, from which a test sees whether each of them has a row.
+#[cfg(feature = "asked-keys")]
+pub mod asked {
     use std::cell::RefCell;
     use std::collections::BTreeSet;
 
     use crate::keys::KeyTable;
 
+    /// A key that a reader asked for: the name of its table, the key, and whether the table has a row for it.
+    pub type AskedKey = (&'static str, &'static str, bool);
+
     thread_local! {
-        static ASKED: RefCell<BTreeSet<(&'static str, &'static str, bool)>> = const { RefCell::new(BTreeSet::new()) };
+        static ASKED: RefCell<Option<BTreeSet<AskedKey>>> = const { RefCell::new(None) };
     }
 
     pub(super) fn note(table: &KeyTable, key: &'static str) {
-        let has_row = table.find(key).is_some();
-        ASKED.with_borrow_mut(|asked| asked.insert((table.name, key, has_row)));
+        ASKED.with_borrow_mut(|asked| {
+            if let Some(asked) = asked {
+                asked.insert((table.name, key, table.find(key).is_some()));
+            }
+        });
     }
 
-    /// What was asked for on this thread: table, key, and whether there is a row.
-    pub(crate) fn take() -> BTreeSet<(&'static str, &'static str, bool)> {
-        ASKED.take()
+    /// Returns the keys that readers ask for on this thread while `read` runs.
+    pub fn during(read: impl FnOnce()) -> BTreeSet<AskedKey> {
+        ASKED.set(Some(BTreeSet::new()));
+        read();
+        ASKED.take().unwrap_or_default()
     }
 }

@@ -6,7 +6,7 @@
 //! The schema is YAML's core schema (YAML 1.2.2, 10.3). What prevents reading a document in one way only
 //! is refused: duplicate keys, keys that are no texts, unknown tags, merge keys, several documents in one file.
 
-pub(crate) mod fields;
+mod fields;
 mod json_document;
 mod node;
 mod parse;
@@ -16,6 +16,8 @@ mod units;
 mod write;
 
 pub use fields::Fields;
+#[cfg(feature = "asked-keys")]
+pub use fields::asked;
 pub use node::{Entry, Key, Mapping, Node, Text, TextStyle, Yaml};
 pub use parse::{MAX_DEPTH, MAX_NODES, MAX_TEXT, parse};
 pub use units::{ParseDurationError, ParseSizeError, parse_duration, parse_size};

@@ -14,10 +14,6 @@ use graph_core::capability::{
 };
 use graph_core::diagnostic::printable;
 use graph_core::digest::{Digest, DomainHasher};
-use graph_core::document::load;
-use graph_core::graph::{Action, Graph};
-use graph_core::hook::HookAction;
-use graph_core::host_item::HostItem;
 use graph_core::id::{function_of, path_of, without_function};
 use graph_core::item::{ItemType, Primary};
 use graph_core::limits::NodeLimits;
@@ -25,6 +21,10 @@ use graph_core::trust::{
     KeyId, SigningKey, Standing, TextStanding, TrustStore, TrustedKey, sign_component, sign_document,
 };
 use graph_engine::ExportedFunction;
+use graph_walker::document::load;
+use graph_walker::graph::{Action, Graph};
+use graph_walker::hook::HookAction;
+use graph_walker::host_item::HostItem;
 use serde_json::Value;
 
 use super::native_run::{manifest_text, pinned};

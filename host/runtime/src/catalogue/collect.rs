@@ -10,7 +10,6 @@ use graph_catalogue::{
 };
 use graph_core::capability::CapabilityKind;
 use graph_core::digest::Digest;
-use graph_core::topology::Topology;
 use graph_core::trust::{Standing, TextStanding, TrustStore};
 use graph_registry::companions::{self, CompanionKind};
 use graph_registry::pull::{Judge, PullError, Pulled, PulledContent, pull};
@@ -18,6 +17,7 @@ use graph_registry::reference::{Reference, version_of_tag};
 use graph_registry::search::{Offer, offers};
 use graph_registry::transport::{self, Transport, TransportError};
 use graph_registry::yank::{self, Attached, Known};
+use graph_walker::topology::Topology;
 use semver::Version as Semver;
 
 use super::describe::{Described, described, kind, signers};

@@ -4,14 +4,14 @@ use graph_catalogue::{
     Asks, Callable, Component, Content, Graph, GraphNode, Kind, Picture, Schema, Signer, Text, TextItem,
     Used, Wanted, Wit, picture_file, world_of,
 };
-use graph_core::document;
 use graph_core::node::{FUNCTIONS, FunctionDescription};
-use graph_core::structure::findings_of;
 use graph_core::text_item::{Directive, TextFormat, read_text_item};
-use graph_core::topology::{Topology, TopologyReport};
 use graph_core::trust::{ComponentStatement, KeyName, TrustStore, VerifiedComponent};
 use graph_registry::artifact;
 use graph_registry::pull::{Pulled, PulledContent};
+use graph_walker::document;
+use graph_walker::structure::findings_of;
+use graph_walker::topology::{Topology, TopologyReport};
 
 use super::collect::Extras;
 use crate::error::{Error, Result};

@@ -5,14 +5,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use graph_core::capability::{EffectiveGrant, call_seed, check_call};
-use graph_core::host_item::HostItem;
 use graph_core::limits::{HostUse, TaskLimits};
 use graph_core::node::{Activation, Category, Failure, Outcome};
 use graph_core::record::JournalEntry;
-use graph_core::walker::TaskSpec;
 use graph_core::work::Meter;
-use graph_core::written_graph::{self, Refusal};
 use graph_engine::{Call, Calling, Journal, Services, ToolCall, ToolReport, Tools};
+use graph_walker::host_item::HostItem;
+use graph_walker::walker::TaskSpec;
+use graph_walker::written_graph;
+use graph_walker::written_graph::Refusal;
 use serde_json::Value;
 
 use crate::executor::{CallSite, Shared};

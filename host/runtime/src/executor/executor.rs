@@ -11,19 +11,19 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use graph_core::capability::{CapabilityKind, DispatchPatterns, EffectiveGrant, Manifest};
 use graph_core::digest::{Digest, DomainHasher};
-use graph_core::graph::{Graph, NodeIndex};
 use graph_core::item::{ItemType, NodeCapabilities, Primary};
 use graph_core::limits::{NodeLimits, TaskLimits};
 use graph_core::node::{Activation, Category, Failure};
 use graph_core::record::{HostCall, JournalEntry, ModelDelta};
 use graph_core::time::Timestamp;
 use graph_core::trust::Standing;
-use graph_core::walker::{CustomEvent, HookSpec, TaskReport, TaskSpec};
 use graph_engine::{
     Call, EventRecord, HttpDoubles, Journal, Knowledge, Live, LogLine, ModelDoubles, ModelLedger,
     PreparedNode, Services,
 };
 use graph_store::CheckpointStore;
+use graph_walker::graph::{Graph, NodeIndex};
+use graph_walker::walker::{CustomEvent, HookSpec, TaskReport, TaskSpec};
 
 use crate::executor::component_calls::Caller;
 use crate::executor::item_operations::{Primaries, Request};

@@ -19,7 +19,7 @@ use graph_core::limits::TaskLimits;
 use graph_core::node::{Activation, Category, Failure, Outcome};
 use graph_core::time::Timestamp;
 use graph_core::trust::{Moment, TrustStore};
-use graph_core::walker::{TaskReport, TaskSpec};
+use graph_walker::walker::{TaskReport, TaskSpec};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use graph_core::limits::ModelUse;
-use graph_core::walker::TaskSpec;
 use graph_driver::Reservations;
 use graph_engine::{ModelLedger, Recording};
+use graph_walker::walker::TaskSpec;
 
 /// The ledger of an attempt, and of the components that its component calls.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 
 use graph_core::node::{Category, Failure, Outcome};
 use graph_core::record::{JournalEntry, JournalReader};
-use graph_core::walker::{TaskReport, TaskSpec};
+use graph_walker::walker::{TaskReport, TaskSpec};
 use serde_json::{Value, json};
 
 use crate::executor::tape::Tape;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graph_core::record::{Checkpoint, Record, TaskSummary};
 use graph_core::trust::VerifyingKey;
-use graph_core::walker::{AnsweredQuestion, task_of_child};
 use graph_store::CheckpointStore;
+use graph_walker::walker::{AnsweredQuestion, task_of_child};
 use serde_json::Value;
 
 use crate::error::{Error, Result};

@@ -19,7 +19,6 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Seek as _, Write};
 use std::sync::Arc;
 
 use graph_core::digest::{Digest, DomainHasher};
-use graph_core::document::document_digest;
 use graph_core::json::{self, TreeLimit};
 use graph_core::record::{ChannelValue, RecordKind, RecordSignature, SignedRecord};
 use graph_core::trust::{KeyId, Signature, SigningKey, VerifyingKey};
@@ -27,6 +26,7 @@ use graph_store::{
     CheckpointStore, ImportError, LARGEST_NAME, LARGEST_SNAPSHOT, NewRun, Numbered, Options, RunRow,
     Snapshot, SqliteStore, Upkeep,
 };
+use graph_walker::document::document_digest;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

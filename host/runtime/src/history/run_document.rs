@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use graph_core::question::Question;
 use graph_core::record::{EndedBy, InterruptRecord, RunError, Status};
 use graph_core::time::Timestamp;
-use graph_core::walker::{CheckpointRef, Summary};
+use graph_walker::walker::{CheckpointRef, Summary};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 

@@ -8,13 +8,13 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::sync::Arc;
 
-use graph_core::graph::Graph;
 use graph_core::id::{IdError, RunId};
 use graph_core::policy::Durability;
 use graph_core::record::{Checkpoint, Record, Status};
 use graph_core::trust::{CommentMark, SigningKey, TextKind, sign_text};
 use graph_store::held::{FilePlace, Written};
 use graph_store::{At, CheckpointStore, RunRow};
+use graph_walker::graph::Graph;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};

@@ -194,7 +194,7 @@ mod tests {
                 }
                 Content::Graph(text) => {
                     assert_eq!(graph(item.id).unwrap(), *text);
-                    let loaded = graph_core::document::load("built in", text, item.id).unwrap();
+                    let loaded = graph_walker::document::load("built in", text, item.id).unwrap();
                     assert!(loaded.warnings.is_empty(), "{}: {:?}", item.id, loaded.warnings);
                     let error = verify(item.id, &TrustStore::default()).unwrap_err();
                     assert!(error.message().contains("it is a graph"), "{}", error.message());
@@ -208,7 +208,7 @@ mod tests {
     fn what_the_graphs_dispatch_is_built_in() {
         for item in &ITEMS {
             let Content::Graph(text) = item.content else { continue };
-            let loaded = graph_core::document::load("built in", text, item.id).unwrap();
+            let loaded = graph_walker::document::load("built in", text, item.id).unwrap();
             let actions = loaded.graph.nodes.iter().filter_map(|node| node.action.as_ref());
             for id in actions.filter_map(|action| action.item_id.literal()?.as_str()) {
                 assert!(BuiltIn::find(id).is_ok(), "{} dispatches {id}", item.id);

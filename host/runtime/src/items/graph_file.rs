@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graph_core::builder::BuiltGraph;
 use graph_core::diagnostic::{Diagnostics, printable, shell_quoted};
 use graph_core::digest::Digest;
-use graph_core::graph::Graph;
 use graph_core::item::ItemType;
 use graph_core::trust::{TextRefusal, TextStanding, TrustStore};
+use graph_walker::builder::BuiltGraph;
+use graph_walker::graph::Graph;
 
 use crate::error::{Error, Result};
 use crate::host::now;
@@ -79,7 +79,7 @@ impl GraphFile {
             return Err(installed::without_signature(path));
         }
         places.check_lock(path, ItemType::Tool, id, &Digest::of_bytes(text.as_bytes()))?;
-        let loaded = graph_core::document::load(&project::shown(path), text, id)?;
+        let loaded = graph_walker::document::load(&project::shown(path), text, id)?;
         let precedence = precedence::of_text(ItemType::Tool, &file, text, &standing, trust, judged(None))?;
         let ItemFile { path, space, .. } = file;
         Ok(Self {

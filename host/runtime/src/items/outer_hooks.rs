@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use graph_core::document::{load_hooks, load_hooks_snapshot};
-use graph_core::hook::Hook;
 use graph_core::hook_event::HookLayer;
 use graph_core::json::{self, TreeLimit};
+use graph_walker::document::{load_hooks, load_hooks_snapshot};
+use graph_walker::hook::Hook;
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};

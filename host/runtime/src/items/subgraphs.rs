@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graph_core::capability::Manifest;
-use graph_core::graph::Graph;
-use graph_core::host_item::HostItem;
 use graph_core::item::{ItemType, Primary};
 use graph_core::trust::TrustStore;
-use graph_core::walker::{Graphs, cycles, named};
 use graph_core::work::size;
+use graph_walker::graph::Graph;
+use graph_walker::host_item::HostItem;
+use graph_walker::walker::{Graphs, cycles, named};
 
 use crate::error::{Error, Kind, Result};
 use crate::items::graph_file::GraphFile;

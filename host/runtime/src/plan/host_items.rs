@@ -1,10 +1,10 @@
 //! What can be said before a run starts of nodes whose items the walker performs: those that take a graph, and the one about threads.
 
 use graph_core::capability::Manifest;
-use graph_core::graph::{Action, Graph, Node};
-use graph_core::host_item::HostItem;
 use graph_core::schema::InputSchema;
-use graph_core::written_graph::{Refusal, RunCall};
+use graph_walker::graph::{Action, Graph, Node};
+use graph_walker::host_item::HostItem;
+use graph_walker::written_graph::{Refusal, RunCall};
 use serde_json::json;
 
 use super::work::PlanWork;

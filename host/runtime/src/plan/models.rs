@@ -3,8 +3,8 @@
 
 use graph_core::capability::{MODEL_FORMAT, Manifest, is_model_name};
 use graph_core::diagnostic::{nearest, printable};
-use graph_core::graph::Action;
 use graph_core::schema::texts_of_format;
+use graph_walker::graph::Action;
 use serde_json::Value;
 
 use super::work::PlanWork;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use graph_core::capability::EffectiveGrant;
 use graph_core::digest::Digest;
-use graph_core::graph::{Action, Graph, NodeIndex};
-use graph_core::hook::{Hook, HookAction};
 use graph_core::hook_event::HookEvent;
-use graph_core::host_item::HostItem;
-use graph_core::walker::Graphs;
 use graph_engine::PreparedNode;
+use graph_walker::graph::{Action, Graph, NodeIndex};
+use graph_walker::hook::{Hook, HookAction};
+use graph_walker::host_item::HostItem;
+use graph_walker::walker::Graphs;
 
 use super::host_items;
 use super::models;

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-use graph_core::graph::Action;
 use graph_core::id::{function_of, path_of, without_version};
 use graph_core::item::{ItemType, Primary};
 use graph_core::schema::InputSchema;
+use graph_walker::graph::Action;
 use serde_json::Value;
 
 use super::scope::Use;

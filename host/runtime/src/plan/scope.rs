@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use graph_core::capability::{Manifest, capability_name};
-use graph_core::graph::{Action, Graph, Node, NodeIndex};
-use graph_core::hook::is_control_item;
 use graph_core::id::without_version;
 use graph_core::item::{ItemType, NodeCapabilities, Primary};
 use graph_core::limits::NodeLimits;
-use graph_core::parameters;
 use graph_core::schema::InputSchema;
 use graph_core::template::ValueTemplate;
-use graph_core::walker::Graphs;
 use graph_core::work::Meter;
+use graph_walker::graph::{Action, Graph, Node, NodeIndex};
+use graph_walker::hook::is_control_item;
+use graph_walker::parameters;
+use graph_walker::walker::Graphs;
 use serde_json::Value;
 
 use super::work::PlanWork;

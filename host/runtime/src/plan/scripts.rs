@@ -4,10 +4,10 @@
 //! component takes values in other params. A template that was meant for the shell is an error.
 
 use graph_core::diagnostic::printable;
-use graph_core::graph::{Action, Graph};
-use graph_core::hook::HookAction;
 use graph_core::schema::every_text_of_format;
 use graph_core::template::script_templates;
+use graph_walker::graph::{Action, Graph};
+use graph_walker::hook::HookAction;
 use serde_json::Value;
 
 use super::PlanProblem;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use graph_core::graph::Action;
 use graph_core::item::{ItemType, Primary};
 use graph_core::schema::InputSchema;
 use graph_core::work::Meter;
+use graph_walker::graph::Action;
 use serde_json::Value;
 
 use super::work::PlanWork;

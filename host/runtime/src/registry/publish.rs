@@ -4,10 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graph_core::document;
-use graph_core::graph::{Action, Graph};
-use graph_core::hook::HookAction;
-use graph_core::host_item::HostItem;
 use graph_core::id::path_of;
 use graph_core::item::ItemType;
 use graph_core::time::Timestamp;
@@ -21,6 +17,10 @@ use graph_registry::artifact::{
 use graph_registry::companions::{self, Companion, CompanionKind};
 use graph_registry::publish::{Published, publish};
 use graph_registry::reference::Reference;
+use graph_walker::document;
+use graph_walker::graph::{Action, Graph};
+use graph_walker::hook::HookAction;
+use graph_walker::host_item::HostItem;
 use serde_json::Value;
 
 use crate::error::{Error, Kind as ErrorKind, Result};
@@ -461,7 +461,7 @@ pub fn named(graph: &Graph) -> BTreeSet<(ItemType, String)> {
     let literal = |action: &Action| {
         let id = action.item_id.literal().and_then(Value::as_str)?;
         // Built into every host.
-        let is_built_in = id == graph_core::hook::CONTROL_ITEM || HostItem::of_action(action).is_some();
+        let is_built_in = id == graph_walker::hook::CONTROL_ITEM || HostItem::of_action(action).is_some();
         (!is_built_in && !id.is_empty()).then(|| (action.item_type, id.to_owned()))
     };
     actions.filter_map(literal).collect()

@@ -9,14 +9,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use graph_core::capability::Manifest;
-use graph_core::graph::Graph;
-use graph_core::hook::Hook;
-use graph_core::parameters;
 use graph_core::policy::Durability;
 use graph_core::record::{Checkpoint, CheckpointSelector, Source};
 use graph_core::trust::VerifyingKey;
-use graph_core::walker::{Event, Graphs, Resume, RunTree, Setup};
 use graph_store::{CheckpointStore, RunRow};
+use graph_walker::graph::Graph;
+use graph_walker::hook::Hook;
+use graph_walker::parameters;
+use graph_walker::walker::{Event, Graphs, Resume, RunTree, Setup};
 use serde::Serialize;
 
 use crate::error::{Error, Result};

@@ -11,8 +11,8 @@ use graph_core::record::{
 };
 use graph_core::time::Timestamp;
 use graph_core::trust::VerifyingKey;
-use graph_core::walker::is_child_of;
 use graph_store::{CheckpointStore, RunRow};
+use graph_walker::walker::is_child_of;
 
 use crate::error::{Error, Result};
 use crate::run::restore;

@@ -10,7 +10,7 @@ use graph_core::record::{
     CacheEntry, Canonical, Checkpoint, CumulativeState, JournalEntry, Record, Source, Status, StatusRecord,
 };
 use graph_core::time::Timestamp;
-use graph_core::walker::{
+use graph_walker::walker::{
     Answered, Answers, Effect, Event, HandleError, HookSpec, Lookup, Notice, Persist, PersistId,
     RecordedAnswer, Resume, RunTree, TaskReport, TaskSpec, TimerId, task_of_child,
 };

@@ -7,19 +7,19 @@ use std::sync::Arc;
 
 use graph_core::capability::Manifest;
 use graph_core::digest::Digest;
-use graph_core::graph::Graph;
-use graph_core::hook::Hook;
 use graph_core::json;
 use graph_core::limits::{LARGEST_FIGURE, ModelUse};
 use graph_core::policy::Durability;
 use graph_core::record::{CheckpointSelector, ErrorCode, Status};
 use graph_core::trust::SigningKey;
-use graph_core::walker::{
+use graph_driver::{Clock, DriveError, Driver, Parts, TaskExecutor, Writing};
+use graph_store::{CheckpointStore, NewRun, RunGuard, RunRow, RunUpdate, Snapshot};
+use graph_walker::graph::Graph;
+use graph_walker::hook::Hook;
+use graph_walker::walker::{
     Earlier, Edit, Event, Graphs, HandleError, Identity, Restored, RestoredTree, RunTree, Setup, Summary,
     Update, inputs_digest,
 };
-use graph_driver::{Clock, DriveError, Driver, Parts, TaskExecutor, Writing};
-use graph_store::{CheckpointStore, NewRun, RunGuard, RunRow, RunUpdate, Snapshot};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Kind, Result};

@@ -8,8 +8,8 @@ use futures::future::BoxFuture;
 use graph_core::node::{Category, Failure};
 use graph_core::record::{CheckpointSelector, Status};
 use graph_core::trust::{SigningKey, VerifyingKey};
-use graph_core::walker::{Edit, Restored, Setup, Summary, TaskReport, TaskSpec};
 use graph_store::{CheckpointStore, RunRow};
+use graph_walker::walker::{Edit, Restored, Setup, Summary, TaskReport, TaskSpec};
 use serde_json::Value;
 
 use crate::error::{Error, Result};

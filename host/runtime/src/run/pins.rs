@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::format;
-use graph_core::graph::Graph;
 use graph_core::json::{self, TreeLimit};
 use graph_core::trust::{KeyId, Standing, TextStanding};
-use graph_core::walker::Graphs;
+use graph_walker::graph::Graph;
+use graph_walker::walker::Graphs;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};

@@ -4,19 +4,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use graph_core::digest::Digest;
-use graph_core::document::load_snapshot;
-use graph_core::graph::Graph;
 use graph_core::json::{self, TreeLimit};
 use graph_core::record::{
     ChainError, ChainVerifier, ChannelStamp, ChannelValue, Checkpoint, CheckpointSelector, CumulativeState,
     Pruning, Record, RecordKind, SignedRecord, Status, Trusted, ValueKind,
 };
 use graph_core::trust::VerifyingKey;
-use graph_core::walker::{Restored, RestoredChild, RestoredTree, inputs_text_digest, is_child_of};
 use graph_core::work::size;
 use graph_store::{
     Access, At, CheckpointStore, Numbered, OpenError, Options, Owner, ReadError, RunRow, SqliteStore, Wanted,
 };
+use graph_walker::document::load_snapshot;
+use graph_walker::graph::Graph;
+use graph_walker::walker::{Restored, RestoredChild, RestoredTree, inputs_text_digest, is_child_of};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -527,8 +527,8 @@ pub fn texts(store: &dyn CheckpointStore, row: &RunRow) -> Result<BTreeSet<Diges
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use graph_core::walker::inputs_digest;
     use graph_store::MemoryStore;
+    use graph_walker::walker::inputs_digest;
     use serde_json::json;
 
     use super::*;

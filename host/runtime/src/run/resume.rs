@@ -7,26 +7,23 @@ use std::sync::Arc;
 use graph_core::capability::Manifest;
 use graph_core::diagnostic::{block, printable, shell_path};
 use graph_core::digest::Digest;
-use graph_core::graph::Graph;
-use graph_core::parameters;
 use graph_core::record::{Accepted, InterruptRecord};
-use graph_core::structure;
 use graph_core::time::Timestamp;
 use graph_core::trust::{KeyId, Moment, Revocation, SigningKey, TrustStore, VerifyingKey};
-use graph_core::walker::{Answers, Event, Graphs, Identity, Restored, RestoredTree, RunTree, Setup};
 use graph_store::{Change, CheckpointStore, RunGuard, RunRow, RunUpdate};
+use graph_walker::graph::Graph;
+use graph_walker::walker::{Answers, Event, Graphs, Identity, Restored, RestoredTree, RunTree, Setup};
+use graph_walker::{parameters, structure};
 use serde_json::{Map, Value};
 
-use crate::error::Kind;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::executor::functions::Functions;
 use crate::history::answered;
 use crate::history::run_knowledge_item::StateItem;
 use crate::history::verify::check_pause;
 use crate::host::{Host, now};
-use crate::items::built_in;
 use crate::items::locate::judged;
-use crate::items::text_items;
+use crate::items::{built_in, text_items};
 use crate::plan::Plan;
 use crate::project::user_home::Home;
 use crate::project::{self, Project};
@@ -96,7 +93,7 @@ impl Resumable {
     }
 
     /// The event that resumes the run, or starts it if nothing was stored.
-    pub fn event(&self, resume: graph_core::walker::Resume) -> Event {
+    pub fn event(&self, resume: graph_walker::walker::Resume) -> Event {
         if self.from_the_start { Event::Started } else { Event::Resumed(resume) }
     }
 }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use graph_core::capability::Manifest;
 use graph_core::diagnostic::shell_quoted;
 use graph_core::digest::Digest;
-use graph_core::document::load_snapshot;
-use graph_core::graph::Graph;
 use graph_core::trust::{SigningKey, VerifyingKey};
-use graph_core::walker::Graphs;
 use graph_store::{CheckpointStore, RunRow};
+use graph_walker::document::load_snapshot;
+use graph_walker::graph::Graph;
+use graph_walker::walker::Graphs;
 use serde_json::Value;
 
 use crate::error::{Error, Result};

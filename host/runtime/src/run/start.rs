@@ -4,20 +4,21 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graph_core::builder::BuiltGraph;
 use graph_core::capability::Manifest;
 use graph_core::diagnostic::{nearest, one_line, printable, shell_path};
 use graph_core::digest::{Digest, DomainHasher};
-use graph_core::graph::Graph;
-use graph_core::host_item::HostItem;
-use graph_core::parameters::{self, CheckedInputs, InputsError, Parameters};
 use graph_core::policy::Durability;
 use graph_core::schema::SchemaProblem;
 use graph_core::trust::{SigningKey, TrustStore};
-use graph_core::walker::Graphs;
 use graph_core::work::Meter;
 use graph_engine::{Engine, EngineConfig};
 use graph_store::{CheckpointStore, Snapshot};
+use graph_walker::builder::BuiltGraph;
+use graph_walker::graph::Graph;
+use graph_walker::host_item::HostItem;
+use graph_walker::parameters;
+use graph_walker::parameters::{CheckedInputs, InputsError, Parameters};
+use graph_walker::walker::Graphs;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Kind, Result};

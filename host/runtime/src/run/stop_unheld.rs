@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use graph_core::record::Status;
-use graph_core::walker::{Event, Resume};
 use graph_store::CheckpointStore;
+use graph_walker::walker::{Event, Resume};
 
 use crate::error::Result;
 use crate::history::run_knowledge_item::StateItem;

@@ -10,7 +10,7 @@ use graph_core::diagnostic::printable;
 use graph_core::digest::Digest;
 use graph_core::question::{AnswerError, Question, shown_digest};
 use graph_core::record::{ErrorCode, InterruptRecord};
-use graph_core::walker::{AnsweredQuestion, Answers, RunTree};
+use graph_walker::walker::{AnsweredQuestion, Answers, RunTree};
 use serde_json::Value;
 
 use crate::error::{Error, Result};

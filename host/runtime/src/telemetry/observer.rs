@@ -4,10 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use graph_core::record::HostCall;
-use graph_core::record::Status;
+use graph_core::record::{HostCall, Status};
 use graph_core::time::Timestamp;
-use graph_core::walker::{Notice, TaskReport, TaskSpec};
+use graph_walker::walker::{Notice, TaskReport, TaskSpec};
 
 use super::metrics::Instruments;
 use super::spans::Spans;

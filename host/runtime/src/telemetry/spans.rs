@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 
 use graph_core::node::{Activation, Failure};
 use graph_core::record::HostCall;
-use graph_core::walker::{TaskReport, TaskSpec};
+use graph_walker::walker::{TaskReport, TaskSpec};
 use opentelemetry::trace::{Span as _, SpanContext, SpanKind, Status, TraceContextExt as _, Tracer as _};
 use opentelemetry::{Context, KeyValue};
 use opentelemetry_sdk::trace::{SdkTracer, Span};

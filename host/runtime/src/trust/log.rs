@@ -5,13 +5,13 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use graph_core::digest::Digest;
-use graph_core::document;
 use graph_core::trust::{
     KeyId, LogEnd, LogEntry, LogError, LogEvent, SigningKey, Standing, TextStanding, VerifiedComponent,
     peek_log, read_first_write, read_log, unsigned_text,
 };
 use graph_registry::artifact::Kind;
 use graph_registry::pull::{Pulled, PulledContent};
+use graph_walker::document;
 
 use crate::error::{Error, Result};
 use crate::host::now;

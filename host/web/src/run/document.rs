@@ -6,20 +6,21 @@ use std::time::Duration;
 
 use graph_core::capability::Manifest;
 use graph_core::digest::Digest;
-use graph_core::document::load_hooks;
-use graph_core::graph::Graph;
-use graph_core::hook::Hook;
 use graph_core::hook_event::HookLayer;
+use graph_core::json;
 use graph_core::limits::{HostUse, ModelUse};
 use graph_core::node::{Failure, Outcome};
 use graph_core::policy::Durability;
 use graph_core::record::{JournalEntry, SignedCacheEntry};
 use graph_core::time::Timestamp;
 use graph_core::trust::{SigningKey, VerifyingKey};
-use graph_core::walker::{
+use graph_walker::document::load_hooks;
+use graph_walker::graph::Graph;
+use graph_walker::hook::Hook;
+use graph_walker::parameters;
+use graph_walker::walker::{
     Answers, CustomEvent, Edit, Identity, RecordedAnswer, Resume, Setup, TaskReport, TimerId, Timing,
 };
-use graph_core::{json, parameters};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 

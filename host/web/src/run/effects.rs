@@ -1,6 +1,6 @@
 //! What is written: effects, notices, and the run as it is.
 
-use graph_core::walker::{HookSpec, Notice, Summary, TaskSpec};
+use graph_walker::walker::{HookSpec, Notice, Summary, TaskSpec};
 use serde_json::{Value, json};
 
 use crate::VERSION;

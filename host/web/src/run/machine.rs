@@ -10,7 +10,7 @@ use graph_core::question::Question;
 use graph_core::record::{ErrorCode, Record};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
-use graph_core::walker::{
+use graph_walker::walker::{
     Edit, Effect, Event, Lookup, Persist, PersistId, RunTree, TaskSpec, Update, inputs_digest,
 };
 use serde_json::{Value, json};

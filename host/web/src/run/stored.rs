@@ -6,7 +6,7 @@ use graph_core::digest::{Digest, DomainHasher};
 use graph_core::json;
 use graph_core::record::{ChainVerifier, Checkpoint, Record, RecordKind, SignedRecord};
 use graph_core::trust::VerifyingKey;
-use graph_core::walker::{
+use graph_walker::walker::{
     Restored, RestoredChild, RestoredTree, inputs_digest, is_child_of, warnings_on, way_to,
 };
 use serde::{Deserialize, Serialize};

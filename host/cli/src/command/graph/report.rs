@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use graph_core::diagnostic::printable;
-use graph_core::document::load;
-use graph_core::structure::{Finding, findings_of, unneeded_capabilities};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_runtime::error::Result;
 use graph_runtime::run::start::read_manifest;
+use graph_walker::document::load;
+use graph_walker::structure::{Finding, findings_of, unneeded_capabilities};
 use serde_json::json;
 
 /// Report probable mistakes in the structure of a graph: unreachable nodes, dead ends, conditional edges without a default,

@@ -5,12 +5,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use clap::ValueEnum;
-use graph_core::document::{load, load_snapshot};
 use graph_core::format;
 use graph_core::json::{self, TreeLimit};
 use graph_core::record::{Checkpoint, Record};
-use graph_core::structure::{findings, findings_of};
-use graph_core::topology::{Topology, TopologyReport, VERSION};
 use graph_host::context::Context;
 use graph_host::terminal::drawing;
 use graph_host::terminal::exit::Exit;
@@ -20,6 +17,9 @@ use graph_runtime::project::stores::Stores;
 use graph_runtime::registry::fetch_cache;
 use graph_runtime::run::pins::Pins;
 use graph_runtime::run::restore;
+use graph_walker::document::{load, load_snapshot};
+use graph_walker::structure::{findings, findings_of};
+use graph_walker::topology::{Topology, TopologyReport, VERSION};
 use serde_json::json;
 
 /// Draw a graph, or the path that a run took through it

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use graph_core::diagnostic::{printable, shell_quoted};
 use graph_core::digest::Digest;
-use graph_core::graph::Graph;
 use graph_core::id::path_of;
 use graph_core::item::ItemType;
 use graph_core::trust::TrustStore;
@@ -23,6 +22,7 @@ use graph_runtime::registry::publish::named;
 use graph_runtime::registry::pull::{Network, Puller};
 use graph_runtime::run::manifest_authority::AcceptedManifest;
 use graph_runtime::run::start;
+use graph_walker::graph::Graph;
 use serde_json::{Value, json};
 
 use crate::command::args::SourceArgs;

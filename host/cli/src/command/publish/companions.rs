@@ -9,8 +9,6 @@ use std::sync::Arc;
 
 use graph_cases::{Case, SUFFIX, cases};
 use graph_core::diagnostic::Problems;
-use graph_core::graph::Graph;
-use graph_core::topology::Topology;
 use graph_core::trust::{KeyId, SigningKey, TrustStore};
 use graph_core::yaml::{self, Node};
 use graph_host::context::Context;
@@ -24,6 +22,8 @@ use graph_runtime::registry::companions::CompanionSource;
 use graph_runtime::registry::publish::Ready;
 use graph_runtime::run::manifest_authority::AcceptedManifest;
 use graph_runtime::run::start;
+use graph_walker::graph::Graph;
+use graph_walker::topology::Topology;
 
 use crate::command::suggestion::{self, Suggested};
 

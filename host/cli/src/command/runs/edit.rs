@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use graph_core::walker::Edit;
 use graph_host::context::Context;
 use graph_host::terminal::inputs;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::CheckpointStore;
 use graph_runtime::project::Project;
 use graph_runtime::project::stores::{self, Stores};
+use graph_walker::walker::Edit;
 use serde_json::{Map, Value};
 
 /// Writes from the command line

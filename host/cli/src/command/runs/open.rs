@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use graph_core::diagnostic::one_line;
-use graph_core::topology::Topology;
 use graph_host::context::Context;
 use graph_host::terminal::browser;
 use graph_host::terminal::drawing;
@@ -15,6 +14,7 @@ use graph_host::terminal::run_report::short_number;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::{CheckpointStore, RunRow};
 use graph_runtime::project::user_home::{create_private_folder, write_atomic};
+use graph_walker::topology::Topology;
 use serde_json::json;
 
 use super::row::{shown_status, time};

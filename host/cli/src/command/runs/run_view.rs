@@ -11,12 +11,12 @@ use graph_core::record::{
     Accepted, Checkpoint, HookSummary, Pruning, Record, SignedRecord, Source, StatusRecord, TaskCache,
 };
 use graph_core::trust::VerifyingKey;
-use graph_core::walker::{CheckpointRef, Summary};
 use graph_host::context::Context;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::{CheckpointStore, RunRow};
 use graph_runtime::history::checkpoints::{self, Line, Way};
 use graph_runtime::run::restore;
+use graph_walker::walker::{CheckpointRef, Summary};
 use serde_json::{Map, Value};
 
 use super::usage::{PendingModels, Usages};

@@ -3,7 +3,6 @@
 use graph_core::diagnostic::printable;
 use graph_core::record::{Checkpoint, CheckpointSelector};
 use graph_core::trust::VerifyingKey;
-use graph_core::walker::Restored;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::json_document::Document;
@@ -19,6 +18,7 @@ use graph_runtime::project::stores::Stores;
 use graph_runtime::run::edit_and_fork::{inputs, parse_selector};
 use graph_runtime::run::restore;
 use graph_runtime::run::resume;
+use graph_walker::walker::Restored;
 use serde_json::{Map, Value, json};
 
 use super::history::{made_by, nodes, origin};

@@ -4,12 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graph_core::diagnostic::{one_line, printable};
 use graph_core::digest::Digest;
-use graph_core::document::load_snapshot;
-use graph_core::graph::NodeKind;
 use graph_core::limits::ModelUse;
 use graph_core::record::{Checkpoint, InterruptRecord, Record, ResultDigest, Status, StatusRecord};
 use graph_core::trust::VerifyingKey;
-use graph_core::walker::is_child_of;
 use graph_host::terminal::output::{self, Output, styled};
 use graph_host::terminal::run_report::{counted, short_number, task_labels};
 use graph_host::terminal::text::branch;
@@ -18,6 +15,9 @@ use graph_runtime::graph_store::{CheckpointStore, RunRow};
 use graph_runtime::history::checkpoints::{self, Line};
 use graph_runtime::run::pins::Pins;
 use graph_runtime::run::restore;
+use graph_walker::document::load_snapshot;
+use graph_walker::graph::NodeKind;
+use graph_walker::walker::is_child_of;
 use serde_json::{Map, Value, json};
 
 use super::list::{Cells, with_models};

@@ -2,7 +2,7 @@
 use std::path::Path;
 
 use graph_core::record::Status;
-use graph_core::walker::{Answers, Summary};
+use graph_walker::walker::{Answers, Summary};
 use serde_json::Map;
 
 use super::*;

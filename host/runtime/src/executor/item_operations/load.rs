@@ -76,7 +76,7 @@ impl Primaries {
                 if let TextStanding::Invalid(refusal) = &standing {
                     return Err(Failure::new(Category::Denied, refusal.of_file(&shown)));
                 }
-                let loaded = graph_core::document::load(&shown, &text, &file.id)
+                let loaded = graph_walker::document::load(&shown, &text, &file.id)
                     .map_err(|problems| Failure::new(Category::Permanent, problems.to_lines().join("; ")))?;
                 precedence::of_text(
                     ItemType::Tool,

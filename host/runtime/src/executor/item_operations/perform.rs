@@ -12,9 +12,9 @@ use graph_core::node::{Category, Failure, Outcome};
 use graph_core::schema::{InputSchema, SchemaFailure};
 use graph_core::text_item::{Directive, SEARCH_FIELDS};
 use graph_core::trust::{SigningKey, TrustStore};
-use graph_core::walker::TaskReport;
 use graph_core::work::{Exhausted, Meter, rates, size};
 use graph_store::CheckpointStore;
+use graph_walker::walker::TaskReport;
 use serde_json::{Map, Value, json};
 
 use super::search::{DEFAULT_LIMIT, MOST_RESULTS};

@@ -158,7 +158,7 @@ impl Primaries {
             if let TextStanding::Invalid(refusal) = &standing {
                 return Err(refusal.of_file(&shown));
             }
-            let loaded = graph_core::document::load(&shown, &text, &id)
+            let loaded = graph_walker::document::load(&shown, &text, &id)
                 .map_err(|problems| problems.to_lines().into_iter().next().unwrap_or_default())?;
             precedence::of_text(
                 ItemType::Tool,

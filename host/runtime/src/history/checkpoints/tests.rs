@@ -8,17 +8,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use graph_core::capability::{DispatchPatterns, Manifest};
 use graph_core::digest::Digest;
-use graph_core::graph::Graph;
 use graph_core::limits::RunLimits;
 use graph_core::policy::Durability;
 use graph_core::record::{CheckpointSelector, SignedCacheEntry, SignedRecord};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
-use graph_core::walker::{Effect, Event, Graphs, Identity, RunTree, Setup};
 use graph_store::{
     At, CheckpointStore, CommitError, Cut, Freed, Front, ImportError, Mark, MemoryStore, NewRun, Numbered,
     ReadError, RemoveError, RunGuard, RunUpdate, Synchronous, Upkeep,
 };
+use graph_walker::graph::Graph;
+use graph_walker::walker::{Effect, Event, Graphs, Identity, RunTree, Setup};
 use serde_json::json;
 
 use super::{Line, Way, visited};
@@ -107,7 +107,7 @@ fn key() -> SigningKey {
 
 fn graph(id: &str, config: &str) -> Arc<Graph> {
     let document = format!("{{tool_type: graph, config: {{{config}}}}}");
-    Arc::new(graph_core::document::load("g.yaml", &document, id).unwrap().graph)
+    Arc::new(graph_walker::document::load("g.yaml", &document, id).unwrap().graph)
 }
 
 /// A store with a run of a graph that needs no components. Records are left out that `keep` does not want.

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use graph_core::graph::Graph;
 use graph_core::limits::ModelUse;
 use graph_core::record::{Checkpoint, Entry, Record, TaskEvent, TaskSummary, WrittenReader, model_uses};
 use graph_core::time::Timestamp;
 use graph_store::Numbered;
+use graph_walker::graph::Graph;
 use serde_json::{Map, Value, json};
 
 use super::kind::word;

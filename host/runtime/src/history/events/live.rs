@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use graph_core::node::{Activation, Outcome};
 use graph_core::record::{HostCall, ModelDelta};
 use graph_core::time::Timestamp;
-use graph_core::walker::{Notice, TaskReport, TaskSpec};
 use graph_store::CheckpointStore;
+use graph_walker::walker::{Notice, TaskReport, TaskSpec};
 use serde_json::{Value, json};
 
 use super::kind::{Kinds, MESSAGE, TASK_STARTED};

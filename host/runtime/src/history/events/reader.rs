@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use graph_core::graph::Graph;
 use graph_core::record::{Entry, Record};
 use graph_core::trust::VerifyingKey;
-use graph_core::walker::Graphs;
 use graph_store::{CheckpointStore, Numbered};
+use graph_walker::graph::Graph;
+use graph_walker::walker::Graphs;
 use serde_json::Value;
 
 use super::kind::Kinds;

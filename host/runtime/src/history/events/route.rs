@@ -1,8 +1,8 @@
 //! Explains which edges fired.
 
 use graph_core::diagnostic::one_line;
-use graph_core::graph::{Graph, Next};
 use graph_core::record::{FiredEdge, Via};
+use graph_walker::graph::{Graph, Next};
 use serde_json::{Value, json};
 
 /// The longest condition that is shown, in characters.
@@ -62,7 +62,7 @@ mod tests {
         let text = "version: '1'\ntool_type: graph\nexecutor_id: graph-host\nconfig:\n  start: a\n  nodes:\n    \
                     a: { next: [{ to: b, when: { path: state.n, op: lt, value: 3 }, label: small }, { to: [] }] }\n    \
                     b: { next: [a, c] }\n    c: { next: [{ to: a, label: back }] }\n";
-        let graph = graph_core::document::load("g.yaml", text, "g").unwrap().graph;
+        let graph = graph_walker::document::load("g.yaml", text, "g").unwrap().graph;
         let told = |from: &str, via: Via| {
             let fired = FiredEdge { count: 1, from: from.into(), to: None, via };
             let told = route(&fired, Some(&graph));

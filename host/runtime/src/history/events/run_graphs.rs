@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use graph_core::digest::Digest;
-use graph_core::document::load_snapshot;
-use graph_core::graph::Graph;
 use graph_core::record::{Checkpoint, Record};
-use graph_core::walker::Graphs;
 use graph_store::{At, CheckpointStore};
+use graph_walker::document::load_snapshot;
+use graph_walker::graph::Graph;
+use graph_walker::walker::Graphs;
 
 use crate::error::Result;
 use crate::run::pins::Pins;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graph_core::record::Record;
 use graph_core::trust::VerifyingKey;
-use graph_core::walker::task_of_child;
 use graph_store::CheckpointStore;
+use graph_walker::walker::task_of_child;
 
 use crate::error::Result;
 use crate::run::restore;

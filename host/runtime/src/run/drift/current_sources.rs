@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use graph_core::capability::Manifest;
-use graph_core::document::{load, load_snapshot};
-use graph_core::graph::Graph;
 use graph_core::trust::{
     Moment, TextKind, TextRefusal, TextStanding, TrustStore, built_in_text, verify_text,
 };
-use graph_core::walker::Graphs;
+use graph_walker::document::{load, load_snapshot};
+use graph_walker::graph::Graph;
+use graph_walker::walker::Graphs;
 
 use super::documents::of_documents;
 use super::of_graphs;

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use graph_core::diagnostic::Problems;
-use graph_core::graph::Graph;
 use graph_core::yaml::{self, Node};
+use graph_walker::graph::Graph;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 

@@ -1,0 +1,29 @@
+//! The hooks that Rye loads for every graph.
+
+use crate::document::load_hooks;
+use crate::hook::Hook;
+use graph_core::hook_event::HookLayer;
+
+/// Rye's four, as hooks of the project: after those of the graph and the project's own.
+pub(crate) fn built_in_hooks() -> Vec<Hook> {
+    let loaded = load_hooks("the built-in hooks", include_str!("built_in_hooks.yaml"), HookLayer::Project);
+    // A test loads them: they are a part of this program.
+    loaded.map(|loaded| loaded.hooks).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_of_them_are_read() {
+        let names: Vec<_> = built_in_hooks().into_iter().map(|hook| hook.name).collect();
+        let expected = [
+            "default_retry_transient",
+            "default_fail_permanent",
+            "default_abort_cancelled",
+            "default_escalate_limit",
+        ];
+        assert_eq!(names, expected);
+    }
+}

@@ -1,0 +1,32 @@
+//! Graph documents: reads YAML into a [`Graph`](crate::graph::Graph), with all checks that are possible without running
+//! it. All problems of a document are reported at once, each with its position.
+//!
+//! - `load` reads a whole graph tool file, the bare `config` of a case, and the snapshot that a run keeps;
+//! - `config` and `node` lower the two levels of keys;
+//! - `hooks` reads hooks, those of a graph and those of a document of their own;
+//! - `scope` reads names, templates and conditions, and knows what may be read where;
+//! - `revisit` reads what a node that is entered again can read;
+//! - `later` recognises what later releases carry out;
+//! - `check` looks at the graph as a whole.
+
+mod ask;
+mod bounds;
+mod cache;
+mod check;
+mod config;
+mod hooks;
+mod later;
+mod load;
+mod node;
+mod revisit;
+mod scope;
+
+pub use hooks::{LoadedHooks, load_hook_list, load_hooks, load_hooks_snapshot};
+pub use load::{
+    Loaded, SignatureKind, SignatureLine, document_digest, load, load_config, load_snapshot, load_within,
+};
+
+#[cfg(test)]
+mod key_tables;
+#[cfg(test)]
+mod tests;

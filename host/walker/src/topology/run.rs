@@ -1,0 +1,69 @@
+//! The picture of a run: how often nodes were visited and edges were taken.
+
+use std::collections::BTreeMap;
+
+use super::{Topology, TopologyEdge, TopologyEdgeKind};
+use graph_core::record::{Checkpoint, FiredEdge, Via};
+
+impl Topology {
+    /// Adds what a run's checkpoints, in order, say of nodes and edges.
+    #[must_use]
+    pub fn of_run<'a>(mut self, checkpoints: impl IntoIterator<Item = &'a Checkpoint>) -> Self {
+        for edge in &mut self.edges {
+            edge.fired = Some(0);
+        }
+        let mut newest = None;
+        let mut visits: BTreeMap<&str, u64> = BTreeMap::new();
+        for checkpoint in checkpoints {
+            for fired in &checkpoint.fired {
+                self.add(fired);
+            }
+            visits.extend(checkpoint.visits.iter().map(|(node, count)| (node.as_str(), *count)));
+            newest = Some(checkpoint);
+        }
+        if newest.is_none() {
+            return self;
+        }
+        for node in &mut self.nodes {
+            node.visits = Some(visits.get(node.name.as_str()).copied().unwrap_or(0));
+        }
+        // Elsewhere than to the end of its branch, which no record has, a node goes by a goto or after a failure.
+        let mut elsewhere: BTreeMap<String, u64> = BTreeMap::new();
+        for edge in &self.edges {
+            if let (Some(from), TopologyEdgeKind::Goto | TopologyEdgeKind::Error) = (&edge.from, edge.kind) {
+                *elsewhere.entry(from.clone()).or_default() += edge.fired.unwrap_or(0);
+            }
+        }
+        for edge in &mut self.edges {
+            match (&edge.from, edge.kind) {
+                (Some(from), TopologyEdgeKind::Always) if edge.to.is_none() => {
+                    let visits = visits.get(from.as_str()).copied().unwrap_or(0);
+                    edge.fired = Some(visits.saturating_sub(elsewhere.get(from).copied().unwrap_or(0)));
+                }
+                (None, _) => edge.fired = Some(1),
+                // A barrier hears of a node each time it has completed.
+                (Some(awaited), TopologyEdgeKind::Wait) => {
+                    edge.fired = Some(visits.get(awaited.as_str()).copied().unwrap_or(0));
+                }
+                _ => {}
+            }
+        }
+        self
+    }
+
+    fn add(&mut self, fired: &FiredEdge) {
+        let is = |edge: &&mut TopologyEdge| {
+            let kind = match fired.via {
+                Via::Next(place) => edge.place == Some(place),
+                Via::Error => edge.kind == TopologyEdgeKind::Error,
+                Via::Goto => edge.kind == TopologyEdgeKind::Goto,
+                Via::NoMatch => false,
+            };
+            kind && edge.from.as_ref() == Some(&fired.from) && edge.to == fired.to
+        };
+        // An edge that the graph does not have is not drawn: its records are of another version of it.
+        if let Some(edge) = self.edges.iter_mut().find(is) {
+            edge.fired = edge.fired.map(|count| count.saturating_add(u64::from(fired.count)));
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The state as the assigns of one node read it in a dialect where they see each other.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::channels::Channels;
+use super::reduce::{FoldError, Write};
+use crate::graph::{Assignment, NodeIndex};
+use graph_core::template::Fields;
+use graph_core::work::{Exhausted, Meter, size};
+
+/// The committed state, overlaid with what a node has assigned so far.
+pub(super) struct Assigned<'c> {
+    channels: &'c Channels,
+    written: BTreeMap<&'c str, Value>,
+}
+
+impl<'c> Assigned<'c> {
+    pub(super) const fn over(channels: &'c Channels) -> Self {
+        Self { channels, written: BTreeMap::new() }
+    }
+
+    /// A node assigns a value: what follows reads the channel as its reducer makes it. A value that the reducer does not
+    /// accept is for the commit to refuse.
+    pub(super) fn write(
+        &mut self,
+        node: NodeIndex,
+        assignment: &'c Assignment,
+        value: &Value,
+        meter: &Meter,
+    ) -> Result<(), Exhausted> {
+        let channel = assignment.channel.as_str();
+        let write = Write { node, value: size::copy(value, meter)?, mode: assignment.mode };
+        match self.channels.with_write(channel, self.written.get(channel), write, meter) {
+            Ok(value) => {
+                self.written.insert(channel, value);
+                Ok(())
+            }
+            Err(FoldError::Exhausted(exhausted)) => Err(exhausted),
+            Err(FoldError::Conflict(..) | FoldError::Invalid { .. }) => Ok(()),
+        }
+    }
+}
+
+impl Fields for Assigned<'_> {
+    fn field(&self, key: &str) -> Option<&Value> {
+        self.written.get(key).or_else(|| self.channels.field(key))
+    }
+
+    fn to_value(&self, meter: &Meter) -> Result<Value, Exhausted> {
+        let mut state = self.channels.to_value(meter)?;
+        if let Value::Object(state) = &mut state {
+            for (channel, value) in &self.written {
+                state.insert((*channel).to_owned(), size::copy(value, meter)?);
+            }
+        }
+        Ok(state)
+    }
+}

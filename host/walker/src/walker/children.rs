@@ -1,0 +1,253 @@
+//! What a walker knows of the child runs of its tasks: what they have used, their outcomes, and how many supersteps they
+//! may take.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Walker;
+use super::budget::Reached;
+use super::event::{Effect, Timing};
+use super::hook_verdict::LimitCode;
+use super::machine::illegal;
+use super::pending::{Pending, PendingTask};
+use super::revisit::OUTPUTS;
+use super::schedule::limit;
+use super::setup::HandleError;
+use super::stop_state::Phase;
+use super::superstep::Superstep;
+use super::task::{Task, TaskState};
+use crate::compat::rye;
+use crate::graph::{Node, NodeKind};
+use graph_core::limits::{Budget, HostUse, ModelUse};
+use graph_core::node::{Failure, Outcome};
+use graph_core::record::Status;
+use graph_core::time::Timestamp;
+use graph_core::work::size;
+
+/// The outcome of a child run, as its task sees it.
+#[derive(Debug)]
+pub(super) enum ChildEnd {
+    /// It has ended with this output.
+    Output(Value),
+    /// It has failed, or is at a limit.
+    Failed(Failure),
+    /// It has used a budget of the whole run up.
+    Exhausted {
+        budget: Budget,
+        /// The path of nodes to the failure.
+        within: Option<String>,
+    },
+    /// It waits for answers to its questions.
+    Asks,
+    /// It was cancelled.
+    Stopped,
+}
+
+/// What a child run has used so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ChildUse {
+    /// Fuel, that of its children included.
+    pub fuel: u64,
+    /// The use of the host, with that of its children.
+    pub host: HostUse,
+    /// Supersteps, those of its children included.
+    pub steps: u64,
+    /// What answers have added to budgets of language models, those of its children included.
+    pub granted: ModelUse,
+}
+
+/// The report to a task about its child run, which has stopped.
+#[derive(Debug)]
+pub(super) struct ChildStop {
+    pub used: ChildUse,
+    pub warnings: Vec<String>,
+    pub end: ChildEnd,
+    /// How long its attempts took, as far as they were measured.
+    pub took: Timing,
+    /// What stays of the run in memory until the superstep of its task commits.
+    pub holds: u64,
+}
+
+/// The memory of a walker besides its channels, and that for each node of its graph.
+const WALKER: u64 = 16 << 10;
+const NODE: u64 = 32;
+/// The memory of a dispatch that is the same each time.
+const DISPATCH: u64 = 512;
+
+/// What lets a run have more supersteps with its child runs.
+const MORE_STEPS: &str =
+    "without `max_total_steps` a graph has the larger of 1000 and `max_steps`; resume with a larger total";
+
+/// As many child runs of one superstep are under way at a time at most.
+pub(super) const CHILDREN: u64 = 8;
+
+impl Walker {
+    /// The share of `state` and `results` that each child run of the active superstep may take, so that all that run at
+    /// the same time take no more than one run may.
+    pub(super) fn shares_of_children(&self) -> (u64, u64) {
+        let tasks = self.superstep.iter().flat_map(Superstep::tasks);
+        let graphs = tasks.filter(|task| task.is_graph());
+        let together = (graphs.take(usize::try_from(CHILDREN).unwrap_or(usize::MAX)).count() as u64).max(1);
+        let limits = self.budgets();
+        (limits.state.saturating_sub(self.channels.size()) / together, limits.results / 2 / together)
+    }
+
+    /// The memory that it takes while it waits for its superstep to commit.
+    pub(super) fn holds(&self) -> u64 {
+        let output = self.stop.end().map_or(0, |end| size::of(&end.output.0));
+        let inside = self.superstep.as_ref().map_or(0, Superstep::held);
+        let warnings = self.warnings.all().iter().map(|warning| warning.len() as u64);
+        let left = self.pending.tasks().map(PendingTask::holds);
+        let nodes = NODE.saturating_mul(self.graph.nodes.len() as u64);
+        let dispatches = DISPATCH.saturating_mul(self.dispatches.len() as u64);
+        let channels = self.channels.size().saturating_add(self.channels.overhead());
+        let values = [size::of(&self.setup.inputs), output, inside, channels, nodes, dispatches];
+        warnings.chain(left).chain(values).fold(WALKER, u64::saturating_add)
+    }
+
+    /// Frees what is no longer needed of a run that has ended. Its output is kept, as its task may need it again.
+    pub(super) fn shed(&mut self) {
+        if self.stop.phase() == Phase::Finished {
+            self.channels.clear();
+            self.visited.forget_unwritten();
+            self.dispatches.clear();
+            self.pending = Pending::default();
+        }
+    }
+
+    /// The result of a run that has ended, for the node that runs its graph, if that is more than its `output`.
+    pub(super) fn nested_result(&self, output: Value, status: Status) -> Value {
+        let mut state = self.channels.to_map();
+        state.retain(|key, _| !key.starts_with(OUTPUTS) && key != rye::THREADS);
+        state.insert("inputs".to_owned(), Value::clone(&self.setup.inputs));
+        let returns = |node: &Node| matches!(node.kind, NodeKind::Return { output: Some(_) });
+        let declares = self.graph.output.is_some() || self.graph.nodes.iter().any(returns);
+        rye::nested_result(&Value::Object(state), self.line.step(), status, declares.then_some(output))
+    }
+
+    /// The child run of a running attempt has stopped.
+    pub(super) fn child_done(
+        &mut self,
+        now: Timestamp,
+        task: &str,
+        stop: ChildStop,
+    ) -> Result<Vec<Effect>, HandleError> {
+        let ChildStop { used, warnings, end, took, holds } = stop;
+        self.event_time = now;
+        let mut fx = Vec::new();
+        let Some(superstep) = &mut self.superstep else { return Err(illegal("no superstep is under way")) };
+        let Some(at) = superstep.find(task) else { return Err(illegal("there is no such task")) };
+        if !matches!(superstep.tasks()[at].state(), TaskState::Running) {
+            return Err(illegal("that task is not running"));
+        }
+        superstep.take_params(at);
+        let found = superstep.task_mut(at);
+        found.account_mut().end_child(&used, !matches!(end, ChildEnd::Stopped));
+        found.keep_warnings(warnings);
+        // It ends with its child run, as its record says, which is later than the last attempt in there.
+        let took = Timing { at: took.at.map(|_| now), ..took };
+        found.add_report(took, Vec::new(), Vec::new());
+        self.add_time(took);
+        let output = match &end {
+            ChildEnd::Output(output) => size::of(output),
+            _ => 0,
+        };
+        self.hold(holds.saturating_add(output));
+        if self.holds_too_much() {
+            self.stop_holding(now, &mut fx);
+            self.drive(now, &mut fx);
+            return Ok(fx);
+        }
+        let Some(superstep) = &mut self.superstep else { return Ok(fx) };
+        let found = superstep.task_mut(at);
+        match end {
+            ChildEnd::Exhausted { budget, within } => self.exhaust(now, at, budget, within, &mut fx),
+            ChildEnd::Output(output) => self.accept(now, at, Outcome::Result(output), &mut fx),
+            ChildEnd::Failed(failure) => self.failed(now, at, failure, &mut fx),
+            ChildEnd::Asks => {
+                found.enter(TaskState::Suspended);
+                self.settled(now, at, &mut fx);
+            }
+            ChildEnd::Stopped => {
+                superstep.take_attempt_back(at);
+            }
+        }
+        self.start_ready(now, &mut fx);
+        self.drive(now, &mut fx);
+        Ok(fx)
+    }
+
+    /// A task of the superstep under way.
+    pub(super) fn task(&self, id: &str) -> Option<&Task> {
+        let superstep = self.superstep.as_ref()?;
+        superstep.find(id).map(|at| &superstep.tasks()[at])
+    }
+
+    /// The use of child runs that the tasks of the active superstep, and those that remain of it, have been charged for.
+    pub(super) fn accounted(&self, task: &str) -> ChildUse {
+        let used = match (self.task(task), self.pending.get(task)) {
+            (Some(task), _) => *task.used(),
+            (None, Some(left)) => *left.used(),
+            (None, None) => return ChildUse::default(),
+        };
+        ChildUse { fuel: used.fuel, host: used.host, steps: used.steps, granted: used.granted }
+    }
+
+    /// Forgets that an attempt was abandoned: its child run has been notified, and no part of it is under way.
+    pub(super) fn forget_aborted(&mut self, task: &Arc<str>, attempt: u32) {
+        self.aborted.remove(&(Arc::clone(task), attempt));
+    }
+
+    /// How many supersteps the run and those below it may take together, counting those of earlier turns. A total given for
+    /// this run speaks for all.
+    pub(super) fn max_total_steps(&self) -> u64 {
+        let own = self.graph.max_total_steps.max(self.setup.max_steps.unwrap_or(0));
+        let own = own.saturating_add(self.allowance.before_turn());
+        own.min(self.allowance.step_share().unwrap_or(u64::MAX))
+    }
+
+    /// The limit that keeps another superstep from starting, if the run and those below it have used up theirs.
+    pub(super) fn tree_limit(&self) -> Option<Reached> {
+        let taken = self.line.step().saturating_add(self.totals.child_steps());
+        let most = self.budgets().steps;
+        if taken >= most && most <= self.max_total_steps() {
+            return Some(self.used_up(Budget::Steps, taken, None));
+        }
+        (taken >= self.max_total_steps()).then(|| {
+            let message = match (self.allowance.step_share(), self.totals.child_steps()) {
+                (Some(share), _) if share <= self.graph.max_total_steps => format!(
+                    "{taken} supersteps have run, which is its share of `max_total_steps`, and something is next"
+                ),
+                (_, 0) => format!(
+                    "{taken} supersteps have run, which is `max_total_steps`, and something is next; {MORE_STEPS}"
+                ),
+                (_, below) => format!(
+                    "{taken} supersteps have run, {below} of them in child runs, which is `max_total_steps`, and \
+                     something is next; {MORE_STEPS}"
+                ),
+            };
+            (LimitCode::MaxTotalSteps, limit(None, message))
+        })
+    }
+
+    /// Reserves supersteps for the child runs of a superstep: what is left, without the superstep itself, in equal shares
+    /// and in task order, so that the share of each does not depend on which finishes first.
+    pub(super) fn reserve_steps(&self, superstep: &mut Superstep) {
+        let takes_part = |task: &Task| task.is_graph() && task.shares();
+        let mut sharers = superstep.tasks().iter().filter(|task| takes_part(task)).count() as u64;
+        if sharers == 0 {
+            return;
+        }
+        let used = superstep.tasks().iter().map(|task| task.start().used.steps).fold(0, u64::saturating_add);
+        let taken =
+            self.line.step().saturating_add(self.totals.child_steps()).saturating_add(used).saturating_add(1);
+        let mut left = self.max_total_steps().min(self.budgets().steps).saturating_sub(taken);
+        for (task, _) in superstep.tasks_with_nodes_mut().filter(|(task, _)| takes_part(task)) {
+            let share = left / sharers;
+            task.account_mut().set_aside_steps(share);
+            left -= share;
+            sharers -= 1;
+        }
+    }
+}

@@ -1,0 +1,598 @@
+//! Hooks: which of them are due, and how they are asked one after the other.
+
+mod boundary;
+mod dispatch;
+mod plan;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Walker;
+use super::event::{Effect, Notice, PersistId, TaskReport, TaskSpec};
+use super::hook_verdict::{PendingStop, Verdict};
+use super::machine::illegal;
+use super::setup::HandleError;
+use graph_core::hook_event::{Control, HookEvent};
+use graph_core::limits::{HostUse, ModelUse};
+use graph_core::node::{Category, Failure, Outcome};
+use graph_core::policy::Durability;
+use graph_core::record::{
+    Canonical, HookRecord, HookSummary, JournalEntry, PlannedAction, PlannedHook, Record,
+};
+use graph_core::time::Timestamp;
+
+/// A hook's dispatch, for the driver to perform. It is answered with [`Event::HookDone`](super::Event::HookDone).
+#[derive(Clone, Debug)]
+pub struct HookSpec {
+    /// The event that the hook is asked about.
+    pub event: HookEvent,
+    /// The name of the hook: its `id`, or its layer and index.
+    pub hook: String,
+    /// The hook's layer, from 1 to 3.
+    pub layer: u8,
+    /// The dispatch. Its `activation.task` is the call's id, by which it is answered; its node has no meaning: the hook
+    /// decides what the item is granted.
+    pub call: TaskSpec,
+}
+
+/// The state of a walker's hooks.
+#[derive(Debug, Default)]
+pub(super) struct Hooks {
+    /// Fuel of the hooks that were asked about the run since the newest boundary.
+    fuel: u64,
+    /// The part of it that was used when the run was last started or resumed, and by hooks that were asked since. What is
+    /// reserved for tasks follows from this figure, so that a crash while hooks are asked does not change it.
+    counted: u64,
+    /// What those hooks used of the host.
+    host: HostUse,
+    /// The part of that which counts for what is reserved for tasks.
+    counted_host: HostUse,
+    /// What calls that are under way may use of language models, by call.
+    reserved: BTreeMap<String, Reserved>,
+    /// What calls may have used of language models, by call, until they were abandoned or the host crashed. It is in none of
+    /// the figures above.
+    lost: BTreeMap<String, Lost>,
+    /// Reservations of calls that were abandoned, which are not on record.
+    cut_off: Vec<HookRecord>,
+    /// How often calls had been asked before a crash, by call, where a reservation has taken the place of their result.
+    dispatched: BTreeMap<String, u32>,
+    /// The hooks that are due at the newest boundary.
+    planned: Vec<PlannedHook>,
+    /// The hooks of the newest boundary have been asked.
+    passed: bool,
+    /// How often the run has continued after a failure or a limit since the newest boundary.
+    resumes: u32,
+    /// The results of hooks since the newest boundary, by call.
+    results: BTreeMap<String, HookRecord>,
+    /// The calls of those whose records are persisted, or handed out to be.
+    recorded: BTreeSet<String>,
+    /// The results of hooks that no checkpoint contains.
+    unwritten: Vec<HookSummary>,
+    /// The total of `max_steps`, where hooks or a new turn have extended it.
+    max_steps: Option<u64>,
+    /// The same when the newest boundary was made. Under `durability: exit` its checkpoint is written later, and contains
+    /// nothing that came after it: a fork asks for the extension again, whatever the durability.
+    max_steps_at_boundary: Option<u64>,
+    /// The hooks that the whole run waits for.
+    queue: Option<Queue>,
+    /// Why the run is about to stop, while hooks are asked about that.
+    stop: Option<PendingStop>,
+    /// The hooks that a failed task waits for, by task.
+    tasks: BTreeMap<Arc<str>, Queue>,
+    /// Calls that were abandoned.
+    aborted: BTreeSet<String>,
+    /// The newest record of a hook that was handed out to be persisted.
+    handed_out: Option<PersistId>,
+}
+
+/// What a call that is under way may use of language models.
+#[derive(Clone, Debug)]
+struct Reserved {
+    record: HookRecord,
+    /// The record is persisted, or handed out to be.
+    is_recorded: bool,
+}
+
+/// What a call may have used of language models without a result.
+#[derive(Clone, Copy, Debug)]
+struct Lost {
+    model: ModelUse,
+    /// The call is about a task, and not about the whole run.
+    of_task: bool,
+}
+
+/// Hooks that are asked one after the other.
+#[derive(Debug, Default)]
+struct Queue {
+    planned: Vec<PlannedHook>,
+    at: usize,
+    running: Option<String>,
+}
+
+impl Queue {
+    fn new(planned: Vec<PlannedHook>) -> Self {
+        Self { planned, at: 0, running: None }
+    }
+}
+
+impl Hooks {
+    /// The hooks that are due at the newest boundary.
+    #[inline]
+    pub(super) fn planned(&self) -> &[PlannedHook] {
+        &self.planned
+    }
+
+    /// Adds hooks that are due at the newest boundary.
+    pub(super) fn plan(&mut self, planned: Vec<PlannedHook>) {
+        self.planned.extend(planned);
+    }
+
+    /// Whether hooks are due at the newest boundary and have not been asked.
+    #[inline]
+    pub(super) fn are_due(&self) -> bool {
+        !self.passed && !self.planned.is_empty()
+    }
+
+    /// Whether the hooks of the newest boundary have been asked.
+    #[inline]
+    pub(super) const fn have_passed(&self) -> bool {
+        self.passed
+    }
+
+    /// The hooks of the newest boundary have been asked.
+    pub(super) const fn pass(&mut self) {
+        self.passed = true;
+    }
+
+    /// Starts to ask the hooks of the newest boundary.
+    pub(super) fn ask_at_boundary(&mut self) {
+        self.handed_out = None;
+        self.queue = Some(Queue::new(self.planned.clone()));
+    }
+
+    /// Starts to ask hooks because the run is about to stop.
+    pub(super) fn ask_about_stop(&mut self, stop: PendingStop, planned: Vec<PlannedHook>) {
+        self.handed_out = None;
+        self.stop = Some(stop);
+        self.queue = Some(Queue::new(planned));
+    }
+
+    /// Starts to ask hooks about the failure of a task.
+    pub(super) fn ask_about_task(&mut self, task: Arc<str>, planned: Vec<PlannedHook>) {
+        self.tasks.insert(task, Queue::new(planned));
+    }
+
+    /// Whether hooks are being asked about a task.
+    #[inline]
+    pub(super) fn are_asked_about_tasks(&self) -> bool {
+        !self.tasks.is_empty()
+    }
+
+    /// Why the run is about to stop, after hooks were asked about that.
+    pub(super) const fn take_stop(&mut self) -> Option<PendingStop> {
+        self.stop.take()
+    }
+
+    /// The record that has to be persisted before the run continues, if there is one.
+    pub(super) const fn awaited_record(&self) -> Option<PersistId> {
+        self.handed_out
+    }
+
+    /// Sets the total of `max_steps`, which a hook or a new turn has extended.
+    pub(super) const fn extend_to(&mut self, total: u64) {
+        self.max_steps = Some(total);
+    }
+
+    /// Drops the extension, as a resume has brought another total of `max_steps`.
+    pub(super) const fn forget_extension(&mut self) {
+        self.max_steps = None;
+    }
+
+    /// The total of `max_steps`, where hooks or a new turn have extended it.
+    #[inline]
+    pub(super) const fn max_steps(&self) -> Option<u64> {
+        self.max_steps
+    }
+
+    /// The same when the newest boundary was made.
+    #[inline]
+    pub(super) const fn max_steps_at_boundary(&self) -> Option<u64> {
+        self.max_steps_at_boundary
+    }
+
+    /// How often the run has continued after a failure or a limit since the newest boundary.
+    #[inline]
+    pub(super) const fn resumes(&self) -> u32 {
+        self.resumes
+    }
+
+    /// Counts that the run continues after a failure or a limit.
+    pub(super) const fn count_resume(&mut self) {
+        self.resumes += 1;
+    }
+
+    /// The fuel of hooks that were asked about the run, as far as it counts for what is reserved for tasks.
+    #[inline]
+    pub(super) const fn counted(&self) -> u64 {
+        self.counted
+    }
+
+    /// What they used of the host, as far as it counts in the same way.
+    #[inline]
+    pub(super) const fn counted_host(&self) -> HostUse {
+        self.counted_host
+    }
+
+    /// The run stops, or is resumed: from here on, everything that hooks have used counts.
+    pub(super) const fn count_all(&mut self) {
+        (self.counted, self.counted_host) = (self.fuel, self.host);
+    }
+
+    /// What hooks have used of the host, with what calls without a result may have used.
+    fn used_of_host(&self) -> HostUse {
+        // Nearly always: this is asked at every boundary.
+        if self.lost.is_empty() { self.host } else { self.host.plus(self.lost_where(|_| true)) }
+    }
+
+    /// What calls about the whole run may have used without a result: the next superstep has as much less.
+    pub(super) fn lost_of_run(&self) -> HostUse {
+        self.lost_where(|lost| !lost.of_task)
+    }
+
+    fn lost_where(&self, counts: impl Fn(&Lost) -> bool) -> HostUse {
+        if self.lost.is_empty() {
+            return HostUse::default();
+        }
+        let lost = self.lost.values().filter(|lost| counts(lost)).map(|lost| lost.model);
+        HostUse { model: lost.fold(ModelUse::NOTHING, ModelUse::plus), ..HostUse::default() }
+    }
+
+    /// A call may have used so much without a result.
+    fn lose(&mut self, call: &str, model: ModelUse, of_task: bool) {
+        if !model.is_nothing() {
+            let known = self.lost.get(call).map_or(ModelUse::NOTHING, |lost| lost.model);
+            let model = known.plus(model.counted());
+            self.lost.insert(call.to_owned(), Lost { model, of_task });
+        }
+    }
+
+    /// How often a call was asked until it had a result.
+    fn dispatches_of(&self, call: &str) -> u32 {
+        let known = self.results.get(call).map(|record| record.dispatches);
+        known.or_else(|| self.dispatched.get(call).copied()).unwrap_or_default()
+    }
+
+    /// The results that no checkpoint contains, for the next one.
+    pub(super) fn take_unwritten(&mut self) -> Vec<HookSummary> {
+        std::mem::take(&mut self.unwritten)
+    }
+}
+
+/// What hooks are asked about.
+#[derive(Clone, Debug)]
+pub(super) enum Subject {
+    /// The run as a whole.
+    Run,
+    /// A task that has failed.
+    Task(Arc<str>),
+}
+
+impl Walker {
+    /// Asks the hooks of a subject from the present one on, up to the first that has to be waited for.
+    pub(super) fn ask(&mut self, subject: &Subject, now: Timestamp, fx: &mut Vec<Effect>) {
+        loop {
+            let queue = match subject {
+                Subject::Run => self.hooks.queue.as_ref(),
+                Subject::Task(task) => self.hooks.tasks.get(task),
+            };
+            let Some(queue) = queue else { return };
+            let Some(planned) = queue.planned.get(queue.at).cloned() else { break };
+            let known =
+                self.hooks.results.get(&planned.call).filter(|known| self.still_holds(known)).cloned();
+            let record = match known {
+                Some(known) => known,
+                None => match self.dispatch_hook(subject, &planned, now) {
+                    Ok(spec) => {
+                        fx.push(Effect::RunHook(spec));
+                        if let Some(queue) = self.queue_of(subject) {
+                            queue.running = Some(planned.call);
+                        }
+                        return;
+                    }
+                    Err(record) => {
+                        self.tell_of_hook(&record, fx);
+                        // What follows from another result is not persisted before the next boundary, and so it is asked for again.
+                        let persists = matches!(subject, Subject::Task(_));
+                        self.keep_result((*record).clone(), persists, fx);
+                        *record
+                    }
+                },
+            };
+            self.take_result(subject, &record);
+            if let Some(queue) = self.queue_of(subject) {
+                queue.at += 1;
+            }
+        }
+        let queue = match subject {
+            Subject::Run => self.hooks.queue.take(),
+            Subject::Task(task) => self.hooks.tasks.remove(task),
+        };
+        let planned = queue.map(|queue| queue.planned).unwrap_or_default();
+        let verdict = self.verdict(&planned);
+        self.follow_verdict(subject, verdict, now, fx);
+    }
+
+    fn queue_of(&mut self, subject: &Subject) -> Option<&mut Queue> {
+        match subject {
+            Subject::Run => self.hooks.queue.as_mut(),
+            Subject::Task(task) => self.hooks.tasks.get_mut(task),
+        }
+    }
+
+    /// Whether the result of a hook still counts. A limit that is reached again after a resume is another one, and a hook
+    /// that has to succeed is asked again.
+    fn still_holds(&self, known: &HookRecord) -> bool {
+        known.resumes == self.hooks.resumes
+            || !(self.is_about_limit(known.event) || (known.required && known.failure.is_some()))
+    }
+
+    /// Whether hooks of an event are asked because the run stops at a limit.
+    fn is_about_limit(&self, event: HookEvent) -> bool {
+        event == HookEvent::Limit || (event == HookEvent::GraphCompleted && self.stop.end().is_none())
+    }
+
+    /// Whether a call of a hook is under way, or was abandoned and has still to be reported.
+    pub(super) fn awaits_hook(&self, call: &str) -> bool {
+        let waits = |queue: &Queue| queue.running.as_deref() == Some(call);
+        self.hooks.aborted.contains(call)
+            || self.hooks.queue.as_ref().is_some_and(waits)
+            || self.hooks.tasks.values().any(waits)
+    }
+
+    /// A hook has ended.
+    pub(super) fn hook_done(
+        &mut self,
+        now: Timestamp,
+        call: &str,
+        report: TaskReport,
+        fx: &mut Vec<Effect>,
+    ) -> Result<(), HandleError> {
+        if self.hooks.aborted.remove(call) {
+            return Ok(());
+        }
+        let subject = self.subject_of(call).ok_or_else(|| illegal("no hook with that id is running"))?;
+        let Some(queue) = self.queue_of(&subject) else { return Ok(()) };
+        queue.running = None;
+        let planned = queue.planned[queue.at].clone();
+        let TaskReport { result, fuel, work, warnings, journal, host, lost, .. } = report;
+        self.hooks.reserved.remove(call);
+        self.hooks.lose(call, lost, matches!(subject, Subject::Task(_)));
+        let is_limit = result.as_ref().is_err_and(|failure: &Failure| failure.category == Category::Limit);
+        let budget =
+            if is_limit { self.budget_that_stopped(&subject, &planned, fuel, work, &journal) } else { None };
+        let answer = self.answer_of_hook(&planned, result);
+        let mut record = self.hook_record(&subject, &planned, answer, fuel, now);
+        record.budget = budget;
+        record.host = host.unwrap_or_else(|| HostUse { fuel: work, ..JournalEntry::used_by(&journal) });
+        record.host = record.host.counted();
+        record.host_total = record.host_total.plus(record.host);
+        record.dispatches += 1;
+        record.warnings = warnings;
+        self.tell_of_hook(&record, fx);
+        self.keep_result(record, true, fx);
+        self.ask(&subject, now, fx);
+        self.start_ready(now, fx);
+        Ok(())
+    }
+
+    /// What a hook that is running is asked about.
+    fn subject_of(&self, call: &str) -> Option<Subject> {
+        let waits = |queue: &Queue| queue.running.as_deref() == Some(call);
+        if self.hooks.queue.as_ref().is_some_and(waits) {
+            return Some(Subject::Run);
+        }
+        let mut tasks = self.hooks.tasks.iter();
+        tasks.find(|(_, queue)| waits(queue)).map(|(task, _)| Subject::Task(Arc::clone(task)))
+    }
+
+    /// A hook is about to ask a language model: what it may use is put on record, as for the attempt of a task.
+    pub(super) fn reserve_model_of_hook(
+        &mut self,
+        now: Timestamp,
+        (call, attempt): (Arc<str>, u32),
+        model: ModelUse,
+        fx: &mut Vec<Effect>,
+    ) {
+        // One that was abandoned meanwhile is not answered.
+        let Some(subject) = self.subject_of(&call) else { return };
+        let Some(planned) = self.queue_of(&subject).map(|queue| queue.planned[queue.at].clone()) else {
+            return;
+        };
+        let mut record = self.hook_record(&subject, &planned, Ok((Value::Null, None)), 0, now);
+        record.dispatches += 1;
+        record.host.model = model;
+        record.reserved = true;
+        let is_recorded = self.stores_hooks();
+        let reserved = Reserved { record: record.clone(), is_recorded };
+        self.hooks.reserved.insert(record.call.clone(), reserved);
+        if is_recorded {
+            let id = self.persist(Record::Hook(record), fx);
+            self.line.waits_for(id, call, attempt);
+        } else {
+            fx.push(Effect::ModelRecorded { task: call, attempt });
+        }
+    }
+
+    /// Whether what becomes known of hooks is stored at once.
+    fn stores_hooks(&self) -> bool {
+        let stored = self.line.last().is_some() && self.line.unwritten().is_none();
+        stored && (self.setup.durability != Durability::Exit || self.stop.has_ended())
+    }
+
+    /// Keeps the result of a hook, and persists it if the run's durability does not leave that to its end.
+    fn keep_result(&mut self, record: HookRecord, persists: bool, fx: &mut Vec<Effect>) {
+        if persists && self.stores_hooks() {
+            self.hooks.handed_out = Some(self.persist(Record::Hook(record.clone()), fx));
+            self.hooks.recorded.insert(record.call.clone());
+        } else {
+            self.hooks.recorded.remove(&record.call);
+        }
+        self.hooks.results.insert(record.call.clone(), record);
+    }
+
+    /// The answer of a hook's item, and how the run continues after it.
+    #[allow(clippy::unused_self, reason = "as everything that is decided about a run")]
+    fn answer_of_hook(
+        &self,
+        planned: &PlannedHook,
+        result: Result<Outcome, Failure>,
+    ) -> Result<(Value, Option<Control>), Failure> {
+        let value = match result.and_then(crate::compat::rye::unwrap)? {
+            Outcome::Result(value) => value,
+            Outcome::Command { .. } => {
+                let message = "it answered with a command, and a hook can neither write nor route";
+                return Err(Failure::new(Category::Permanent, message));
+            }
+            Outcome::Interrupt(_) => {
+                let message = "hooks cannot interrupt a run";
+                return Err(Failure::new(Category::Permanent, message));
+            }
+        };
+        let control = if planned.layer == graph_core::hook_event::HookLayer::Infra.number() {
+            None
+        } else {
+            Control::read(&value).map_err(|reason| Failure::new(Category::InvalidInput, reason))?
+        };
+        Ok((value, control))
+    }
+
+    fn hook_record(
+        &self,
+        subject: &Subject,
+        planned: &PlannedHook,
+        answer: Result<(Value, Option<Control>), Failure>,
+        fuel: u64,
+        now: Timestamp,
+    ) -> HookRecord {
+        let (so_far, host_so_far) = match subject {
+            // What calls may have used without a result is counted by itself.
+            Subject::Run => (self.fuel_so_far(), self.totals.host().plus(self.hooks.host)),
+            Subject::Task(task) => self
+                .superstep
+                .as_ref()
+                .and_then(|superstep| Some(*superstep.tasks()[superstep.find(task)?].used()))
+                .map_or((0, HostUse::default()), |used| (used.fuel, used.host)),
+        };
+        let ((result, control), failure) = match answer {
+            Ok(answer) => (answer, None),
+            Err(failure) => ((Value::Null, None), Some(failure)),
+        };
+        let item = match &planned.action {
+            PlannedAction::Run { item_id, .. } => Some(item_id.clone()),
+            PlannedAction::Control { .. } | PlannedAction::Fail { .. } => None,
+        };
+        let (checkpoint, sequence) = self.line.under();
+        HookRecord {
+            at: now,
+            budget: None,
+            call: planned.call.clone(),
+            checkpoint,
+            control,
+            dispatches: self.hooks.dispatches_of(&planned.call),
+            event: planned.event,
+            failure,
+            fuel,
+            fuel_total: so_far.saturating_add(fuel),
+            host: HostUse::default(),
+            host_total: host_so_far,
+            hook: planned.hook.clone(),
+            item,
+            layer: planned.layer,
+            lost: self.hooks.lost.get(&planned.call).map_or(ModelUse::NOTHING, |lost| lost.model),
+            namespace: self.setup.identity.namespace.clone(),
+            required: planned.required,
+            reserved: false,
+            result: Canonical::from(result),
+            resumes: self.hooks.resumes,
+            run: self.setup.identity.record_run().to_owned(),
+            sequence,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Counts the result of a hook, from now or from before a crash.
+    fn take_result(&mut self, subject: &Subject, record: &HookRecord) {
+        let named = record.failure.as_ref().map(|failure| {
+            format!(
+                "hook `{}` ({}) failed ({}): {}",
+                record.hook, record.event, failure.category, failure.message
+            )
+        });
+        let raised: Vec<String> = record
+            .warnings
+            .iter()
+            .map(|warning| format!("hook `{}`: {warning}", record.hook))
+            .chain(named)
+            .collect();
+        match subject {
+            Subject::Run => {
+                let used = record.fuel_total.saturating_sub(self.totals.fuel());
+                self.hooks.fuel = self.hooks.fuel.max(used);
+                self.hooks.counted = self.hooks.counted.max(used);
+                let used = record.host_total.less(self.totals.host());
+                self.hooks.host = self.hooks.host.max(used);
+                self.hooks.counted_host = self.hooks.counted_host.max(used);
+                for warning in raised {
+                    self.warn_once(warning);
+                }
+            }
+            Subject::Task(task) => {
+                let Some(superstep) = &mut self.superstep else { return };
+                let Some(at) = superstep.find(task) else { return };
+                let task = superstep.task_mut(at);
+                task.account_mut().end_hook(record.fuel_total, record.host_total);
+                for warning in raised {
+                    task.warn_once(warning);
+                }
+            }
+        }
+    }
+
+    /// Raises a warning about the run, once for each boundary: hooks that are asked again after a crash raise the same
+    /// one.
+    pub(super) fn warn_once(&mut self, warning: String) {
+        self.warnings.keep_once(warning);
+    }
+
+    #[allow(clippy::unused_self, reason = "as everything that is told of a run")]
+    fn tell_of_hook(&self, record: &HookRecord, fx: &mut Vec<Effect>) {
+        fx.push(Effect::Emit(Notice::HookFinished(Box::new(HookSummary::of(record)))));
+    }
+
+    fn verdict(&self, planned: &[PlannedHook]) -> Verdict {
+        let results = planned.iter().filter_map(|hook| self.hooks.results.get(&hook.call));
+        Verdict::of(results)
+    }
+
+    /// Abandons every hook that is running.
+    pub(super) fn abort_hooks(&mut self, fx: &mut Vec<Effect>) {
+        let of_tasks = std::mem::take(&mut self.hooks.tasks).into_values().map(|queue| (queue, true));
+        for (queue, of_task) in
+            self.hooks.queue.take().map(|queue| (queue, false)).into_iter().chain(of_tasks)
+        {
+            if let Some(hook) = queue.running {
+                fx.push(Effect::AbortHook { hook: hook.as_str().into() });
+                if let Some(Reserved { record, is_recorded }) = self.hooks.reserved.remove(&hook) {
+                    self.hooks.lose(&hook, record.host.model, of_task);
+                    if !is_recorded {
+                        self.hooks.cut_off.push(record);
+                    }
+                }
+                self.hooks.aborted.insert(hook);
+            }
+        }
+        self.hooks.stop = None;
+    }
+}

@@ -1,0 +1,630 @@
+//! The walker itself: events in, effects out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::agenda::{Agenda, Step};
+use super::allowance::Allowance;
+use super::cache::Answered;
+use super::channels::Channels;
+use super::commit::Committing;
+use super::event::{Effect, Event, Notice, TimerId, Timing};
+use super::hook_context::Planning;
+use super::hook_verdict::LimitCode;
+use super::hooks::Hooks;
+use super::make_tasks::Making;
+use super::pending::Pending;
+use super::record_line::RecordLine;
+use super::schedule::limit;
+use super::setup::{HandleError, Setup, Summary, TaskDigests};
+use super::stop_state::{Phase, StopState};
+use super::superstep::Superstep;
+use super::tallies::Counted;
+use super::task::{Dispatch, TaskState};
+use super::totals::{Slice, Totals};
+use super::unwritten::{Unwritten, Visited};
+use super::warnings::Warnings;
+use crate::graph::{Graph, Node, NodeIndex, NodeKind};
+use crate::host_item::HostItem;
+use graph_core::capability::Manifest;
+use graph_core::digest::{Digest, DomainHasher};
+use graph_core::item::{ItemType, Primary};
+use graph_core::limits::{Budget, HostUse};
+use graph_core::node::Failure;
+use graph_core::policy::Durability;
+use graph_core::record::{Canonical, InterruptRecord, RunError, Status, StopLimit, result_hasher};
+use graph_core::time::Timestamp;
+use graph_core::work::rates;
+
+/// The limit that has stopped a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoppingLimit {
+    /// A budget of the manifest, which a larger one raises.
+    Budget,
+    /// The host's own work for one step, which nothing raises.
+    Work,
+    /// The time of the run, its supersteps, or the deadline of a question.
+    Run(StopLimit),
+    /// One of the graph, such as `max_fan_out`.
+    OfGraph,
+}
+
+impl StoppingLimit {
+    /// The limit that the error of a run is about.
+    pub const fn of(error: &RunError) -> Self {
+        match (error.budget, error.limit) {
+            (Some(Budget::Work), _) => Self::Work,
+            (Some(_), _) => Self::Budget,
+            (None, Some(limit)) => Self::Run(limit),
+            (None, None) => Self::OfGraph,
+        }
+    }
+}
+
+/// Walks a graph in supersteps.
+///
+/// Give it [`Event`]s, perform the [`Effect`]s that come back, in order. The same graph, setup and events always give
+/// the same effects.
+#[derive(Debug)]
+pub struct Walker {
+    pub(super) graph: Arc<Graph>,
+    /// The graph asks what has become of the threads that it has started, or may ask.
+    keeps_threads: bool,
+    /// From the first beginning to the last end of the attempts, those of child runs included, since the last report of a task above.
+    took: Timing,
+    pub(super) setup: Setup,
+    pub(super) digests: TaskDigests,
+    /// The path of nodes from the root graph to the one that has started this run; empty for the root graph.
+    pub(super) path: String,
+    /// The dispatches of the nodes that were active, where they are written out.
+    pub(super) dispatches: BTreeMap<NodeIndex, Result<Dispatch, Failure>>,
+    /// What its dispatches may use: its manifest, with the rules among its inputs.
+    passed_on: Arc<Manifest>,
+    /// Whether any template reads `node` or `run`.
+    pub(super) uses_context: bool,
+    pub(super) channels: Channels,
+    pub(super) inputs_digest: Digest,
+    /// The hasher of result digests, after the prefix that all checkpoints with these inputs share.
+    pub(super) result_hasher: DomainHasher,
+    /// Its position in its history.
+    pub(super) line: RecordLine,
+    /// What the next checkpoint will contain.
+    pub(super) unwritten: Unwritten,
+    pub(super) visited: Visited,
+    pub(super) warnings: Warnings,
+    pub(super) agenda: Agenda,
+    /// What was used so far.
+    pub(super) totals: Totals,
+    /// The limits that hooks and resumes can raise.
+    pub(super) allowance: Allowance,
+    pub(super) stop: StopState,
+    /// The time of the last event from outside.
+    pub(super) event_time: Timestamp,
+    /// How much has been done since.
+    pub(super) slice: Slice,
+    pub(super) superstep: Option<Superstep>,
+    /// The superstep whose tasks are being made.
+    pub(super) making: Option<Box<Making>>,
+    /// The superstep that commits.
+    pub(super) committing: Option<Box<Committing>>,
+    /// The superstep that has committed, while it is worked out which hooks follow.
+    pub(super) planning: Option<Box<Planning>>,
+    pub(super) pending: Pending,
+    pub(super) hooks: Hooks,
+    pub(super) aborted: BTreeSet<(Arc<str>, u32)>,
+}
+
+impl Walker {
+    /// A walker for a new run. Its first event is [`Event::Started`].
+    pub fn new(graph: Arc<Graph>, setup: Setup) -> Self {
+        let channels = Channels::new(&graph, Arc::clone(&setup.inputs));
+        Self::with(graph, setup, channels)
+    }
+
+    /// The manifest of what this run dispatches: narrowed by the rules of the agents above and of this graph.
+    pub(super) fn passed_on(&self) -> Arc<Manifest> {
+        Arc::clone(&self.passed_on)
+    }
+
+    /// Works out again, after other inputs or another manifest, what follows from them: a restored child run has another
+    /// manifest until its task dispatches it.
+    pub(super) fn pass_on(&mut self) {
+        self.passed_on = super::approvals::passed_on(&self.graph, &self.setup.inputs, &self.setup.manifest);
+        self.keeps_threads = keeps_threads(&self.graph, &self.setup);
+    }
+
+    pub(super) fn with(graph: Arc<Graph>, mut setup: Setup, channels: Channels) -> Self {
+        // In a child run, the limits come from its parent's task.
+        if setup.identity.namespace.is_empty() {
+            setup.manifest = Arc::new(crate::parameters::allowed(&graph, &setup.inputs, &setup.manifest));
+        }
+        let inputs_digest = super::setup::inputs_digest(&setup.inputs);
+        Self {
+            channels,
+            digests: TaskDigests::new(&setup),
+            dispatches: BTreeMap::new(),
+            passed_on: super::approvals::passed_on(&graph, &setup.inputs, &setup.manifest),
+            uses_context: uses_context(&graph),
+            inputs_digest,
+            result_hasher: result_hasher(&graph.digest, &inputs_digest),
+            line: RecordLine::default(),
+            unwritten: Unwritten::default(),
+            visited: Visited::new(graph.digest, Vec::new()),
+            warnings: Warnings::default(),
+            agenda: Agenda::default(),
+            totals: Totals::new(&graph),
+            allowance: Allowance::new(setup.max_steps.unwrap_or(graph.max_steps)),
+            stop: StopState::new(),
+            event_time: Timestamp::default(),
+            slice: Slice::new(rates::SLICE),
+            keeps_threads: keeps_threads(&graph, &setup),
+            took: Timing::default(),
+            superstep: None,
+            making: None,
+            committing: None,
+            planning: None,
+            pending: Pending::default(),
+            hooks: Hooks::default(),
+            aborted: BTreeSet::new(),
+            path: String::new(),
+            graph,
+            setup,
+        }
+    }
+
+    /// Handles an event that happened at `now` and returns the effects. It does a bounded amount of work
+    /// ([`rates::SLICE`](graph_core::work::rates::SLICE), plus the step of work that is then in progress); if there is more to
+    /// do, the last effect is [`Effect::Continue`].
+    pub fn handle(&mut self, now: Timestamp, event: Event) -> Result<Vec<Effect>, HandleError> {
+        self.slice.begin(0);
+        self.take(now, event)
+    }
+
+    /// As [`Self::handle`], where work has been done already since the driver handed over an event.
+    pub(super) fn take(&mut self, now: Timestamp, event: Event) -> Result<Vec<Effect>, HandleError> {
+        // How often the driver gets control back depends on the amount of work, which must not be visible in the records:
+        // an operation that is continued has the time at which it began. Where boundaries are not recorded one by one, it
+        // is not visible anyway.
+        let now = match event {
+            Event::Continued if self.setup.durability != Durability::Exit => self.event_time,
+            _ => now,
+        };
+        self.event_time = now;
+        let mut fx = Vec::new();
+        match event {
+            Event::Started => self.start(now, &mut fx)?,
+            Event::TaskDone { task, attempt, report } => {
+                self.task_done(now, &task, attempt, report, &mut fx)?;
+            }
+            Event::ModelReserved { task, attempt, model, name } => {
+                self.reserve_model(now, task, attempt, (model, name), &mut fx);
+            }
+            Event::LookedUp { task, attempt, key, found, trouble } => {
+                let found = found.map(|found| *found);
+                self.looked_up(now, &task, attempt, Answered { key, found, trouble }, &mut fx)?;
+            }
+            Event::HookDone { hook, report } => self.hook_done(now, &hook, report, &mut fx)?,
+            Event::Persisted(id) => self.persisted(id, &mut fx)?,
+            Event::PersistFailed { id, message } => self.persist_failed(id, &message, &mut fx)?,
+            Event::Resumed(resume) => self.resume(now, resume, &mut fx)?,
+            Event::Updated(update) => self.update(now, *update, &mut fx)?,
+            Event::Forked(edit) => self.begin_fork(now, edit, &mut fx)?,
+            Event::TimerFired(timer) => self.timer(now, &timer, &mut fx),
+            // Running tasks commit; `drive` and `advance` stop the run as soon as none is running.
+            Event::CancelRequested => self.stop.request_cancel(),
+            Event::KillRequested => self.kill(now, &mut fx),
+            Event::Continued => {}
+        }
+        self.drive(now, &mut fx);
+        Ok(fx)
+    }
+
+    fn start(&mut self, now: Timestamp, fx: &mut Vec<Effect>) -> Result<(), HandleError> {
+        if self.stop.phase() != Phase::New {
+            return Err(illegal("the run has started already"));
+        }
+        let seeds = std::mem::take(&mut self.setup.initial_state);
+        let meter = self.meter(0);
+        let seeded = self.channels.seed(seeds, &meter);
+        self.count_work(&meter);
+        if let Err(error) = seeded {
+            let error = self.fold_error(&error);
+            return Err(HandleError::Refused { code: error.code, message: error.message });
+        }
+        let meter = self.meter(0);
+        let begun = self.begin(&meter);
+        self.count_work(&meter);
+        begun.map_err(|error| HandleError::Refused { code: error.code, message: error.message })?;
+        self.line.begin(now);
+        self.plan_start();
+        fx.push(Effect::SetTimer { timer: TimerId::RunTimeout, at: now.after(self.run_timeout()) });
+        self.reach_boundary(fx);
+        Ok(())
+    }
+
+    /// Whether the graph asks what has become of the threads that it has started, or may ask.
+    #[inline]
+    pub(super) const fn keeps_threads(&self) -> bool {
+        self.keeps_threads
+    }
+
+    /// Adds the time of an attempt, or of the attempts of a child run.
+    pub(super) fn add_time(&mut self, took: Timing) {
+        self.took = self.took.and(took);
+    }
+
+    /// How long the attempts took since this was last asked.
+    pub(super) fn take_time(&mut self) -> Timing {
+        std::mem::take(&mut self.took)
+    }
+
+    pub(super) fn run_timeout(&self) -> std::time::Duration {
+        self.graph.timeout.min(self.setup.manifest.run_limits().timeout)
+    }
+
+    /// Works until something has to happen outside, or until the time slice is over. It is a loop and not recursion:
+    /// nodes without actions need nothing from outside, and there may be many.
+    pub(super) fn drive(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
+        while let Some(work) = self.own_work() {
+            if self.slice.is_over() {
+                fx.push(Effect::Continue);
+                return;
+            }
+            match work {
+                OwnWork::Advance => self.advance(now, fx),
+                OwnWork::Make => self.make_more(now, fx),
+                OwnWork::Settle => self.settle(now, fx),
+                OwnWork::Stop => self.suspend(now, self.stop.stopped_as(), None, fx),
+                OwnWork::Start => self.start_ready(now, fx),
+                OwnWork::Commit => self.commit_more(now, fx),
+                OwnWork::Plan => self.plan_more(fx),
+            }
+        }
+    }
+
+    /// The work that can be done without an event from outside.
+    fn own_work(&self) -> Option<OwnWork> {
+        match self.stop.phase() {
+            Phase::Ready => Some(OwnWork::Advance),
+            Phase::Making => Some(OwnWork::Make),
+            Phase::Committing => Some(OwnWork::Commit),
+            Phase::Planning => Some(OwnWork::Plan),
+            Phase::Running if self.superstep.as_ref().is_some_and(Superstep::is_settled) => {
+                Some(OwnWork::Settle)
+            }
+            Phase::Running
+                if self.stop.is_cancel_requested()
+                    && self.running() == 0
+                    && !self.hooks.are_asked_about_tasks() =>
+            {
+                Some(OwnWork::Stop)
+            }
+            Phase::Running if self.can_start() => Some(OwnWork::Start),
+            _ => None,
+        }
+    }
+
+    fn running(&self) -> usize {
+        self.superstep.as_ref().map_or(0, Superstep::running)
+    }
+
+    /// From a boundary to the next superstep, or to a stop.
+    fn advance(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
+        if self.stop.is_cancel_requested() && self.stop.end().is_none() {
+            return self.suspend(now, self.stop.stopped_as(), None, fx);
+        }
+        if self.ask_at_boundary(now, fx) {
+            return;
+        }
+        if let Some(status) = self.stop.finish() {
+            fx.push(Effect::Finish(status));
+            return;
+        }
+        if self.stop.is_timed_out() {
+            return self.time_out(now, fx);
+        }
+        if self.agenda.next().is_empty() {
+            let error = self.stalled();
+            return self.suspend(now, Status::Failed, Some(error), fx);
+        }
+        if let Some((code, error)) = self.step_limit() {
+            return self.stop_at_limit(now, code, error, fx);
+        }
+        if !self.stop.is_released() {
+            let interrupts = self.static_interrupts();
+            if !interrupts.is_empty() {
+                self.stop.wait_for(interrupts.clone());
+                return self.stop_to_ask(now, Status::Interrupted, None, &interrupts, fx);
+            }
+        }
+        self.slice.add(rates::VISIT);
+        self.begin_making();
+    }
+
+    fn step_limit(&self) -> Option<(LimitCode, RunError)> {
+        if self.line.step() >= self.allowance.max_steps() {
+            let message = format!(
+                "{} supersteps have run, which is `max_steps`, and something is next; resume with a larger total",
+                self.line.step()
+            );
+            let error = RunError { limit: Some(StopLimit::MaxSteps), ..limit(None, message) };
+            return Some((LimitCode::MaxSteps, error));
+        }
+        self.tree_limit()
+    }
+
+    pub(super) fn static_interrupts(&self) -> Vec<InterruptRecord> {
+        let mut interrupts = Vec::new();
+        let mut add = |node: &Node, place: String| {
+            let payload = Canonical::from(Value::Null);
+            interrupts.push(InterruptRecord { budget: None, id: place, node: node.name.clone(), payload });
+        };
+        let mut named = BTreeSet::new();
+        for visited in self.visited.newest() {
+            let node = self.graph.node(*visited);
+            if node.interrupt.after && named.insert(*visited) {
+                add(node, format!("{}/after/{}", self.place(self.line.step()), node.name));
+            }
+        }
+        named.clear();
+        for next in self.agenda.next() {
+            let node = self.graph.node(next.node());
+            if node.interrupt.before && named.insert(next.node()) {
+                add(node, format!("{}/before/{}", self.place(self.line.step() + 1), node.name));
+            }
+        }
+        interrupts
+    }
+
+    pub(super) fn place(&self, superstep: u64) -> String {
+        match self.setup.identity.namespace.as_str() {
+            "" => superstep.to_string(),
+            namespace => format!("{namespace}/{superstep}"),
+        }
+    }
+
+    fn timer(&mut self, now: Timestamp, timer: &TimerId, fx: &mut Vec<Effect>) {
+        match timer {
+            TimerId::RunTimeout => match self.stop.phase() {
+                Phase::Running | Phase::Making | Phase::Committing => self.time_out(now, fx),
+                Phase::Boundary(_) | Phase::Hooks | Phase::Ready | Phase::Planning => {
+                    self.stop.set_timed_out(true);
+                }
+                _ => {}
+            },
+            // The tree keeps the time of child runs.
+            TimerId::ChildTimeout { .. } => {}
+            TimerId::Retry { task, attempt } => {
+                if self.stop.phase() != Phase::Running {
+                    return;
+                }
+                let Some(superstep) = &mut self.superstep else { return };
+                let Some(at) = superstep.find(task) else { return };
+                let found = superstep.task_mut(at);
+                if matches!(found.state(), TaskState::Backoff { .. }) && found.attempt() + 1 == *attempt {
+                    found.enter(TaskState::Waiting);
+                    superstep.make_ready(at);
+                    self.start_ready(now, fx);
+                }
+            }
+        }
+    }
+
+    fn time_out(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
+        self.stop.set_timed_out(false);
+        self.abandon_work();
+        let seconds = self.run_timeout().as_secs_f64();
+        let whose =
+            if self.graph.timeout <= self.budgets().timeout { "of the graph" } else { "of the manifest" };
+        let message = format!(
+            "the run's time limit of {seconds} s is over (`timeout` {whose}); a resumed run has as much time again"
+        );
+        let error = RunError { limit: Some(StopLimit::Timeout), ..limit(None, message) };
+        self.stop_at_limit(now, LimitCode::Timeout, error, fx);
+    }
+
+    fn kill(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
+        match self.stop.phase() {
+            Phase::Running
+            | Phase::Ready
+            | Phase::Making
+            | Phase::Committing
+            | Phase::Boundary(_)
+            | Phase::Hooks
+                if self.stop.end().is_none() || self.stop.phase() == Phase::Hooks =>
+            {
+                self.suspend(now, Status::Killed, None, fx);
+            }
+            // Nothing is running: the run stops when it would next do something.
+            Phase::New | Phase::Suspended | Phase::Planning => {
+                self.stop.request_kill();
+            }
+            _ => {}
+        }
+    }
+
+    /// Discards unfinished work, since the run stops.
+    fn abandon_work(&mut self) {
+        self.abandon_making();
+        self.abandon_commit();
+    }
+
+    /// Abandons everything that is running.
+    pub(super) fn abort_all(&mut self, fx: &mut Vec<Effect>) {
+        self.abort_hooks(fx);
+        let Some(superstep) = &mut self.superstep else { return };
+        let aborted = &mut self.aborted;
+        superstep.give_up_running(|task, attempt| {
+            fx.push(Effect::Abort { task: Arc::clone(task), attempt });
+            aborted.insert((Arc::clone(task), attempt));
+        });
+    }
+
+    /// Stops before the end of the run: everything that is known is persisted first, then the driver is notified.
+    pub(super) fn suspend(
+        &mut self,
+        now: Timestamp,
+        status: Status,
+        error: Option<RunError>,
+        fx: &mut Vec<Effect>,
+    ) {
+        self.abandon_work();
+        self.abort_all(fx);
+        // Work that did not lead to a boundary is done again after a resume, and is charged then.
+        self.totals.forget_work();
+        self.stop.forget_requests();
+        if self.line.unwritten().is_some()
+            && let Err(error) = self.write_checkpoint(fx)
+        {
+            return self.unwritable(&error, fx);
+        }
+        if self.setup.durability == Durability::Exit {
+            for at in 0..self.superstep.as_ref().map_or(0, |superstep| superstep.tasks().len()) {
+                self.write_task(now, at, fx);
+            }
+        }
+        if let Some(superstep) = self.superstep.take() {
+            for task in superstep.tasks() {
+                let fresh = task.warnings().iter().filter(|_| matches!(task.state(), TaskState::Failed(_)));
+                self.warnings.keep(fresh.cloned());
+            }
+            self.pending = superstep.into_pending();
+            self.stop.wait_for(self.pending.interrupts(&self.graph));
+        }
+        self.stop.end_recovery();
+        self.begin_counting();
+        self.write_hooks(fx);
+        if let Some(error) = &error {
+            fx.push(Effect::Emit(Notice::Stopped(error.clone())));
+        }
+        self.stop.stop(status, error);
+        let id = self.write_status(now, fx);
+        self.stop.enter(Phase::Suspending(id));
+    }
+
+    /// The fuel that its tasks have used so far, with those of the active superstep.
+    pub(super) fn all_fuel(&self) -> u64 {
+        let under_way = self.superstep.iter().flat_map(Superstep::tasks).map(|task| task.used().fuel);
+        self.pending.fuel_after(under_way.fold(self.fuel_so_far(), u64::saturating_add))
+    }
+
+    /// What its tasks have used of the host so far, with those of the active superstep.
+    pub(super) fn all_host(&self) -> HostUse {
+        let under_way = self.superstep.iter().flat_map(Superstep::tasks).map(|task| task.used().host);
+        under_way.fold(self.host_so_far().plus(self.pending.host()), HostUse::plus)
+    }
+
+    /// The nodes that are next, in task order. Of a run that has failed or asks, those that have not run: a node that has is
+    /// not run again. A `foreach` counts as a whole, and where only the commit is left, all are next.
+    fn not_run(&self) -> Vec<NodeIndex> {
+        let next = || self.agenda.next().iter().map(Step::node);
+        // If a run stops before its superstep has settled, what has run depends on which task finishes first.
+        if !matches!(self.stop.status(), Status::Failed | Status::Interrupted) {
+            return next().collect();
+        }
+        let has_one_task = |node: NodeIndex| !matches!(self.graph.node(node).kind, NodeKind::Foreach(_));
+        let mut over: BTreeMap<NodeIndex, usize> = BTreeMap::new();
+        for left in self.pending.tasks().filter(|left| left.is_over() && has_one_task(left.node())) {
+            *over.entry(left.node()).or_default() += 1;
+        }
+        let is_left = |node: &NodeIndex| match over.get_mut(node) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                false
+            }
+            _ => true,
+        };
+        let left: Vec<NodeIndex> = next().filter(is_left).collect();
+        if left.is_empty() { next().collect() } else { left }
+    }
+
+    /// The present state of the run.
+    pub fn summary(&self) -> Summary {
+        let mut tallies = self.totals.tallies().clone();
+        let mut host = self.host_so_far();
+        if let Some(superstep) = &self.superstep {
+            for task in superstep.tasks() {
+                let counts = tallies.of_mut(superstep.node_of(task));
+                counts.executions += u64::from(task.used().dispatches);
+                counts.cached += u64::from(task.caching().hit().is_some());
+                host = host.plus(task.used().host);
+            }
+        }
+        for left in self.pending.tasks() {
+            let counts = tallies.of_mut(left.node());
+            counts.executions += u64::from(left.used().dispatches);
+            counts.cached += u64::from(left.is_cached());
+            host = host.plus(left.used().host);
+        }
+        let Counted { executions, cached, .. } = tallies.all(&self.graph);
+        let name = |node: NodeIndex| self.graph.node(node).name.clone();
+        Summary {
+            status: self.stop.status(),
+            ended_by: self.stop.end().map(|end| end.ended_by),
+            limit_reached: self.stop.end().is_some_and(|end| end.limit_reached),
+            state: self.channels.to_map(),
+            output: self.stop.end().map(|end| Arc::clone(&end.output.0)),
+            inputs: Arc::clone(&self.setup.inputs),
+            steps: self.line.step(),
+            visited_digest: self.visited.digest(),
+            executions,
+            cached,
+            next: self.not_run().into_iter().map(name).collect(),
+            interrupts: self.stop.interrupts().to_vec(),
+            error: self.stop.error().cloned(),
+            warnings: self.warnings.all().to_vec(),
+            fuel: self.all_fuel(),
+            host,
+            checkpoint: self.line.last().copied(),
+        }
+    }
+}
+
+/// Work of a walker that needs no event from outside.
+#[derive(Clone, Copy, Debug)]
+enum OwnWork {
+    /// From a boundary to the next superstep, or to a stop.
+    Advance,
+    Make,
+    Settle,
+    /// Nothing is running any more of a run that was asked to stop.
+    Stop,
+    Start,
+    Commit,
+    Plan,
+}
+
+/// Whether the results of threads are kept: the graph names the item that asks for them, or it may by a template and is allowed to.
+fn keeps_threads(graph: &Graph, setup: &Setup) -> bool {
+    let asks = HostItem::Threads;
+    let may = || setup.manifest.dispatch().permits(Primary::Execute, ItemType::Tool, asks.id());
+    asks.is_named_in(graph) || (asks.may_be_in(graph) && may())
+}
+
+fn uses_context(graph: &Graph) -> bool {
+    graph.nodes.iter().any(|node| {
+        let mut templates: Vec<&graph_core::template::ValueTemplate> =
+            node.assign.iter().map(|write| &write.value).collect();
+        if let Some(action) = &node.action {
+            templates.extend([&action.item_id, &action.params]);
+        }
+        templates.extend(node.cache.iter().filter_map(|policy| policy.key.as_ref()));
+        templates.extend(node.bounds.iter());
+        match &node.kind {
+            NodeKind::Foreach(foreach) => templates.push(&foreach.over),
+            NodeKind::Return { output: Some(output) } => templates.push(output),
+            NodeKind::Ask { question, .. } => templates.push(question),
+            NodeKind::Fail(failure) => templates.push(failure),
+            NodeKind::Return { output: None } | NodeKind::Default => {}
+        }
+        templates
+            .into_iter()
+            .any(|template| template.paths().any(|used| matches!(used.path.root(), "node" | "run")))
+    })
+}
+
+pub(super) fn illegal(reason: &str) -> HandleError {
+    HandleError::Illegal { reason: reason.to_owned() }
+}

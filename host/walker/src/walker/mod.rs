@@ -1,0 +1,161 @@
+//! The walker: a state machine that executes a graph superstep by superstep. It takes events and returns effects; it does
+//! no IO, and receives time and identity as arguments.
+//!
+//! # The run loop
+//!
+//! One event in, all effects out, nothing changes in between: [`RunTree::handle`] takes an event and the time at which it
+//! happened, and returns all actions that follow. Until the next event, nothing of the run changes, so that the driver
+//! may perform the effects in its own time. It performs them in order, and answers each that needs an answer with an
+//! event: a task with [`Event::TaskDone`], a record with [`Event::Persisted`], and so on.
+//!
+//! ```
+//! use std::collections::VecDeque;
+//! use std::sync::Arc;
+//!
+//! use graph_core::capability::{DispatchPatterns, Manifest};
+//! use graph_core::digest::Digest;
+//! use crate::document;
+//! use graph_core::policy::Durability;
+//! use graph_core::node::Outcome;
+//! use graph_core::record::Status;
+//! use graph_core::time::Timestamp;
+//! use crate::walker::{Effect, Event, Identity, RunTree, Setup, TaskReport};
+//! use serde_json::{Map, json};
+//!
+//! let text = r"
+//! tool_type: graph
+//! config:
+//!   start: double
+//!   nodes:
+//!     double:
+//!       action: { item_id: t/double, params: { n: '${inputs.n}' } }
+//!       assign: { twice: '${result}' }
+//! ";
+//! let graph = Arc::new(document::load("double.yaml", text, "t/graph").unwrap().graph);
+//! let inputs = Arc::new(json!({ "n": 21 }));
+//! let setup = Setup {
+//!     identity: Identity { run: "r".into(), root: "r".into(), parent: None, namespace: String::new() },
+//!     seed: Setup::default_seed(&graph, &inputs),
+//!     inputs,
+//!     initial_state: Map::new(),
+//!     manifest: Arc::new(Manifest::of_dispatch(DispatchPatterns::parse(["execute.tool.t.*"]).unwrap())),
+//!     graphs: Arc::default(),
+//!     hooks: Arc::default(),
+//!     pins: Digest::of_bytes(b"the components, the manifest and the engine"),
+//!     accepted: Vec::new(),
+//!     durability: Durability::Sync,
+//!     max_steps: None,
+//!     max_concurrency: None,
+//! };
+//!
+//! let mut run = RunTree::new(graph, setup);
+//! let mut events = VecDeque::from([Event::Started]);
+//! let mut records = Vec::new();
+//! let mut end = None;
+//! for clock in 1.. {
+//!     let Some(event) = events.pop_front() else { break };
+//!     for effect in run.handle(Timestamp(clock), event).unwrap() {
+//!         match effect {
+//!             // A driver passes this to an executor, and reports the result once there is one.
+//!             Effect::RunTask(spec) => {
+//!                 let doubled = spec.params["n"].as_i64().unwrap() * 2;
+//!                 let report = TaskReport::new(Ok(Outcome::Result(json!(doubled))), 7);
+//!                 let (task, attempt) = (spec.activation.task.as_str().into(), spec.activation.attempt);
+//!                 events.push_back(Event::TaskDone { task, attempt, report });
+//!             }
+//!             // A driver signs and stores this. The next superstep starts once it is known to be stored.
+//!             Effect::Persist(persist) => {
+//!                 events.push_back(Event::Persisted(persist.id));
+//!                 records.push(persist.record);
+//!             }
+//!             // There is more to do: a driver looks at signals and due timers first.
+//!             Effect::Continue => events.push_back(Event::Continued),
+//!             Effect::Suspend(status) | Effect::Finish(status) => end = Some(status),
+//!             // This graph has no hooks and no cache, and it is neither stopped nor does it run out of time.
+//!             Effect::LookUp(_) | Effect::RunHook(_) | Effect::Abort { .. } | Effect::AbortHook { .. } => {}
+//!             // Its item asks no language model.
+//!             Effect::ModelRecorded { .. } => {}
+//!             Effect::SetTimer { .. } | Effect::Emit(_) => {}
+//!         }
+//!     }
+//! }
+//! assert_eq!(end, Some(Status::Completed));
+//! assert_eq!(run.summary().state["twice"], json!(42));
+//! // The boundary before the first superstep, what the task gave, and the boundary after it.
+//! assert_eq!(records.len(), 3);
+//! ```
+//!
+//! # What it is made of
+//!
+//! A [`Walker`] executes one graph, and a [`RunTree`] has one for the run and one for each child run. A walker is composed of
+//! machines, each with a private state that only its file changes: its position in the history, the agenda, what was used and
+//! the budgets, why it stops, its channels, its warnings, its hooks, and what is left of a superstep that has not committed.
+
+mod agenda;
+mod allowance;
+mod answer_log;
+mod answers;
+mod approvals;
+mod ask;
+mod assigned;
+mod bounds;
+mod budget;
+mod cache;
+mod changed_reducers;
+mod channels;
+mod children;
+mod commit;
+mod dispatch;
+mod end;
+mod event;
+mod hook_context;
+mod hook_verdict;
+mod hooks;
+mod in_tree;
+mod machine;
+mod make_tasks;
+mod pending;
+mod record_line;
+mod records;
+mod reduce;
+mod resume;
+mod revisit;
+mod routes;
+mod schedule;
+mod scope;
+mod setup;
+mod stop_state;
+mod superstep;
+mod superstep_events;
+mod tallies;
+mod task;
+mod task_account;
+mod task_budgets;
+mod tasks;
+mod totals;
+mod travel;
+mod tree;
+mod unwritten;
+mod warnings;
+mod way;
+mod writes;
+
+pub use answers::AnsweredQuestion;
+pub use cache::{Answered, Lookup};
+pub use event::{
+    Answers, ChannelChange, CustomEvent, Earlier, Edit, Effect, Event, ItemPlace, Notice, Persist, PersistId,
+    RecordedAnswer, Resume, TaskReport, TaskSpec, TimerId, Timing, Update,
+};
+pub use hooks::HookSpec;
+pub use machine::{StoppingLimit, Walker};
+pub(crate) use reduce::fold_fuel;
+pub use setup::{
+    CheckpointRef, Graphs, HandleError, Identity, RestoreError, Restored, Setup, Summary, inputs_digest,
+    inputs_text_digest,
+};
+pub use way::{warnings_on, way_to};
+
+pub use tree::{RestoredChild, RestoredTree, RunTree, cycles, is_child_of, named, task_of_child};
+
+#[cfg(test)]
+mod tests;

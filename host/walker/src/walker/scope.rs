@@ -1,0 +1,124 @@
+//! What templates of a node read.
+
+use serde_json::{Value, json};
+
+use super::Walker;
+use super::budget::Trouble;
+use super::revisit::feedback;
+use super::superstep::Activated;
+use crate::graph::{Node, NodeIndex};
+use graph_core::node::{Category, Failure};
+use graph_core::policy::TemplateMode;
+use graph_core::template::{Root, Scope, TemplateError};
+use graph_core::work::{Exhausted, Meter, rates, size};
+
+impl Walker {
+    /// What templates of a node read as `node` and `run`.
+    pub(super) fn context(
+        &self,
+        node: &Node,
+        active: &Activated,
+        meter: &Meter,
+    ) -> Result<Context, Exhausted> {
+        if !self.uses_context && !self.graph.edges_read_node(active.node()) {
+            return Ok(Context::default());
+        }
+        meter.charge(node.metadata.as_ref().map_or(0, size::of).saturating_add(rates::CONTEXT))?;
+        let mut about =
+            json!({ "id": node.name, "name": node.name, "visit": active.visit(), "metadata": node.metadata });
+        if node.feedback {
+            let previous = self.previous(node, active.node(), meter)?;
+            about["feedback"] = previous.as_ref().map_or(Value::Null, |_| feedback(node, active.visit()));
+            about["previous"] = previous.unwrap_or_default();
+        }
+        Ok(Context { node: about, run: self.run_document() })
+    }
+
+    /// The value of `node` in edges of a node, if they read it.
+    pub(super) fn edge_context(
+        &self,
+        node: &Node,
+        index: NodeIndex,
+        visit: u64,
+        meter: &Meter,
+    ) -> Result<Option<Context>, Exhausted> {
+        let active = Activated::new(index, None, visit, 0);
+        if self.graph.edges_read_node(index) {
+            self.context(node, &active, meter).map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// What templates read as `run`.
+    pub(super) fn run_document(&self) -> Value {
+        let identity = &self.setup.identity;
+        json!({
+            "id": identity.run,
+            "root_id": identity.root,
+            "parent_id": identity.parent,
+            "graph": self.graph.id,
+            "superstep": self.line.step() + 1,
+            "step": self.line.step(),
+        })
+    }
+
+    /// What templates of a node read.
+    pub(super) fn scope<'a>(
+        &'a self,
+        context: &'a Context,
+        argument: Option<&'a Value>,
+        item: Option<(&'a str, &'a Value)>,
+    ) -> Scope<'a> {
+        let mut scope = Scope::new()
+            .with("state", Root::Fields(&self.channels))
+            .with("inputs", Root::Value(&self.setup.inputs))
+            .with("node", Root::Value(&context.node))
+            .with("run", Root::Value(&context.run));
+        if let Some(argument) = argument.or(item.map(|(_, value)| value)) {
+            scope = scope.with("argument", Root::Value(argument));
+        }
+        if let Some((name, value)) = item {
+            scope = scope.with(name, Root::Value(value));
+        }
+        scope
+    }
+
+    /// Evaluates a template of a node; missing paths become warnings, or the failure that strict templates ask for.
+    pub(super) fn evaluate(
+        &self,
+        template: &graph_core::template::ValueTemplate,
+        scope: &Scope<'_>,
+        node: &Node,
+        warnings: &mut Vec<String>,
+        meter: &Meter,
+    ) -> Result<Value, Trouble> {
+        let mut missing = Vec::new();
+        let value = template.evaluate(scope, self.graph.templates, &mut missing, meter);
+        let strict = self.graph.templates == TemplateMode::Strict;
+        for path in missing.into_iter().filter(|_| !strict) {
+            warnings.push(format!("node `{}`: `{path}` is missing and read as null", node.name));
+        }
+        value.map_err(|error| match error {
+            TemplateError::Exhausted(exhausted) => Trouble::Exhausted(exhausted),
+            error => {
+                let message = format!("node `{}`: {error}", node.name);
+                Trouble::Failed(Failure::new(Category::InvalidInput, message))
+            }
+        })
+    }
+}
+
+/// What templates read as `node` and `run`.
+#[derive(Debug, Default)]
+pub(super) struct Context {
+    node: Value,
+    run: Value,
+}
+
+impl Context {
+    /// What templates and edges read as `node`.
+    pub(super) const fn node(&self) -> &Value {
+        &self.node
+    }
+}

@@ -1,0 +1,268 @@
+//! What a walker is created with, and what it can be asked.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::graph::Graph;
+use crate::hook::Hook;
+use graph_core::capability::Manifest;
+use graph_core::digest::{Digest, DomainHasher};
+use graph_core::json;
+use graph_core::limits::HostUse;
+use graph_core::policy::Durability;
+use graph_core::record::{
+    Accepted, AnswersRecord, ChannelValue, Checkpoint, CheckpointPlace, EndedBy, ErrorCode, HookRecord,
+    InterruptRecord, ResultDigest, RunError, Status, StatusRecord, TaskRecord,
+};
+
+/// Which run it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The id of the run in its store; child runs have that of the root run.
+    pub run: String,
+    /// The run at the top of the tree of runs.
+    pub root: String,
+    /// The run that started this one.
+    pub parent: Option<String>,
+    /// The namespace: empty for the root graph of a run.
+    pub namespace: String,
+}
+
+impl Identity {
+    /// The run in the store, under whose id the records are: for a child run that of the run at the top.
+    pub fn record_run(&self) -> &str {
+        let of_child = |run: &'_ str| run.len().checked_sub(self.namespace.len() + 1);
+        match of_child(&self.run) {
+            Some(end) if !self.namespace.is_empty() => &self.run[..end],
+            _ => &self.run,
+        }
+    }
+}
+
+/// Graphs by item id.
+pub type Graphs = BTreeMap<String, Arc<Graph>>;
+
+/// The parameters of a walker, which never change.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Which run it is.
+    pub identity: Identity,
+    /// The inputs, validated, with defaults filled in.
+    pub inputs: Arc<Value>,
+    /// Writes to channels before the first superstep.
+    pub initial_state: Map<String, Value>,
+    /// What may be dispatched, and the limits.
+    pub manifest: Arc<Manifest>,
+    /// The items that are graphs: a node that dispatches one of these starts a child run.
+    pub graphs: Arc<Graphs>,
+    /// The hooks of the project and of the user, in this order: they come after the graph's own.
+    pub hooks: Arc<Vec<Hook>>,
+    /// The seed from which the random numbers of all tasks follow.
+    pub seed: Digest,
+    /// The digest of the run's pins.
+    pub pins: Digest,
+    /// The accepted changes with which a restored run is resumed.
+    pub accepted: Vec<Accepted>,
+    /// When a boundary counts as persisted.
+    pub durability: Durability,
+    /// Overrides the graph's `max_steps`.
+    pub max_steps: Option<u64>,
+    /// Overrides the graph's `max_concurrency`.
+    pub max_concurrency: Option<u32>,
+}
+
+impl Setup {
+    /// The seed of a run that was not given one: the digest of graph and inputs.
+    pub fn default_seed(graph: &Graph, inputs: &Value) -> Digest {
+        DomainHasher::new("graph-host/seed/v1").digest(&graph.digest).digest(&inputs_digest(inputs)).finish()
+    }
+}
+
+/// Digests of what is the same for every attempt of a task or of a hook call. Their common prefix is the same for the
+/// whole run, and digested once.
+#[derive(Clone, Debug)]
+pub(super) struct TaskDigests {
+    seed: DomainHasher,
+    idempotency: DomainHasher,
+}
+
+impl TaskDigests {
+    pub(super) fn new(setup: &Setup) -> Self {
+        let run = setup.identity.run.as_bytes();
+        Self {
+            seed: DomainHasher::new("graph-host/task-seed/v1").digest(&setup.seed),
+            idempotency: DomainHasher::new("graph-host/idempotency/v1").field(run),
+        }
+    }
+
+    /// The seed of a task's random numbers.
+    pub(super) fn seed(&self, task: &str) -> Digest {
+        self.seed.clone().field(task.as_bytes()).finish()
+    }
+
+    /// The key that a task sends along with effects that must not happen twice.
+    pub(super) fn idempotency_key(&self, task: &str) -> String {
+        self.idempotency.clone().field(task.as_bytes()).finish().hex()
+    }
+}
+
+/// The digest of inputs, as checkpoints record it.
+pub fn inputs_digest(inputs: &Value) -> Digest {
+    json::digest(INPUTS_DOMAIN, inputs)
+}
+
+/// The same of inputs by their canonical text, which is not read for it.
+pub fn inputs_text_digest(text: &str) -> Digest {
+    DomainHasher::new(INPUTS_DOMAIN).field(text.as_bytes()).finish()
+}
+
+const INPUTS_DOMAIN: &str = "graph-host/inputs/v1";
+
+/// The stored records that a walker is restored from.
+#[derive(Clone, Debug)]
+pub struct Restored {
+    /// The newest checkpoint of the namespace, made whole.
+    pub checkpoint: Checkpoint,
+    /// The record digest of that checkpoint, as it is stored.
+    pub digest: Digest,
+    /// The channel values it points at.
+    pub values: Vec<ChannelValue>,
+    /// The task records under it.
+    pub pending: Vec<TaskRecord>,
+    /// The answers under it.
+    pub answers: Vec<AnswersRecord>,
+    /// The results of hooks under it.
+    pub hooks: Vec<HookRecord>,
+    /// The status record under it.
+    pub status: Option<StatusRecord>,
+    /// All warnings, from the checkpoints in order.
+    pub warnings: Vec<String>,
+    /// The newest checkpoint that raised some of them.
+    pub warned: Option<CheckpointPlace>,
+}
+
+/// Why a run cannot be restored from stored records.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RestoreError {
+    /// The checkpoint is of another graph.
+    #[error("the checkpoint was made with graph {found}, not {expected}")]
+    OtherGraph {
+        /// The digest in the checkpoint.
+        found: Digest,
+        /// The digest of the present graph.
+        expected: Digest,
+    },
+    /// The checkpoint was made with other inputs.
+    #[error("the checkpoint was made with other inputs")]
+    OtherInputs,
+    /// A channel's value is missing or does not match the checkpoint.
+    #[error("{reason}")]
+    Channel {
+        /// Which channel it is, and what is wrong with its value.
+        reason: String,
+    },
+    /// The channels and counts that are given for the checkpoint do not match its digest.
+    #[error("the channels of checkpoint {sequence} are not those of its state digest")]
+    State {
+        /// The number of the checkpoint whose digest does not match.
+        sequence: u64,
+    },
+    /// A child run cannot be restored.
+    #[error("the child run `{namespace}` cannot be restored: {reason}")]
+    Child {
+        /// The child run's namespace.
+        namespace: String,
+        /// What is missing, or does not match.
+        reason: String,
+    },
+    /// The checkpoint names a node that the graph does not have.
+    #[error("the checkpoint names node `{node}`, which the graph does not have")]
+    UnknownNode {
+        /// The name of the unknown node.
+        node: String,
+    },
+}
+
+/// An event was not accepted; nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HandleError {
+    /// The request cannot be carried out; nothing has changed.
+    #[error("{message}")]
+    Refused {
+        /// The code, which stays the same when the message is worded differently.
+        code: ErrorCode,
+        /// Why, and what to do.
+        message: String,
+    },
+    /// The event is not possible in this state, which is an error of the driver; nothing has changed.
+    #[error("the walker does not take this event now: {reason}")]
+    Illegal {
+        /// Why the event is not possible.
+        reason: String,
+    },
+}
+
+/// A checkpoint and its digests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckpointRef {
+    /// The checkpoint's number in the root run's namespace.
+    pub sequence: u64,
+    /// The digest of its text, which the next checkpoint names as its parent.
+    pub digest: Digest,
+    /// The digest of what the run has computed up to here.
+    pub result_digest: ResultDigest,
+}
+
+/// The present state of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// The status; `running` until the run stops.
+    pub status: Status,
+    /// How it ended, if it has.
+    pub ended_by: Option<EndedBy>,
+    /// `on_max_steps: return_with_flag` took effect.
+    pub limit_reached: bool,
+    /// The state after the last superstep that committed.
+    pub state: Map<String, Value>,
+    /// The output, if the run has ended.
+    pub output: Option<Arc<Value>>,
+    /// The inputs, with defaults filled in.
+    pub inputs: Arc<Value>,
+    /// The number of supersteps committed so far.
+    pub steps: u64,
+    /// The digest of the nodes visited, superstep by superstep, in task order. The checkpoints have their names.
+    pub visited_digest: Digest,
+    /// How often each node's item was dispatched.
+    pub executions: BTreeMap<String, u64>,
+    /// How often a cached result was used instead of a dispatch, by node.
+    pub cached: BTreeMap<String, u64>,
+    /// The nodes that are next, in task order.
+    pub next: Vec<String>,
+    /// The questions that wait for an answer.
+    pub interrupts: Vec<InterruptRecord>,
+    /// Why the run stopped, if something went wrong.
+    pub error: Option<RunError>,
+    /// All warnings of the run, in order.
+    pub warnings: Vec<String>,
+    /// Fuel used, failed attempts included.
+    pub fuel: u64,
+    /// The use of the host, failed attempts included.
+    pub host: HostUse,
+    /// The newest checkpoint of the root run, once there is one.
+    pub checkpoint: Option<CheckpointRef>,
+}
+
+impl Summary {
+    /// The committed state as a type of the program, whose fields are channels. Channels that it does not name are left out,
+    /// unless it refuses them.
+    pub fn state_as<T: serde::de::DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_value(Value::Object(self.state.clone()))
+    }
+
+    /// The output as a type of the program; of a run that has not ended, `None`.
+    pub fn output_as<T: serde::de::DeserializeOwned>(&self) -> Result<Option<T>, serde_json::Error> {
+        self.output.as_deref().map(T::deserialize).transpose()
+    }
+}

@@ -1,0 +1,391 @@
+//! The active superstep: its tasks, their results, and what remains of them if it does not commit.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::event::ItemPlace;
+use super::pending::Pending;
+use super::task::{Task, TaskState};
+use crate::graph::NodeIndex;
+use graph_core::node::Failure;
+
+/// The superstep under way.
+#[derive(Debug)]
+pub(super) struct Superstep {
+    /// Its number, from 1.
+    number: u64,
+    /// The nodes that are active, in task order.
+    activated: Vec<Activated>,
+    /// The tasks of all of them.
+    tasks: Vec<Task>,
+    /// Tasks that may start as soon as there is room.
+    ready: BTreeSet<usize>,
+    /// How many attempts are running.
+    running: usize,
+    /// How many tasks have not settled.
+    open: usize,
+    /// The memory of its tasks' items and results, as `work::size` measures it.
+    held: u64,
+    /// The params of the attempts that are running, measured in the same way.
+    in_flight: u64,
+}
+
+/// A node that is active.
+#[derive(Debug)]
+pub(super) struct Activated {
+    /// The index of the node that is active.
+    node: NodeIndex,
+    argument: Option<Arc<Value>>,
+    /// How often the node has been entered, this time included.
+    visit: u64,
+    /// Its tasks in [`Superstep::tasks`].
+    tasks: Range<usize>,
+    /// Tasks before this one have been released, or will never be.
+    reached: usize,
+    /// Of a `foreach`, the list of its items' results, once all have settled.
+    list: Option<Arc<Value>>,
+    /// The result of the `assign` of a `foreach`, once all its items have settled.
+    assigned: Option<Result<Vec<Value>, Failure>>,
+}
+
+impl Activated {
+    /// A node that is entered for the `visit`th time, whose first task is the one at `first`.
+    pub(super) const fn new(node: NodeIndex, argument: Option<Arc<Value>>, visit: u64, first: usize) -> Self {
+        Self { node, argument, visit, tasks: first..first, reached: first, list: None, assigned: None }
+    }
+
+    /// The index of the node that is active.
+    #[inline]
+    pub(super) const fn node(&self) -> NodeIndex {
+        self.node
+    }
+
+    #[inline]
+    pub(super) const fn argument(&self) -> Option<&Arc<Value>> {
+        self.argument.as_ref()
+    }
+
+    /// How often the node has been entered, this time included.
+    #[inline]
+    pub(super) const fn visit(&self) -> u64 {
+        self.visit
+    }
+
+    /// Of a `foreach` whose items have all settled: the list of their results.
+    pub(super) const fn list(&self) -> Option<&Arc<Value>> {
+        self.list.as_ref()
+    }
+
+    /// Sets the list of results of a `foreach` whose items have settled, and the result of the node's `assign`.
+    pub(super) fn set_list(&mut self, list: Value, assigned: Option<Result<Vec<Value>, Failure>>) {
+        self.list = Some(Arc::new(list));
+        self.assigned = assigned;
+    }
+
+    /// Why the `assign` of a `foreach` has failed, if it has.
+    pub(super) fn assign_failure(&self) -> Option<&Failure> {
+        self.assigned.as_ref()?.as_ref().err()
+    }
+
+    /// Moves out the result of the `assign` of a `foreach`.
+    pub(super) fn take_assigned(&mut self) -> Vec<Value> {
+        match &mut self.assigned {
+            Some(Ok(assigned)) => std::mem::take(assigned),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Superstep {
+    /// The nodes that are active, in task order.
+    #[inline]
+    pub(super) fn activated(&self) -> &[Activated] {
+        &self.activated
+    }
+
+    /// An active node, by its place.
+    #[inline]
+    pub(super) fn activated_mut(&mut self, place: usize) -> &mut Activated {
+        &mut self.activated[place]
+    }
+
+    /// The tasks of all active nodes.
+    #[inline]
+    pub(super) fn tasks(&self) -> &[Task] {
+        &self.tasks
+    }
+
+    /// A task, by its ordinal.
+    #[inline]
+    pub(super) fn task_mut(&mut self, at: usize) -> &mut Task {
+        &mut self.tasks[at]
+    }
+
+    /// All tasks, each with its node.
+    pub(super) fn tasks_with_nodes_mut(&mut self) -> impl Iterator<Item = (&mut Task, NodeIndex)> {
+        let activated = &self.activated;
+        self.tasks.iter_mut().map(|task| {
+            let node = activated[task.activated()].node;
+            (task, node)
+        })
+    }
+
+    /// A task with its active node.
+    #[inline]
+    pub(super) fn task_with_activated(&mut self, at: usize) -> Option<(&mut Task, &Activated)> {
+        let task = self.tasks.get_mut(at)?;
+        let activated = &self.activated[task.activated()];
+        Some((task, activated))
+    }
+
+    /// The node of a task.
+    #[inline]
+    pub(super) fn node_of(&self, task: &Task) -> NodeIndex {
+        self.activated[task.activated()].node
+    }
+
+    /// The tasks of an active node.
+    #[inline]
+    pub(super) fn tasks_of(&self, active: &Activated) -> &[Task] {
+        &self.tasks[active.tasks.clone()]
+    }
+
+    /// Charges everything that was reserved for its tasks, and drops their results.
+    pub(super) fn forfeit(&mut self) {
+        self.tasks.iter_mut().for_each(Task::forfeit);
+    }
+
+    /// Moves out the result of the `assign` of an active node; for a `foreach`, that of its list.
+    pub(super) fn take_assigned(&mut self, place: usize, is_foreach: bool) -> Vec<Value> {
+        let active = &mut self.activated[place];
+        if is_foreach {
+            return active.take_assigned();
+        }
+        match &mut self.tasks[active.tasks.clone()] {
+            [task] => task.take_assigned(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Which item of its `foreach` a task is for.
+    pub(super) fn item_place(&self, at: usize) -> ItemPlace {
+        let items = &self.activated[self.tasks[at].activated()].tasks;
+        ItemPlace {
+            number: (at.saturating_sub(items.start) as u64).saturating_add(1),
+            of: items.len() as u64,
+        }
+    }
+
+    /// Adds a task of the node that is to be the next active one.
+    pub(super) fn push_task(&mut self, task: Task) {
+        self.tasks.push(task);
+    }
+
+    /// Its number, from 1.
+    #[inline]
+    pub(super) const fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// How many attempts are running.
+    #[inline]
+    pub(super) const fn running(&self) -> usize {
+        self.running
+    }
+
+    /// Whether a task may start as soon as there is room.
+    #[inline]
+    pub(super) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// The first task that may start.
+    #[inline]
+    pub(super) fn take_ready(&mut self) -> Option<usize> {
+        self.ready.pop_first()
+    }
+
+    /// A task may start as soon as there is room.
+    pub(super) fn make_ready(&mut self, at: usize) {
+        self.ready.insert(at);
+    }
+
+    /// The memory of its tasks' items and results.
+    #[inline]
+    pub(super) const fn held(&self) -> u64 {
+        self.held
+    }
+
+    /// Its tasks hold so much more.
+    #[inline]
+    pub(super) const fn hold(&mut self, size: u64) {
+        self.held = self.held.saturating_add(size);
+    }
+
+    /// The memory of the params of running attempts.
+    #[inline]
+    pub(super) const fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// An attempt of a task is given params that take up so much.
+    #[inline]
+    pub(super) fn give_params(&mut self, at: usize, size: u64) {
+        self.tasks[at].give_params(size);
+        self.in_flight = self.in_flight.saturating_add(size);
+    }
+
+    /// The attempt has ended: nothing holds its params any more.
+    #[inline]
+    pub(super) fn take_params(&mut self, at: usize) {
+        let params = self.tasks[at].take_params();
+        self.in_flight = self.in_flight.saturating_sub(params);
+    }
+
+    /// An attempt of a task runs.
+    #[inline]
+    pub(super) fn run(&mut self, at: usize) {
+        self.tasks[at].enter(TaskState::Running);
+        self.running += 1;
+    }
+
+    /// An attempt does not run any more.
+    #[inline]
+    pub(super) const fn end_attempt(&mut self) {
+        self.running -= 1;
+    }
+
+    /// Undoes an attempt of a task, which does not count.
+    pub(super) fn take_attempt_back(&mut self, at: usize) {
+        self.tasks[at].take_attempt_back();
+        self.running -= 1;
+    }
+
+    /// Abandons every attempt that is running, and passes each to `each`.
+    pub(super) fn give_up_running(&mut self, mut each: impl FnMut(&Arc<str>, u32)) {
+        for at in 0..self.tasks.len() {
+            let task = &mut self.tasks[at];
+            if matches!(task.state(), TaskState::Running) {
+                each(task.id(), task.attempt());
+                task.caching_mut().forget_lookup();
+                self.take_attempt_back(at);
+                self.take_params(at);
+            }
+        }
+    }
+
+    /// A task is to settle before the superstep does.
+    #[inline]
+    pub(super) const fn count_open(&mut self) {
+        self.open += 1;
+    }
+
+    /// A task has settled.
+    #[inline]
+    pub(super) const fn close(&mut self) {
+        self.open -= 1;
+    }
+
+    /// An active node has all its tasks.
+    pub(super) fn push_activated(&mut self, mut active: Activated) {
+        active.tasks = active.tasks.start..self.tasks.len();
+        self.activated.push(active);
+    }
+
+    /// Releases the tasks of a node that may start: all of them, or if it is `serial`, the next one. In a serial node, a
+    /// handled failure ends the node unless it `keeps_going`.
+    pub(super) fn release(&mut self, place: usize, serial: bool, keeps_going: bool) {
+        let active = &mut self.activated[place];
+        let end = active.tasks.end;
+        while active.reached < end {
+            let at = active.reached;
+            let stops = match self.tasks[at].state() {
+                TaskState::Waiting => {
+                    self.ready.insert(at);
+                    if serial {
+                        return;
+                    }
+                    false
+                }
+                TaskState::Running | TaskState::Backoff { .. } | TaskState::Failing { .. } if serial => {
+                    return;
+                }
+                // Items after a question are reached once it is answered.
+                TaskState::Interrupted { .. } | TaskState::Suspended | TaskState::Failed(_) => serial,
+                TaskState::Handled(_) => serial && !keeps_going,
+                _ => false,
+            };
+            active.reached += 1;
+            if stops {
+                for task in &mut self.tasks[active.reached..end] {
+                    if matches!(task.state(), TaskState::Waiting) {
+                        task.enter(TaskState::NotReached);
+                        self.open -= 1;
+                    }
+                }
+                active.reached = end;
+            }
+        }
+    }
+
+    /// Whether every task has settled.
+    pub(super) const fn is_settled(&self) -> bool {
+        self.open == 0
+    }
+
+    /// The place of a task, which is the ordinal in its id.
+    pub(super) fn find(&self, id: &str) -> Option<usize> {
+        let at = usize::try_from(ordinal(id)).ok()?;
+        self.tasks.get(at).filter(|task| **task.id() == *id).map(|_| at)
+    }
+
+    /// What remains of the superstep when it does not commit.
+    pub(super) fn into_pending(self) -> Pending {
+        let mut pending = Pending::default();
+        for task in self.tasks {
+            let node = self.activated[task.activated()].node;
+            if let Some((id, left)) = task.into_pending(node) {
+                pending.insert(id, left);
+            }
+        }
+        pending
+    }
+}
+
+impl Superstep {
+    /// A superstep without tasks.
+    pub(super) fn new(number: u64) -> Self {
+        Self {
+            number,
+            activated: Vec::new(),
+            tasks: Vec::new(),
+            ready: BTreeSet::new(),
+            running: 0,
+            open: 0,
+            held: 0,
+            in_flight: 0,
+        }
+    }
+
+    /// Fuel that its tasks have used, of components and of the host's work together.
+    pub(super) fn spent(&self) -> u64 {
+        self.tasks.iter().map(|task| task.account().spent()).fold(0, u64::saturating_add)
+    }
+}
+
+/// The ordinal in a task's id.
+pub(super) fn ordinal(task: &str) -> u64 {
+    task.rsplit('.').next().and_then(|digits| digits.parse().ok()).unwrap_or(u64::MAX)
+}
+
+/// A task's id: `namespace/superstep.ordinal`; the root namespace is left out.
+pub(super) fn task_id(namespace: &str, superstep: u64, ordinal: usize) -> Arc<str> {
+    if namespace.is_empty() {
+        format!("{superstep}.{ordinal}").into()
+    } else {
+        format!("{namespace}/{superstep}.{ordinal}").into()
+    }
+}

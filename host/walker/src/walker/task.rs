@@ -1,0 +1,498 @@
+//! A task of a superstep: what it dispatches, its state, its input, what it has used, and its events.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::answer_log::AnswerLog;
+use super::cache::Caching;
+use super::event::{CustomEvent, Timing};
+use super::pending::{PendingTask, Progress};
+use super::superstep_events::TaskHistory;
+use super::task_account::{Start, TaskAccount, Used};
+use super::warnings::keep_warnings;
+use crate::graph::NodeIndex;
+use graph_core::capability::DispatchPatterns;
+use graph_core::item::{ItemType, Primary};
+use graph_core::limits::{Budget, ModelUse, TaskLimits};
+use graph_core::node::{Failure, Outcome};
+use graph_core::record::{Canonical, JournalEntry, PendingOutcome, ShortRecord};
+use graph_core::time::Timestamp;
+use graph_core::work::size;
+
+/// A task of the active superstep.
+#[derive(Debug)]
+pub(super) struct Task {
+    id: Arc<str>,
+    /// Its place among the active nodes.
+    activated: usize,
+    /// The item of a `foreach`.
+    item: Option<Arc<Value>>,
+    /// Its dispatch; none for a node without an action.
+    dispatch: Option<Dispatch>,
+    state: TaskState,
+    /// The attempt, from 1; 0 before the first.
+    attempt: u32,
+    /// How many of its attempts a hook has asked for.
+    retried: u32,
+    /// A hook had its failure passed: `on_error` does not apply.
+    continued: bool,
+    /// The size of the params of the attempt that is running.
+    params: u64,
+    account: TaskAccount,
+    answers: AnswerLog,
+    warnings: Vec<String>,
+    history: TaskHistory,
+    caching: Caching,
+}
+
+/// The parts of a task's dispatch that are the same for every attempt.
+#[derive(Clone, Debug)]
+pub(super) struct Dispatch {
+    pub primary: Primary,
+    pub item_type: ItemType,
+    pub item_id: Arc<str>,
+    pub limits: TaskLimits,
+    /// What the node leaves of language models to all attempts together, or to the whole child run.
+    pub budget: ModelUse,
+    /// What the node's templates leave of what may be dispatched; none leaves everything.
+    pub narrowing: Option<Arc<DispatchPatterns>>,
+    /// The item is a graph: the task is a child run.
+    pub is_graph: bool,
+}
+
+/// What a pattern that was read takes up besides its text.
+const PATTERN: u64 = 256;
+
+impl Dispatch {
+    /// The memory of what templates have given for it alone.
+    pub(super) fn held(&self) -> u64 {
+        let patterns = self.narrowing.iter().flat_map(|patterns| patterns.iter());
+        patterns.map(|pattern| pattern.held().saturating_add(PATTERN)).fold(0, u64::saturating_add)
+    }
+}
+
+/// The state of a task.
+#[derive(Debug)]
+pub(super) enum TaskState {
+    /// Not yet started; ready, or behind an earlier item of a serial `foreach`.
+    Waiting,
+    /// An attempt is running.
+    Running,
+    /// An attempt has failed; the next is due.
+    Backoff { due: Timestamp, failure: Failure },
+    /// It has failed, and hooks are asked about that; `told`: this was so before the run was resumed.
+    Failing { failure: Failure, told: bool },
+    /// It waits for the answer to a question.
+    Interrupted {
+        payload: Arc<Value>,
+        /// The host asks, since a budget of language models is used up; it is not the component.
+        short: Option<Box<ShortRecord>>,
+    },
+    /// Its child run asks.
+    Suspended,
+    /// It has answered.
+    Done(Answer),
+    /// It has failed for good and the graph handles that.
+    Handled(Failure),
+    /// It has failed for good.
+    Failed(Failure),
+    /// It has used a budget of the run up: the superstep does not commit, whatever the graph says of failures.
+    Exhausted {
+        budget: Budget,
+        /// In a child run: the path of nodes to the failure.
+        within: Option<String>,
+    },
+    /// An earlier item of its serial `foreach` stopped the node.
+    NotReached,
+}
+
+/// The answer of a task.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    /// The answer itself: a result or a command.
+    pub outcome: Arc<Outcome>,
+    /// The values of the node's `assign`, in its order.
+    pub assigned: Vec<Value>,
+}
+
+impl Answer {
+    /// The memory that it takes.
+    pub(super) fn held(&self) -> u64 {
+        self.assigned.iter().map(size::of).fold(outcome_size(&self.outcome), u64::saturating_add)
+    }
+}
+
+/// What an outcome takes up.
+pub(super) fn outcome_size(outcome: &Outcome) -> u64 {
+    match outcome {
+        Outcome::Result(value) | Outcome::Interrupt(value) => size::of(value),
+        Outcome::Command { update, goto } => {
+            let update = update.iter().map(|(key, value)| key.len() as u64 + size::of(value));
+            let goto = goto.iter().map(|goto| {
+                let argument = goto.argument.as_ref().map_or(0, size::of);
+                size::VALUE + goto.node.len() as u64 + argument
+            });
+            update.chain(goto).fold(size::VALUE, u64::saturating_add)
+        }
+    }
+}
+
+impl TaskState {
+    /// Whether the superstep no longer waits for the task.
+    pub(super) const fn is_settled(&self) -> bool {
+        !matches!(self, Self::Waiting | Self::Running | Self::Backoff { .. } | Self::Failing { .. })
+    }
+}
+
+impl Task {
+    /// A task that has not started.
+    pub(super) fn new(id: Arc<str>, activated: usize) -> Self {
+        Self {
+            id,
+            activated,
+            item: None,
+            dispatch: None,
+            state: TaskState::Waiting,
+            attempt: 0,
+            retried: 0,
+            continued: false,
+            params: 0,
+            account: TaskAccount::new(),
+            answers: AnswerLog::default(),
+            warnings: Vec::new(),
+            history: TaskHistory::default(),
+            caching: Caching::default(),
+        }
+    }
+
+    /// The id, unique in the run: superstep, ordinal and item.
+    #[inline]
+    pub(super) const fn id(&self) -> &Arc<str> {
+        &self.id
+    }
+
+    /// The place of its node among those that are active.
+    #[inline]
+    pub(super) const fn activated(&self) -> usize {
+        self.activated
+    }
+
+    /// The item of a `foreach`.
+    #[inline]
+    pub(super) fn item(&self) -> Option<&Value> {
+        self.item.as_deref()
+    }
+
+    /// It is for that item of a `foreach`.
+    pub(super) fn set_item(&mut self, item: Arc<Value>) {
+        self.item = Some(item);
+    }
+
+    /// Its dispatch; none for a node without an action.
+    #[inline]
+    pub(super) const fn dispatch(&self) -> Option<&Dispatch> {
+        self.dispatch.as_ref()
+    }
+
+    pub(super) fn set_dispatch(&mut self, dispatch: Dispatch) {
+        self.dispatch = Some(dispatch);
+    }
+
+    /// What its next attempt, or the one that is running, may use of language models if the run has enough: what earlier attempts have left of the
+    /// node's budget. None for a node without an action.
+    #[inline]
+    pub(super) fn own_models(&self) -> Option<ModelUse> {
+        let Dispatch { limits, budget, .. } = self.dispatch.as_ref()?;
+        Some(limits.model.min(budget.less(self.account.used().host.model)))
+    }
+
+    /// Whether it is a child run.
+    #[inline]
+    pub(super) fn is_graph(&self) -> bool {
+        self.dispatch.as_ref().is_some_and(|dispatch| dispatch.is_graph)
+    }
+
+    #[inline]
+    pub(super) const fn state(&self) -> &TaskState {
+        &self.state
+    }
+
+    /// Moves out the values of the node's `assign`.
+    pub(super) fn take_assigned(&mut self) -> Vec<Value> {
+        match &mut self.state {
+            TaskState::Done(answer) => std::mem::take(&mut answer.assigned),
+            _ => Vec::new(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn enter(&mut self, state: TaskState) {
+        self.state = state;
+    }
+
+    /// Whether it has a share in what is reserved for the tasks of its superstep: it was still to run when the run was
+    /// last started or resumed.
+    pub(super) const fn shares(&self) -> bool {
+        !self.account.start().settled || !self.state.is_settled()
+    }
+
+    /// The attempt, from 1; 0 before the first.
+    #[inline]
+    pub(super) const fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// Another attempt begins, of that number.
+    #[inline]
+    pub(super) const fn begin_attempt(&mut self) -> u32 {
+        self.attempt += 1;
+        self.attempt
+    }
+
+    /// Undoes the attempt, which does not count.
+    pub(super) fn take_attempt_back(&mut self) {
+        self.state = TaskState::Waiting;
+        self.attempt = self.attempt.saturating_sub(1);
+    }
+
+    /// How many of its attempts a hook has asked for.
+    #[inline]
+    pub(super) const fn retried(&self) -> u32 {
+        self.retried
+    }
+
+    /// A hook asks for another attempt.
+    pub(super) const fn count_hook_retry(&mut self) {
+        self.retried += 1;
+    }
+
+    /// Whether a hook had its failure passed.
+    #[inline]
+    pub(super) const fn is_continued(&self) -> bool {
+        self.continued
+    }
+
+    /// A hook has its failure passed: `on_error` does not apply.
+    pub(super) fn pass(&mut self, failure: Failure) {
+        self.continued = true;
+        self.state = TaskState::Handled(failure);
+    }
+
+    /// An attempt is given params that take up so much.
+    #[inline]
+    pub(super) const fn give_params(&mut self, size: u64) {
+        self.params = size;
+    }
+
+    /// The attempt has ended: how much its params took up, which nothing holds any more.
+    #[inline]
+    pub(super) const fn take_params(&mut self) -> u64 {
+        std::mem::replace(&mut self.params, 0)
+    }
+
+    /// What it has used, and what is reserved for it.
+    #[inline]
+    pub(super) const fn account(&self) -> &TaskAccount {
+        &self.account
+    }
+
+    /// What it has used, and what is reserved for it.
+    #[inline]
+    pub(super) const fn account_mut(&mut self) -> &mut TaskAccount {
+        &mut self.account
+    }
+
+    /// What it has used so far.
+    #[inline]
+    pub(super) const fn used(&self) -> &Used {
+        self.account.used()
+    }
+
+    /// Its state when the run was last started or resumed.
+    #[inline]
+    pub(super) const fn start(&self) -> &Start {
+        self.account.start()
+    }
+
+    /// The answers to its questions.
+    #[inline]
+    pub(super) const fn answers(&self) -> &AnswerLog {
+        &self.answers
+    }
+
+    /// The answers to its questions.
+    #[inline]
+    pub(super) const fn answers_mut(&mut self) -> &mut AnswerLog {
+        &mut self.answers
+    }
+
+    /// Its state with respect to the cache of results.
+    #[inline]
+    pub(super) const fn caching(&self) -> &Caching {
+        &self.caching
+    }
+
+    /// Its state with respect to the cache of results.
+    #[inline]
+    pub(super) const fn caching_mut(&mut self) -> &mut Caching {
+        &mut self.caching
+    }
+
+    /// Its events, which are recorded in addition to its result.
+    #[inline]
+    pub(super) const fn history(&self) -> &TaskHistory {
+        &self.history
+    }
+
+    /// Warnings of its attempts.
+    #[inline]
+    pub(super) fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Adds warnings, which the task's record contains.
+    #[inline]
+    pub(super) fn add_warnings(&mut self, warnings: impl IntoIterator<Item = String>) {
+        self.warnings.extend(warnings);
+    }
+
+    /// Adds a warning that it may have already.
+    pub(super) fn warn_once(&mut self, warning: String) {
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+
+    /// Adds the warnings of its child run, up to the limit.
+    pub(super) fn keep_warnings(&mut self, warnings: impl IntoIterator<Item = String>) {
+        keep_warnings(&mut self.warnings, warnings);
+    }
+
+    /// Adds the timing, events and journal of an attempt's report.
+    pub(super) fn add_report(
+        &mut self,
+        timing: Timing,
+        events: Vec<CustomEvent>,
+        journal: Vec<JournalEntry>,
+    ) {
+        self.account.add_time(timing.micros());
+        self.history.add_attempt(self.attempt, timing, events);
+        self.history.keep_journal(self.attempt, self.account.used().dispatches, journal);
+    }
+
+    /// Keeps that an attempt failed and another one follows.
+    pub(super) fn add_retry(&mut self, clock: Timestamp, failure: Failure, wait: std::time::Duration) {
+        self.history.add_retry(self.attempt, clock, failure, wait);
+    }
+
+    /// Charges everything that was reserved for it, and drops its results since the run was last started or resumed.
+    pub(super) fn forfeit(&mut self) {
+        self.account.forfeit();
+        let start = self.account.start();
+        if start.settled {
+            return;
+        }
+        self.attempt = start.attempts;
+        if self.dispatch.is_some() {
+            self.account.count_dispatch();
+        }
+        self.history = TaskHistory::default();
+        self.warnings.clear();
+        self.caching = Caching::default();
+        self.state = TaskState::NotReached;
+    }
+
+    /// Restores what is recorded of it, except for its state.
+    pub(super) fn restore(&mut self, known: Progress, is_recorded: bool) -> (u32, Vec<String>) {
+        let Progress {
+            attempt,
+            retried,
+            continued,
+            used,
+            start,
+            answers,
+            warnings,
+            events,
+            journal,
+            cache,
+            lost_models,
+            ..
+        } = known;
+        self.account.restore(used, start, lost_models);
+        if let Some(dispatch) = self.dispatch.as_mut().filter(|_| !used.granted.is_nothing()) {
+            dispatch.limits = dispatch.limits.with_added(used.granted);
+            dispatch.budget = dispatch.budget.raised(used.granted);
+        }
+        self.answers = answers;
+        self.history = TaskHistory::of(events, journal);
+        self.caching = Caching::of(cache);
+        if is_recorded && !self.state.is_settled() {
+            (self.retried, self.continued) = (retried, continued);
+        }
+        (attempt, warnings)
+    }
+
+    /// Restores its state after that attempt.
+    pub(super) fn stand(&mut self, attempt: u32, warnings: Vec<String>, state: TaskState) {
+        self.attempt = attempt;
+        self.warnings = warnings;
+        self.state = state;
+    }
+
+    /// Starts that attempt again: it had asked a question, and continues with the answer.
+    pub(super) const fn begin_anew(&mut self, attempt: u32) {
+        self.attempt = attempt.saturating_sub(1);
+    }
+
+    /// What remains of it when its superstep does not commit, if anything does.
+    pub(super) fn into_pending(mut self, node: NodeIndex) -> Option<(Arc<str>, PendingTask)> {
+        let outcome = match &self.state {
+            TaskState::Done(answer) => Some(PendingOutcome::Done { outcome: Arc::clone(&answer.outcome) }),
+            TaskState::Handled(failure) => Some(PendingOutcome::Handled { failure: failure.clone() }),
+            TaskState::Interrupted { payload, short } => Some(PendingOutcome::Interrupted {
+                answered: self.answers.len(),
+                payload: Canonical(Arc::clone(payload)),
+                short: short.clone(),
+            }),
+            TaskState::Suspended => Some(PendingOutcome::Suspended),
+            TaskState::Backoff { due, failure } => {
+                Some(PendingOutcome::Retrying { due: *due, failure: failure.clone() })
+            }
+            TaskState::Failing { failure, told: true } => {
+                Some(PendingOutcome::Failing { failure: failure.clone() })
+            }
+            TaskState::Waiting
+            | TaskState::Running
+            | TaskState::Failing { told: false, .. }
+            | TaskState::Failed(_)
+            | TaskState::Exhausted { .. }
+            | TaskState::NotReached => None,
+        };
+        self.account.abandon();
+        let used = *self.account.used();
+        let is_new = outcome.is_none() && used == Used::default() && self.answers.is_empty();
+        if is_new && self.attempt == 0 {
+            return None;
+        }
+        let (events, journal) = self.history.into_parts();
+        let known = Progress {
+            node,
+            attempt: self.attempt,
+            retried: self.retried,
+            continued: self.continued,
+            used,
+            start: *self.account.start(),
+            answers: self.answers,
+            warnings: self.warnings,
+            events,
+            journal,
+            // A hit that has led to nothing that is kept is not counted: a resume looks the task up again.
+            cache: self.caching.into_cache().filter(|_| outcome.is_some()),
+            // An attempt that was abandoned is counted.
+            reserved: None,
+            lost_models: self.account.lost_models().clone(),
+        };
+        Some((self.id, PendingTask::new(known, outcome)))
+    }
+}

@@ -1,0 +1,555 @@
+//! A run with its child runs. It takes events and returns effects like a single walker, so that a driver need not know
+//! how many there are.
+
+mod child;
+mod cycles;
+mod names;
+mod questions;
+mod restore;
+mod route;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::Walker;
+use super::event::{Effect, Event, Persist, PersistId, Resume, TimerId};
+use super::machine::illegal;
+use super::records::SPILL;
+use super::setup::{HandleError, RestoreError, Restored, Setup, Summary};
+use crate::graph::{Action, Graph};
+use crate::host_item::HostItem;
+use crate::written_graph::WrittenLimits;
+use graph_core::digest::Digest;
+use graph_core::item::{ItemType, Primary};
+use graph_core::limits::ModelUse;
+use graph_core::policy::Durability;
+use graph_core::record::{CacheEntry, Record, Source, Status};
+use graph_core::time::Timestamp;
+
+pub use cycles::{cycles, named};
+pub use names::{is_child_of, task_of_child};
+pub use restore::{RestoredChild, RestoredTree};
+
+pub(super) use names::graph_of;
+
+/// Up to this number of child runs, or waiting records, all are looked at after each event that may concern them.
+const FEW: usize = 16;
+
+/// Walks a graph, and the graphs that its nodes name.
+#[derive(Debug)]
+pub struct RunTree {
+    root: Walker,
+    /// The child runs of the supersteps under way, by namespace. Those of committed supersteps are history.
+    children: BTreeMap<Arc<str>, Child>,
+    /// The records that were handed out and are not known to be persisted: by the tree's number, whose they are.
+    sent: VecDeque<Sent>,
+    persists: u64,
+    /// Under `durability: exit`: records that wait until the run at the top stops, in the order in which they count.
+    held: Vec<(Arc<str>, Box<Persist>)>,
+    /// What those take up, in logical bytes.
+    held_size: u64,
+    /// How many waited when those of child runs that have ended were last dropped; none if there are no such records.
+    held_since: Option<usize>,
+    /// Events since it was last looked at how much waits.
+    unweighed: usize,
+    /// Under `durability: exit`: results that committed supersteps have left and that nothing has stored yet.
+    results: BTreeMap<(Digest, String), CacheEntry>,
+    /// The limit of supersteps that a resume brought. It lets a child run continue that has reached its limit.
+    lifted: Option<u64>,
+    /// The walkers that have more to do and have given control back, by namespace, in the order in which they get it again.
+    unfinished: VecDeque<Arc<str>>,
+    /// The same, to be found: very many child runs may have started before any of them gets control back.
+    is_unfinished: BTreeSet<Arc<str>>,
+    /// The root run may start child runs.
+    nests: bool,
+}
+
+/// A record that was handed out.
+#[derive(Clone, Debug)]
+struct Sent {
+    id: PersistId,
+    namespace: Arc<str>,
+    own: PersistId,
+}
+
+#[derive(Debug)]
+struct Child {
+    walker: Walker,
+    /// The task of its parent.
+    task: Arc<str>,
+    /// The namespace of its parent.
+    parent: Arc<str>,
+    /// The attempt of that task that waits for it, if one does.
+    attempt: Option<u32>,
+    /// Its time is the node's `timeout`, not that of a run.
+    timed_by_node: bool,
+    /// What its node leaves of language models to the whole run. A figure that something else limits further is `u64::MAX`.
+    models_of_node: ModelUse,
+    /// It has had all its time.
+    timed_out: bool,
+    /// Warnings about the parts of its params that have no effect.
+    warnings: Vec<String>,
+    /// Of a graph that the run has written itself: what its caller lets it use.
+    written: Option<WrittenLimits>,
+}
+
+impl RunTree {
+    /// A tree for a new run. Its first event is [`Event::Started`].
+    pub fn new(graph: Arc<Graph>, setup: Setup) -> Self {
+        Self::with(Walker::new(graph, setup))
+    }
+
+    fn with(root: Walker) -> Self {
+        let writes = |action: &Action| HostItem::Run.may_be(action);
+        let setup = root.setup();
+        let may_write =
+            setup.manifest.dispatch().permits(Primary::Execute, ItemType::Tool, HostItem::Run.id())
+                && root.graph().nodes.iter().filter_map(|node| node.action.as_ref()).any(writes);
+        Self {
+            nests: may_write || !setup.graphs.is_empty(),
+            root,
+            children: BTreeMap::new(),
+            sent: VecDeque::new(),
+            persists: 0,
+            held: Vec::new(),
+            held_size: 0,
+            held_since: None,
+            unweighed: 0,
+            results: BTreeMap::new(),
+            lifted: None,
+            unfinished: VecDeque::new(),
+            is_unfinished: BTreeSet::new(),
+        }
+    }
+
+    /// A tree for a new run that begins with the state of another run at a checkpoint: see [`Walker::fork`]. Its first
+    /// event is [`Event::Forked`].
+    pub fn fork(
+        graph: Arc<Graph>,
+        setup: Setup,
+        of: Restored,
+        visited: &[String],
+    ) -> Result<Self, RestoreError> {
+        Ok(Self::with(Walker::fork(graph, setup, of, visited)?))
+    }
+
+    /// The namespace of the run that waits for a call of a hook: the call's id begins with it.
+    fn awaiting_hook(&self, call: &str) -> Option<Arc<str>> {
+        let around = std::iter::successors(Some(names::namespace_of(call)), |namespace| {
+            (!namespace.is_empty()).then(|| names::namespace_of(namespace))
+        });
+        let waits = |namespace: &&str| self.walker(namespace).is_some_and(|walker| walker.awaits_hook(call));
+        around.into_iter().find(waits).map(Arc::from)
+    }
+
+    /// Handles an event that happened at `now`, and returns the effects.
+    pub fn handle(&mut self, now: Timestamp, event: Event) -> Result<Vec<Effect>, HandleError> {
+        if !self.nests && !self.is_stored_at_stops() {
+            return self.root.handle(now, event);
+        }
+        let mut route = route::Route::new(now);
+        match event {
+            Event::TaskDone { ref task, .. } | Event::TimerFired(TimerId::Retry { ref task, .. }) => {
+                let namespace: Arc<str> = names::namespace_of(task).into();
+                self.deliver(&namespace, event, &mut route)?;
+            }
+            Event::LookedUp { task, attempt, key, found, trouble } => {
+                let namespace: Arc<str> = names::namespace_of(&task).into();
+                let unstored = key.and_then(|key| self.unstored(&namespace, &task, &key, found.as_deref()));
+                let found = unstored.map(Box::new).or(found);
+                let event = Event::LookedUp { task, attempt, key, found, trouble };
+                self.deliver(&namespace, event, &mut route)?;
+            }
+            Event::ModelReserved { ref task, .. } => {
+                let of_hook = self.awaiting_hook(task);
+                let namespace = of_hook.unwrap_or_else(|| names::namespace_of(task).into());
+                // Its run may have ended meanwhile, and does not let it ask.
+                if self.walker(&namespace).is_some() {
+                    self.deliver(&namespace, event, &mut route)?;
+                }
+            }
+            Event::HookDone { ref hook, .. } => {
+                // The superstep around its run may have committed meanwhile.
+                if let Some(namespace) = self.awaiting_hook(hook) {
+                    self.deliver(&namespace, event, &mut route)?;
+                }
+            }
+            Event::TimerFired(TimerId::ChildTimeout { ref namespace }) => {
+                let namespace = Arc::clone(namespace);
+                // It may have ended meanwhile.
+                if let Some(child) = self.children.get_mut(&namespace) {
+                    child.timed_out = child.walker.is_under_way();
+                    self.deliver(&namespace, Event::TimerFired(TimerId::RunTimeout), &mut route)?;
+                }
+            }
+            Event::Persisted(id) => self.persisted(id, &mut route)?,
+            Event::PersistFailed { id, message } => self.persist_failed(id, &message, &mut route)?,
+            Event::Resumed(resume) => self.resumed(resume, &mut route)?,
+            Event::CancelRequested => {
+                let active = self
+                    .children
+                    .iter()
+                    .filter(|(_, child)| child.is_active())
+                    .map(|(name, _)| Arc::clone(name));
+                let active: Vec<Arc<str>> = active.collect();
+                self.deliver("", Event::CancelRequested, &mut route)?;
+                for namespace in active {
+                    self.deliver(&namespace, Event::CancelRequested, &mut route)?;
+                }
+            }
+            Event::Updated(_) => {
+                self.deliver("", event, &mut route)?;
+                // What was under way is discarded, and its child runs with it.
+                self.children.clear();
+                self.held.clear();
+            }
+            Event::Continued => self.go_on_with_unfinished(&mut route)?,
+            Event::Started
+            | Event::Forked(_)
+            | Event::KillRequested
+            | Event::TimerFired(TimerId::RunTimeout) => {
+                self.deliver("", event, &mut route)?;
+            }
+        }
+        self.follow(&mut route)?;
+        self.spill(&mut route)?;
+        if !self.unfinished.is_empty() {
+            route.send(Effect::Continue);
+        }
+        Ok(route.into_effects())
+    }
+
+    /// Returns control to walkers that have more to do, until the time slice is over.
+    fn go_on_with_unfinished(&mut self, route: &mut route::Route) -> Result<(), HandleError> {
+        for _ in 0..self.unfinished.len() {
+            if route.slice() >= self.root.slice_length() {
+                break;
+            }
+            let Some(namespace) = self.unfinished.pop_front() else { break };
+            self.is_unfinished.remove(&namespace);
+            // The superstep around it may have committed meanwhile.
+            if let Some(walker) = self.walker(&namespace) {
+                if !self.is_stored_at_stops() {
+                    route.return_to(walker.event_time());
+                }
+                self.deliver(&namespace, Event::Continued, route)?;
+                self.follow(route)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Under `durability: exit` records wait for the end of the root run. Once too many wait, all are stored as if the
+    /// runs had stopped where they are.
+    fn spill(&mut self, route: &mut route::Route) -> Result<(), HandleError> {
+        if !self.is_stored_at_stops() || self.children.is_empty() {
+            return Ok(());
+        }
+        // With very many child runs, it is not looked at all of them after each event.
+        self.unweighed += 1;
+        if self.unweighed <= self.children.len() / FEW {
+            return Ok(());
+        }
+        self.unweighed = 0;
+        visits::add(self.children.len());
+        let walkers = || std::iter::once(&self.root).chain(self.children.values().map(|child| &child.walker));
+        let waits = walkers().map(Walker::unstored).fold(self.held_size, u64::saturating_add);
+        // What a commit has written to channels is not final before it is complete.
+        if waits <= SPILL || walkers().any(Walker::is_between_boundaries) {
+            return Ok(());
+        }
+        let namespaces = std::iter::once(Arc::from("")).chain(self.children.keys().cloned());
+        let namespaces: Vec<Arc<str>> = namespaces.collect();
+        for namespace in namespaces {
+            let walker = self.walker_mut(&namespace)?;
+            if !walker.has_unwritten_boundary() {
+                continue;
+            }
+            let mut effects = Vec::new();
+            if walker.write_checkpoint(&mut effects).is_err() {
+                // It stops the run once the boundary has to be written.
+                continue;
+            }
+            for effect in effects {
+                if let Effect::Persist(persist) = effect {
+                    self.hold(&namespace, persist);
+                }
+            }
+        }
+        self.hand_out_held(route);
+        Ok(())
+    }
+
+    /// The cached result to use for a task, from those that the store found and those that are not stored yet.
+    fn unstored(
+        &self,
+        namespace: &str,
+        task: &str,
+        key: &Digest,
+        found: Option<&CacheEntry>,
+    ) -> Option<CacheEntry> {
+        let under = self.results.range((*key, String::new())..).take_while(|((of, _), _)| of == key);
+        let entries = under.map(|(_, entry)| entry).chain(found);
+        self.walker(namespace)?.best_for(task, entries.cloned())
+    }
+
+    /// The user or a program resumes the run. A refusal changes nothing.
+    fn resumed(&mut self, resume: Resume, route: &mut route::Route) -> Result<(), HandleError> {
+        if resume.inputs.is_none() {
+            self.root.check_suspended()?;
+        }
+        let begins_anew = resume.inputs.is_some() || resume.update.is_some();
+        if self.root.is_cancel_requested() || begins_anew {
+            let anew = begins_anew && !self.root.is_cancel_requested();
+            self.deliver("", Event::Resumed(resume), route)?;
+            if anew {
+                // The active superstep is discarded, and its child runs with it.
+                self.children.clear();
+                self.held.clear();
+            }
+            return Ok(());
+        }
+        self.root.check_changed_reducers(None)?;
+        self.children.values().try_for_each(|child| child.walker.check_changed_reducers(None))?;
+        let mut given = self.answers(resume.answers, route.now())?;
+        self.root.check_limit(resume.max_steps)?;
+        let own = given.remove("").unwrap_or_default();
+        // What a resume brings is recorded for all runs concerned before any of them continues.
+        let mut recorded = Vec::new();
+        for (namespace, answers) in given {
+            let mut effects = Vec::new();
+            self.walker_mut(&namespace)?.take_given(route.now(), answers, &mut effects);
+            self.raise_above(&namespace);
+            recorded.push((namespace, effects));
+        }
+        self.lifted = resume.max_steps.or(self.lifted);
+        self.ask_changed_again(route.now());
+        self.wake("");
+        let effects = self.root.continue_in(route.now(), own, resume.max_steps, &mut { route.slice() })?;
+        route.push("", effects);
+        for (namespace, effects) in recorded.into_iter().rev() {
+            route.push(&namespace, effects);
+        }
+        Ok(())
+    }
+
+    /// The answers that tasks have been given in supersteps that have not committed: the namespace, the task, how many it was
+    /// given, and the numbers of those that do not count any more.
+    pub fn given_answers(&self) -> impl Iterator<Item = (&str, &str, u32, Vec<u32>)> {
+        let children = self.children.iter().map(|(namespace, child)| (&**namespace, &child.walker));
+        let walkers = std::iter::once(("", &self.root)).chain(children);
+        walkers.flat_map(|(namespace, walker)| {
+            walker.given_answers().map(move |(task, count, dropped)| (namespace, task, count, dropped))
+        })
+    }
+
+    /// Has every walker give control back after so much work.
+    #[cfg(test)]
+    pub(super) fn set_slice(&mut self, length: u64) {
+        self.root.set_slice_length(length);
+        self.children.values_mut().for_each(|child| child.walker.set_slice_length(length));
+    }
+
+    fn walker(&self, namespace: &str) -> Option<&Walker> {
+        if namespace.is_empty() {
+            return Some(&self.root);
+        }
+        self.children.get(namespace).map(|child| &child.walker)
+    }
+
+    fn walker_mut(&mut self, namespace: &str) -> Result<&mut Walker, HandleError> {
+        if namespace.is_empty() {
+            return Ok(&mut self.root);
+        }
+        let child = self.children.get_mut(namespace);
+        child.map(|child| &mut child.walker).ok_or_else(|| illegal("there is no such child run"))
+    }
+
+    /// The present state of the run. The questions of child runs are among its own, each with the path of nodes to it.
+    pub fn summary(&self) -> Summary {
+        let mut summary = self.root.summary();
+        if self.children.is_empty() {
+            return summary;
+        }
+        summary.interrupts = self.open("").into_iter().map(|(_, asked)| asked).collect();
+        if summary.status == Status::Interrupted && summary.interrupts.is_empty() {
+            summary.status = Status::Running;
+        }
+        summary.fuel = self.fuel();
+        for (namespace, child) in &self.children {
+            if child.parent.is_empty() {
+                let (used, accounted) = (self.used(namespace), self.root.accounted(&child.task));
+                summary.host = summary.host.plus(used.host.less(accounted.host));
+            }
+        }
+        summary
+    }
+
+    /// The state of the run when it stopped. It is moved and not copied, so that the tree must not be used afterwards.
+    pub fn take_summary(&mut self) -> Summary {
+        let state = self.root.take_state();
+        Summary { state, ..self.summary() }
+    }
+
+    /// How many nodes visited are held that no checkpoint has brought yet.
+    #[cfg(test)]
+    pub(super) fn visited_held(&self) -> usize {
+        self.root.visited_held()
+    }
+
+    /// The fuel that the run has used so far, child runs included: [`Summary::fuel`] without computing the rest.
+    pub fn fuel(&self) -> u64 {
+        let of_children = self.children.iter().filter(|(_, child)| child.parent.is_empty());
+        let of_children = of_children.map(|(namespace, child)| {
+            self.used(namespace).fuel.saturating_sub(self.root.accounted(&child.task).fuel)
+        });
+        of_children.fold(self.root.all_fuel(), u64::saturating_add)
+    }
+
+    /// What the run has used of language models so far, child runs included: that of [`Summary::host`] without computing the rest.
+    pub fn model_use(&self) -> ModelUse {
+        let of_children = self.children.iter().filter(|(_, child)| child.parent.is_empty());
+        let of_children = of_children.map(|(namespace, child)| {
+            self.used(namespace).host.less(self.root.accounted(&child.task).host).model
+        });
+        of_children.fold(self.root.all_host().model, ModelUse::plus)
+    }
+
+    /// The inputs of the run in a namespace, if it is under way.
+    pub fn inputs_of(&self, namespace: &str) -> Option<Arc<Value>> {
+        self.walker(namespace).map(|walker| Arc::clone(&walker.setup().inputs))
+    }
+
+    /// The inputs that a record is the first to name: a driver keeps their text with it. Those of a new run at the top are
+    /// kept when it is created.
+    pub fn new_inputs(&self, record: &Record) -> Option<Arc<Value>> {
+        let Record::Checkpoint(checkpoint) = record else { return None };
+        let of_child = !checkpoint.namespace.is_empty() && checkpoint.parent.is_none();
+        let is_new = of_child || checkpoint.source == Source::Inputs;
+        is_new.then(|| self.inputs_of(&checkpoint.namespace)).flatten()
+    }
+
+    /// The document of a written graph that a record is the first to name, with the digest that the record has of it: a
+    /// driver keeps its text with the record, and [`RestoredChild::graph`] gives it back.
+    pub fn new_document(&self, record: &Record) -> Option<(Digest, Arc<Value>)> {
+        let Record::Checkpoint(checkpoint) = record else { return None };
+        let child = self.children.get(&*checkpoint.namespace)?;
+        let graph = child.walker.graph();
+        let is_new = child.written.is_some() && checkpoint.parent.is_none();
+        is_new.then(|| (graph.digest, Arc::clone(&graph.document)))
+    }
+
+    /// The inputs as they would be with `new` ones merged over them, shallowly.
+    pub fn merged_inputs(&self, new: &Map<String, Value>) -> Value {
+        self.root.merged_inputs(new)
+    }
+
+    /// Drops the child runs of committed supersteps, and their records that wait to be stored.
+    fn forget(&mut self, committed: &BTreeSet<Arc<str>>) {
+        let before = self.children.len();
+        for parent in committed {
+            let Ok(walker) = self.walker_mut(parent) else { continue };
+            let ((_, step), ended) = (walker.boundary(), walker.end().is_some());
+            // Those that are not below it are not looked at: each of very many child runs commits.
+            let prefix = prefix_below(parent);
+            let is_history = |namespace: &str| {
+                let below = namespace.get(prefix.len()..).unwrap_or_default();
+                let number = below.split_once('.').and_then(|(number, _)| number.parse::<u64>().ok());
+                ended || number.is_none_or(|number| number <= step)
+            };
+            let history: Vec<Arc<str>> = names_below(&self.children, &prefix)
+                .filter(|namespace| is_history(namespace))
+                .cloned()
+                .collect();
+            for namespace in history {
+                self.children.remove(&namespace);
+            }
+        }
+        if committed.iter().any(|namespace| namespace.is_empty()) {
+            // The walker has received what a resume has brought.
+            self.held.clear();
+        } else if self.children.len() < before {
+            // Not each time: very many may wait, and each of very many child runs ends.
+            let since = *self.held_since.get_or_insert(self.held.len());
+            if self.held.len() / 2 >= since.max(FEW) {
+                self.forget_held();
+            }
+        }
+    }
+
+    /// Drops waiting records of child runs that have ended. What a resume has brought for them is kept together with the
+    /// record that the root run continues: with that record alone it would continue without.
+    fn forget_held(&mut self) {
+        if self.held_since.take().is_none() {
+            return;
+        }
+        visits::add(self.held.len());
+        let (children, mut brought) = (&self.children, self.brought());
+        self.held.retain(|(namespace, _)| {
+            let is_brought = brought > 0;
+            brought = brought.saturating_sub(1);
+            is_brought || namespace.is_empty() || children.contains_key(namespace)
+        });
+    }
+
+    /// How many of the waiting records a resume has brought: those up to the record that the root run continues.
+    fn brought(&self) -> usize {
+        let goes_on = |(namespace, persist): &(Arc<str>, Box<Persist>)| {
+            namespace.is_empty() && matches!(persist.record, Record::Status(_))
+        };
+        self.held.iter().position(goes_on).map_or(0, |at| at + 1)
+    }
+
+    /// Whether records of the run are stored only when it stops.
+    fn is_stored_at_stops(&self) -> bool {
+        self.root.setup().durability == Durability::Exit
+    }
+}
+
+/// What the namespaces of the runs below a run begin with.
+fn prefix_below(namespace: &str) -> String {
+    if namespace.is_empty() { String::new() } else { format!("{namespace}/") }
+}
+
+/// The namespaces of the child runs that begin like this, in order.
+fn names_below<'c>(
+    children: &'c BTreeMap<Arc<str>, Child>,
+    prefix: &'c str,
+) -> impl Iterator<Item = &'c Arc<str>> {
+    let from = (Bound::Included(prefix), Bound::Unbounded);
+    children
+        .range::<str, _>(from)
+        .map(|(namespace, _)| namespace)
+        .inspect(|_| visits::count())
+        .take_while(move |namespace| namespace.starts_with(prefix))
+}
+
+/// How much was looked at besides the child runs that an event is for: other child runs, effects and records. Tests count it.
+pub(super) mod visits {
+    pub(super) fn count() {
+        add(1);
+    }
+
+    #[cfg(test)]
+    thread_local! {
+        pub(in crate::walker) static COUNT: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    }
+
+    #[cfg(test)]
+    pub(super) fn add(more: usize) {
+        COUNT.set(COUNT.get() + more as u64);
+    }
+
+    #[cfg(not(test))]
+    pub(super) const fn add(_: usize) {}
+}
+
+impl Child {
+    /// Whether it is on its way.
+    fn is_active(&self) -> bool {
+        self.attempt.is_some() && self.walker.is_under_way()
+    }
+}

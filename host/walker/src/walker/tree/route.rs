@@ -1,0 +1,363 @@
+//! The way of effects: from the walker that asks for something to the driver, or to another walker of the tree.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use super::super::event::{Effect, Event, Notice, Persist, PersistId, TimerId};
+use super::super::machine::illegal;
+use super::super::setup::HandleError;
+use super::names::{child_namespace, graph_of, is_below, namespace_of};
+use super::{RunTree, Sent, names_below, prefix_below, visits};
+use crate::host_item::HostItem;
+use graph_core::item::{ItemType, Primary};
+use graph_core::record::{CacheEntry, Record, Status};
+use graph_core::time::Timestamp;
+
+/// The memory of a record that is held back besides what its run counts as stored: what a checkpoint repeats of it.
+const HELD: u64 = 2 << 10;
+
+/// Effects on their way.
+#[derive(Debug)]
+pub(super) struct Route {
+    now: Timestamp,
+    /// Effects of walkers, by namespace, that have not been looked at.
+    waiting: VecDeque<(Arc<str>, Effect)>,
+    /// How many of those are of a namespace. Effects of a walker that has none waiting need not be looked for among all.
+    counts: BTreeMap<Arc<str>, usize>,
+    /// The effects for the driver.
+    out: Vec<Effect>,
+    /// Runs of which a superstep has committed.
+    committed: BTreeSet<Arc<str>>,
+    /// Records that are held back and whose walkers take them for persisted.
+    taken: Vec<(Arc<str>, PersistId)>,
+    /// Fuel of the host's work, of all walkers, since the driver handed over the event.
+    slice: u64,
+}
+
+impl Route {
+    pub(super) const fn new(now: Timestamp) -> Self {
+        Self {
+            now,
+            waiting: VecDeque::new(),
+            counts: BTreeMap::new(),
+            out: Vec::new(),
+            committed: BTreeSet::new(),
+            taken: Vec::new(),
+            slice: 0,
+        }
+    }
+
+    /// When the event happened that the driver handed over.
+    pub(super) const fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// A walker has more to do for an event that happened then.
+    pub(super) const fn return_to(&mut self, then: Timestamp) {
+        self.now = then;
+    }
+
+    /// How much has been done since the driver handed over the event.
+    pub(super) const fn slice(&self) -> u64 {
+        self.slice
+    }
+
+    /// The same, for a walker that adds its work.
+    pub(super) const fn slice_mut(&mut self) -> &mut u64 {
+        &mut self.slice
+    }
+
+    /// The driver is to do this.
+    pub(super) fn send(&mut self, effect: Effect) {
+        self.out.push(effect);
+    }
+
+    /// The effects for the driver.
+    pub(super) fn into_effects(self) -> Vec<Effect> {
+        self.out
+    }
+
+    /// Puts a walker's effects before those that wait, as they follow from the effect that is being handled; but after
+    /// effects of the same walker that wait.
+    pub(super) fn push(&mut self, namespace: &str, effects: Vec<Effect>) {
+        if effects.is_empty() {
+            return;
+        }
+        let namespace: Arc<str> = namespace.into();
+        let count = self.counts.entry(Arc::clone(&namespace)).or_default();
+        let own = if *count == 0 {
+            None
+        } else {
+            self.waiting.iter().inspect(|_| visits::count()).rposition(|(of, _)| *of == namespace)
+        };
+        *count += effects.len();
+        for (at, effect) in (own.map_or(0, |own| own + 1)..).zip(effects) {
+            self.waiting.insert(at, (Arc::clone(&namespace), effect));
+        }
+    }
+
+    /// The next effect to look at, with the namespace of its walker.
+    fn next(&mut self) -> Option<(Arc<str>, Effect)> {
+        let (namespace, effect) = self.waiting.pop_front()?;
+        if let Some(count) = self.counts.get_mut(&namespace) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.counts.remove(&namespace);
+            }
+        }
+        Some((namespace, effect))
+    }
+}
+
+impl RunTree {
+    /// Hands a walker an event.
+    pub(super) fn deliver(
+        &mut self,
+        namespace: &str,
+        event: Event,
+        route: &mut Route,
+    ) -> Result<(), HandleError> {
+        let effects = self.walker_mut(namespace)?.take_in(route.now, event, &mut route.slice);
+        route.push(namespace, effects?);
+        Ok(())
+    }
+
+    /// Follows effects until all have reached the driver, or another walker.
+    pub(super) fn follow(&mut self, route: &mut Route) -> Result<(), HandleError> {
+        loop {
+            while let Some((namespace, effect)) = route.next() {
+                self.perform(&namespace, effect, route)?;
+            }
+            let taken = std::mem::take(&mut route.taken);
+            if taken.is_empty() {
+                break;
+            }
+            for (namespace, id) in taken {
+                if self.walker(&namespace).is_some() {
+                    self.deliver(&namespace, Event::Persisted(id), route)?;
+                }
+            }
+        }
+        let committed = std::mem::take(&mut route.committed);
+        self.forget(&committed);
+        Ok(())
+    }
+
+    fn perform(
+        &mut self,
+        namespace: &Arc<str>,
+        effect: Effect,
+        route: &mut Route,
+    ) -> Result<(), HandleError> {
+        let of_root = namespace.is_empty();
+        match effect {
+            Effect::RunTask(spec) => {
+                let is_written = HostItem::of(spec.primary, spec.item_type, &spec.item_id).is_some();
+                let is_graph = spec.primary == Primary::Execute
+                    && spec.item_type == ItemType::Tool
+                    && graph_of(&self.root.setup().graphs, &spec.item_id).is_some();
+                if is_written || is_graph {
+                    return self.run_child(namespace, &spec, route);
+                }
+                route.out.push(Effect::RunTask(spec));
+            }
+            Effect::Abort { task, attempt } => {
+                let child = match self.walker(namespace) {
+                    Some(walker) => child_namespace(walker, &task),
+                    None => return Ok(()),
+                };
+                let Some(found) =
+                    self.children.get_mut(&child).filter(|child| child.attempt == Some(attempt))
+                else {
+                    route.out.push(Effect::Abort { task, attempt });
+                    return Ok(());
+                };
+                found.attempt = None;
+                self.walker_mut(namespace)?.forget_aborted(&task, attempt);
+                self.deliver(&child, Event::KillRequested, route)?;
+            }
+            Effect::Persist(persist) => self.hand_out(namespace, persist, route),
+            Effect::SetTimer { timer: TimerId::RunTimeout, at } if !of_root => {
+                let timer = TimerId::ChildTimeout { namespace: Arc::clone(namespace) };
+                route.out.push(Effect::SetTimer { timer, at });
+            }
+            Effect::Emit(notice) => {
+                if matches!(notice, Notice::Committed { .. }) {
+                    self.take_results(namespace);
+                    route.committed.insert(Arc::clone(namespace));
+                }
+                let notice = match self.walker(namespace) {
+                    Some(walker) if !of_root => Notice::Child {
+                        namespace: Arc::clone(namespace),
+                        path: walker.path().into(),
+                        notice: Box::new(notice),
+                    },
+                    _ => notice,
+                };
+                route.out.push(Effect::Emit(notice));
+            }
+            Effect::Continue => {
+                if self.is_unfinished.insert(Arc::clone(namespace)) {
+                    self.unfinished.push_back(Arc::clone(namespace));
+                }
+            }
+            Effect::Suspend(_) | Effect::Finish(_) if !of_root => self.child_stopped(namespace, route)?,
+            effect @ (Effect::LookUp(_)
+            | Effect::ModelRecorded { .. }
+            | Effect::RunHook(_)
+            | Effect::AbortHook { .. }
+            | Effect::SetTimer { .. }
+            | Effect::Suspend(_)
+            | Effect::Finish(_)) => {
+                route.out.push(effect);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a record its place in the order of all records. Under `durability: exit` records wait until the root run
+    /// stops: no record of it is stored before. What a resume brings, and the record that the run continues with it, wait
+    /// as well, so that wherever the records are cut off, those that are stored say how far the run has got.
+    fn hand_out(&mut self, namespace: &Arc<str>, persist: Box<Persist>, route: &mut Route) {
+        if !self.is_stored_at_stops() {
+            return self.number(namespace, persist, route);
+        }
+        let committed = std::mem::take(&mut route.committed);
+        self.forget(&committed);
+        if !namespace.is_empty() {
+            route.taken.push((Arc::clone(namespace), persist.id));
+        }
+        let goes_on = match &persist.record {
+            Record::Answers(_) => true,
+            Record::Status(status) => status.status == Status::Running,
+            Record::Checkpoint(_) | Record::Task(_) | Record::Hook(_) => false,
+        };
+        self.hold(namespace, persist);
+        if namespace.is_empty() && !goes_on {
+            self.hand_out_held(route);
+        }
+    }
+
+    /// Keeps a record until the run at the top stops. A checkpoint that is made only as its run stops is the one that the
+    /// child runs of the superstep after it are under, and has its place before their records.
+    pub(super) fn hold(&mut self, namespace: &Arc<str>, mut persist: Box<Persist>) {
+        let results = std::mem::take(&mut persist.results);
+        self.keep_until_stored(results);
+        let at = match &persist.record {
+            Record::Checkpoint(_) if self.has_children(namespace) => {
+                self.forget_held();
+                let from = self.brought();
+                let below = self.held[from..].iter().position(|(of, _)| is_below(of, namespace));
+                below.map(|at| from + at)
+            }
+            _ => None,
+        };
+        self.held_size = self.held_size.saturating_add(HELD);
+        self.held.insert(at.unwrap_or(self.held.len()), (Arc::clone(namespace), persist));
+    }
+
+    fn has_children(&self, namespace: &str) -> bool {
+        names_below(&self.children, &prefix_below(namespace)).next().is_some()
+    }
+
+    /// Hands out the records that wait. Results for the cache come with the checkpoint that ends their superstep: that of
+    /// their own run or, if that run has ended, of the one around it. Any earlier, they would replace results of earlier
+    /// supersteps, which a run that was cut short looks up again.
+    pub(super) fn hand_out_held(&mut self, route: &mut Route) {
+        self.forget_held();
+        let mut held = std::mem::take(&mut self.held);
+        self.held_size = 0;
+        let mut newest: BTreeMap<Arc<str>, usize> = BTreeMap::new();
+        for (at, (namespace, persist)) in held.iter().enumerate() {
+            if matches!(persist.record, Record::Checkpoint(_)) {
+                newest.insert(Arc::clone(namespace), at);
+            }
+        }
+        for (place, entry) in std::mem::take(&mut self.results) {
+            let around = std::iter::successors(Some(place.1.as_str()), |namespace| {
+                (!namespace.is_empty()).then(|| namespace_of(namespace))
+            });
+            let at = around.into_iter().find_map(|namespace| newest.get(namespace).copied());
+            match at {
+                Some(at) => held[at].1.results.push(entry),
+                None => drop(self.results.insert(place, entry)),
+            }
+        }
+        for (namespace, persist) in held {
+            self.number(&namespace, persist, route);
+        }
+    }
+
+    /// Under `durability: exit`, cached results are stored with the root run, whatever happens to the run that they are
+    /// of.
+    fn take_results(&mut self, namespace: &str) {
+        if self.is_stored_at_stops()
+            && let Ok(walker) = self.walker_mut(namespace)
+        {
+            let results = walker.take_results();
+            self.keep_until_stored(results);
+        }
+    }
+
+    fn keep_until_stored(&mut self, results: impl IntoIterator<Item = CacheEntry>) {
+        let placed = |entry: CacheEntry| ((entry.key, entry.namespace().to_owned()), entry);
+        self.results.extend(results.into_iter().map(placed));
+    }
+
+    fn number(&mut self, namespace: &Arc<str>, mut persist: Box<Persist>, route: &mut Route) {
+        self.persists += 1;
+        let id = PersistId(self.persists);
+        // A run whose records are held back counts them as persisted already.
+        if namespace.is_empty() || !self.is_stored_at_stops() {
+            self.sent.push_back(Sent { id, namespace: Arc::clone(namespace), own: persist.id });
+        }
+        persist.id = id;
+        route.out.push(Effect::Persist(persist));
+    }
+
+    /// Everything up to a record is persisted: the runs whose records those are, are notified.
+    pub(super) fn persisted(&mut self, id: PersistId, route: &mut Route) -> Result<(), HandleError> {
+        if id.0 > self.persists {
+            return Err(illegal("nothing with that id was to be persisted"));
+        }
+        let mut newest: BTreeMap<Arc<str>, (PersistId, PersistId)> = BTreeMap::new();
+        while let Some(sent) = self.sent.pop_front_if(|sent| sent.id <= id) {
+            newest.insert(sent.namespace, (sent.id, sent.own));
+        }
+        let mut told: Vec<_> =
+            newest.into_iter().map(|(namespace, (id, own))| (id, namespace, own)).collect();
+        told.sort_unstable();
+        for (_, namespace, own) in told {
+            // The superstep around a child may have committed meanwhile.
+            if self.walker(&namespace).is_some() {
+                self.deliver(&namespace, Event::Persisted(own), route)?;
+                self.follow(route)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The store has refused a record: no run of the tree can continue.
+    pub(super) fn persist_failed(
+        &mut self,
+        id: PersistId,
+        message: &str,
+        route: &mut Route,
+    ) -> Result<(), HandleError> {
+        if id.0 > self.persists {
+            return Err(illegal("nothing with that id was to be persisted"));
+        }
+        let tasks: BTreeSet<Arc<str>> = self.children.values().map(|child| Arc::clone(&child.task)).collect();
+        let failed = || Event::PersistFailed { id: PersistId(0), message: message.to_owned() };
+        for child in self.children.values_mut() {
+            let effects = child.walker.take(route.now, failed())?;
+            let aborts = effects
+                .into_iter()
+                .filter(|effect| matches!(effect, Effect::Abort { .. } | Effect::AbortHook { .. }));
+            route.out.extend(aborts);
+        }
+        route.out.extend(self.root.take(route.now, failed())?);
+        route.out.retain(|effect| !matches!(effect, Effect::Abort { task, .. } if tasks.contains(task)));
+        Ok(())
+    }
+}

@@ -1,0 +1,281 @@
+//! The writes of a superstep's nodes, and the results that the rest of the graph reads.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::Walker;
+use super::budget::Trouble;
+use super::reduce::{Write, overwritten};
+use super::routes::{failure_document, node_failure};
+use super::superstep::Superstep;
+use super::superstep_events::{Updates, updates};
+use super::task::{Task, TaskState};
+use crate::compat::rye;
+use crate::graph::{CommandGrant, Foreach, Graph, Node, NodeIndex, NodeKind, WriteMode};
+use crate::host_item::HostItem;
+use graph_core::limits::{ModelLimits, ModelUse};
+use graph_core::model_grant;
+use graph_core::node::{Failure, Outcome};
+use graph_core::policy::OnItemError;
+use graph_core::work::{Exhausted, Meter, rates, size};
+
+/// The writes of a superstep.
+#[derive(Debug, Default)]
+pub(super) struct Writes {
+    /// By channel, each channel's in task order.
+    by_channel: BTreeMap<String, Vec<Write>>,
+    /// Which node made which.
+    updates: Updates,
+    /// Results of nodes, stored for their next visits.
+    outputs: BTreeMap<String, Vec<Write>>,
+    /// The host's own keys.
+    host: Map<String, Value>,
+    retries: Option<Map<String, Value>>,
+}
+
+impl Writes {
+    fn push(&mut self, node: NodeIndex, channel: &str, value: Value, mode: WriteMode) {
+        let write = Write { node, value, mode };
+        match self.by_channel.get_mut(channel) {
+            Some(known) => known.push(write),
+            None => {
+                self.by_channel.insert(channel.to_owned(), vec![write]);
+            }
+        }
+    }
+
+    /// The writes to the next channel that is to be folded, with its name.
+    pub(super) fn take_channel(&mut self) -> Option<(String, Vec<Write>)> {
+        self.by_channel.pop_first()
+    }
+
+    /// Which node made which, for the checkpoint.
+    pub(super) fn take_updates(&mut self) -> Updates {
+        std::mem::take(&mut self.updates)
+    }
+
+    /// All nodes have written: the host's own keys follow.
+    pub(super) fn close(&mut self, graph: &Graph) {
+        self.updates = updates(graph, &self.by_channel);
+        self.by_channel.append(&mut self.outputs);
+        if let Some(retries) = self.retries.take() {
+            self.host.insert("_retries".to_owned(), Value::Object(retries));
+        }
+        // Whatever a graph wrote there in this superstep gives way.
+        for (channel, value) in std::mem::take(&mut self.host) {
+            self.by_channel.insert(channel, vec![Write { node: NodeIndex(0), value, mode: WriteMode::Fold }]);
+        }
+    }
+}
+
+impl Walker {
+    /// Makes the list of results of a `foreach` that has not failed, and evaluates its `assign` with that. A failure of
+    /// the assign is a failure of the node, and is handled like any other.
+    pub(super) fn make_list(
+        &self,
+        superstep: &mut Superstep,
+        place: usize,
+        warnings: &mut Vec<String>,
+        meter: &Meter,
+    ) -> Result<(), Trouble> {
+        let active = &superstep.activated()[place];
+        let node = self.graph.node(active.node());
+        let NodeKind::Foreach(foreach) = &node.kind else { return Ok(()) };
+        if node_failure(node, superstep, place).is_some() {
+            return Ok(());
+        }
+        let before = meter.spent();
+        let list = list_of(foreach, superstep.tasks_of(active), meter)?;
+        // It was charged for its size.
+        superstep.hold(meter.spent() - before);
+        let active = &superstep.activated()[place];
+        let mut of_list = None;
+        if !node.assign.is_empty() {
+            let assigned = match self.assign(node, active, None, &list, warnings, meter) {
+                Ok(assigned) => Ok(assigned),
+                Err(Trouble::Exhausted(exhausted)) => return Err(exhausted.into()),
+                Err(Trouble::Failed(failure)) => Err(failure),
+            };
+            if let Err(failure) = &assigned
+                && let TaskState::Failed(failure) = self.give_up(node, failure.clone(), false)
+            {
+                return Err(failure.into());
+            }
+            of_list = Some(assigned);
+        }
+        superstep.activated_mut(place).set_list(list, of_list);
+        Ok(())
+    }
+
+    /// Collects the writes of a node. Assigned values are moved out of its answers: should the superstep not commit after
+    /// all, the same state gives the same values again.
+    pub(super) fn gather(
+        &self,
+        superstep: &mut Superstep,
+        place: usize,
+        writes: &mut Writes,
+        meter: &Meter,
+    ) -> Result<(), Exhausted> {
+        let index = superstep.activated()[place].node();
+        let node = self.graph.node(index);
+        for (value, assignment) in take_assigned(superstep, place, node).into_iter().zip(&node.assign) {
+            meter.charge(rates::LOOKUP)?;
+            writes.push(index, &assignment.channel, value, assignment.mode);
+        }
+        for task in superstep.tasks_of(&superstep.activated()[place]) {
+            meter.charge(rates::LOOKUP)?;
+            if let TaskState::Done(answer) = task.state()
+                && let Outcome::Command { update, .. } = &*answer.outcome
+            {
+                for (channel, value) in update {
+                    let (value, mode) = commanded(node.command.as_ref(), channel, value);
+                    writes.push(index, channel, size::copy(value, meter)?, mode);
+                }
+            }
+            // In Rye's dialect the list of results says so.
+            let is_kept = matches!(&node.kind, NodeKind::Foreach(foreach) if foreach.keeps_failures);
+            if let TaskState::Handled(failure) = task.state()
+                && !is_kept
+            {
+                writes.host.insert("_last_error".to_owned(), self.last_error(superstep, place, failure));
+            }
+            if self.keeps_threads()
+                && let Some(result) = thread_of(task)
+            {
+                let value = Value::Array(vec![size::copy(result, meter)?]);
+                let write = Write { node: index, value, mode: WriteMode::Fold };
+                writes.outputs.entry(rye::THREADS.to_owned()).or_default().push(write);
+            }
+            if task.attempt() > 1 {
+                let known = || {
+                    let known = self.channels.get("_retries").and_then(Value::as_object);
+                    known.cloned().unwrap_or_default()
+                };
+                let retries = writes.retries.get_or_insert_with(known);
+                retries.insert(node.name.clone(), json!(task.attempt() - 1));
+            }
+        }
+        let active = &superstep.activated()[place];
+        if let Some(failure) = active.assign_failure() {
+            writes.host.insert("_last_error".to_owned(), self.last_error(superstep, place, failure));
+        }
+        if let (NodeKind::Foreach(Foreach { collect: Some(collect), .. }), Some(list)) =
+            (&node.kind, active.list())
+            && node_failure(node, superstep, place).is_none()
+        {
+            writes.push(index, collect, self.collected(list, meter)?, WriteMode::Fold);
+        }
+        self.keep_output(superstep, place, &mut writes.outputs, meter)
+    }
+
+    /// What `collect` takes of the list of results.
+    fn collected(&self, list: &Value, meter: &Meter) -> Result<Value, Exhausted> {
+        let Some(results) = list.as_array().filter(|_| self.graph.dialect.collects_thread_ids()) else {
+            return size::copy(list, meter);
+        };
+        meter.charge(size::VALUE)?;
+        results.iter().map(|result| size::copy(rye::thread_id(result), meter)).collect()
+    }
+
+    /// A failure of an active node as `state._last_error` holds it. If the node limits language models, so that what a crash has cut off
+    /// decides about it anyway, it has what its tasks have used.
+    fn last_error(&self, superstep: &Superstep, place: usize, failure: &Failure) -> Value {
+        let active = &superstep.activated()[place];
+        let node = self.graph.node(active.node());
+        if self.graph.dialect.tells_failures_as_rye() {
+            return rye::last_error(&node.name, failure);
+        }
+        let mut told =
+            json!({ "node": node.name, "error": failure.message, "category": failure.category.as_str() });
+        if node.limits.or(self.graph.limits).model != ModelLimits::default() || !node.bounds.model.is_empty()
+        {
+            let used = superstep.tasks_of(active).iter().map(|task| task.used().host.model);
+            told["models"] = model_grant::all_figures(used.fold(ModelUse::NOTHING, ModelUse::plus));
+        }
+        told
+    }
+}
+
+/// The result of a thread that a task has started: also one that says it has failed.
+fn thread_of(task: &Task) -> Option<&Value> {
+    let dispatch = task.dispatch()?;
+    if HostItem::of(dispatch.primary, dispatch.item_type, &dispatch.item_id) == Some(HostItem::Threads) {
+        return None;
+    }
+    let result = match task.state() {
+        TaskState::Handled(failure) => failure.details.as_ref()?,
+        state => item_result(state),
+    };
+    rye::started(result).map(|_| result)
+}
+
+/// The write of an entry in a command's update. It replaces a channel's value only where the node's entry in the graph
+/// allows that: a component that passes on a stranger's value does not intend it.
+fn commanded<'v>(grant: Option<&CommandGrant>, channel: &str, value: &'v Value) -> (&'v Value, WriteMode) {
+    let allowed = grant.is_some_and(|grant| grant.may_overwrite(channel));
+    match overwritten(value).filter(|_| allowed) {
+        Some(value) => (value, WriteMode::Overwrite),
+        None => (value, WriteMode::Fold),
+    }
+}
+
+/// The result of a node's `assign`.
+fn take_assigned(superstep: &mut Superstep, place: usize, node: &Node) -> Vec<Value> {
+    if node_failure(node, superstep, place).is_some() {
+        return Vec::new();
+    }
+    superstep.take_assigned(place, matches!(node.kind, NodeKind::Foreach(_)))
+}
+
+/// The result of an active node, as its edges and its `collect` read it.
+pub(super) fn node_result<'a>(node: &Node, superstep: &'a Superstep, place: usize) -> Cow<'a, Value> {
+    if let Some(failure) = node_failure(node, superstep, place) {
+        return Cow::Owned(failure_document(failure));
+    }
+    let active = &superstep.activated()[place];
+    if let Some(list) = active.list() {
+        return Cow::Borrowed(list);
+    }
+    if let [task] = superstep.tasks_of(active)
+        && let TaskState::Done(answer) = task.state()
+        && let Outcome::Result(result) = &*answer.outcome
+    {
+        return Cow::Borrowed(result);
+    }
+    Cow::Owned(Value::Null)
+}
+
+/// The results of a `foreach`'s items, in their order.
+fn list_of(foreach: &Foreach, tasks: &[Task], meter: &Meter) -> Result<Value, Exhausted> {
+    let skips = foreach.on_item_error == OnItemError::Skip;
+    let keeps_errors = foreach.on_item_error == OnItemError::KeepError;
+    meter.charge(size::VALUE)?;
+    let kept = tasks.iter().filter(|task| !(skips && matches!(task.state(), TaskState::Handled(_))));
+    let results = kept.map(|task| match task.state() {
+        TaskState::Handled(failure) if foreach.keeps_failures => {
+            size::copy(&rye::failed_result(failure), meter)
+        }
+        TaskState::Handled(failure) if keeps_errors => size::copy(&item_error(failure), meter),
+        state => size::copy(item_result(state), meter),
+    });
+    results.collect::<Result<_, _>>().map(Value::Array)
+}
+
+/// What is in the place of the result of an item that has failed.
+fn item_error(failure: &Failure) -> Value {
+    json!({ "_error": { "category": failure.category.as_str(), "error": failure.message } })
+}
+
+/// The result of a task that answered with one.
+pub(super) fn item_result(state: &TaskState) -> &Value {
+    const NOTHING: &Value = &Value::Null;
+    match state {
+        TaskState::Done(answer) => match &*answer.outcome {
+            Outcome::Result(value) => value,
+            Outcome::Command { .. } | Outcome::Interrupt(_) => NOTHING,
+        },
+        _ => NOTHING,
+    }
+}

@@ -1,0 +1,196 @@
+//! Reads params and the document among them, within bounds, and charges the work before it is done.
+
+use std::io;
+
+use serde_json::{Map, Value};
+
+use super::limits::WrittenLimits;
+use super::report::Report;
+use crate::document::{self, Loaded};
+use crate::host_item::HostItem;
+use graph_core::diagnostic::{Diagnostic, Diagnostics, Span, codes};
+use graph_core::digest::Digest;
+use graph_core::json::canonical_length;
+use graph_core::node::{Category, Failure};
+use graph_core::schema::{InputSchema, SchemaFailure};
+use graph_core::work::{CompileBudget, Exhausted, Meter, rates};
+
+/// The longest text of a written graph, in bytes. It is read in the midst of a run, so that it may take no longer than one
+/// step of the host's work; a file may be larger.
+pub const MAX_TEXT: usize = 256 << 10;
+
+/// How many characters of a document's digest are its id.
+const ID: usize = 16;
+
+/// What their ids begin with.
+const WRITTEN: &str = "written/";
+
+/// Whether the id of a graph is that of a written one.
+pub(crate) fn is_written(id: &str) -> bool {
+    id.starts_with(WRITTEN)
+}
+
+/// What a document is called in its diagnostics.
+pub(super) const NAME: &str = "graph";
+
+/// Why an item that takes a graph has no result.
+#[derive(Clone, Debug)]
+pub enum Refusal {
+    /// It has failed.
+    Failed(Failure),
+    /// There is not enough fuel for it.
+    Exhausted(Exhausted),
+}
+
+impl From<Exhausted> for Refusal {
+    fn from(exhausted: Exhausted) -> Self {
+        Self::Exhausted(exhausted)
+    }
+}
+
+/// Why a document cannot be opened.
+pub(super) enum Unopened {
+    Invalid(Box<Diagnostics>),
+    Exhausted(Exhausted),
+    /// Its patterns or schemas take more than one step of work may.
+    Costly(Failure),
+}
+
+/// A document that was opened: the graph, its warnings, and the length of its text.
+pub(super) struct Opened {
+    pub(super) loaded: Loaded,
+    pub(super) length: usize,
+}
+
+/// A call of `graph/run`: what is run, with what, and how far.
+#[derive(Clone, Debug)]
+pub struct RunCall {
+    graph: Value,
+    /// The inputs of the graph; a mapping.
+    pub inputs: Value,
+    /// What the run may use at most.
+    pub limits: WrittenLimits,
+}
+
+impl RunCall {
+    /// Reads the params of a call.
+    pub fn read(params: &Value, meter: &Meter) -> Result<Self, Refusal> {
+        let mut params = checked(HostItem::Run, params, meter)?;
+        let limits = match params.get("limits") {
+            Some(Value::Object(limits)) => WrittenLimits::read(limits),
+            _ => Ok(WrittenLimits::NONE),
+        };
+        let limits = limits.map_err(|name| {
+            let message =
+                format!("`{name}` among the `limits` of `graph/run` is not a number that this host can use: it is too large, or has too many decimals");
+            Refusal::Failed(Failure::new(Category::InvalidInput, message))
+        })?;
+        let graph = params.remove("graph").unwrap_or_default();
+        let inputs = params.remove("inputs").unwrap_or_else(|| Value::Object(Map::new()));
+        Ok(Self { graph, inputs, limits })
+    }
+
+    /// Loads the document. The graph, and the length of its text in bytes.
+    pub fn load(&self, meter: &Meter) -> Result<(crate::graph::Graph, u64), Refusal> {
+        match open(&self.graph, meter) {
+            Ok(Opened { loaded, length }) => Ok((loaded.graph, length as u64)),
+            Err(Unopened::Exhausted(exhausted)) => Err(exhausted.into()),
+            Err(Unopened::Costly(failure)) => Err(Refusal::Failed(failure)),
+            Err(Unopened::Invalid(problems)) => {
+                let report = Report::of(&problems);
+                let more = match problems.len() {
+                    0 | 1 => String::new(),
+                    count => format!("; one of {count} problems, which `graph/validate` lists"),
+                };
+                let message = format!("the graph cannot be run: {}{more}", report.first);
+                let details = Some(report.into_details());
+                Err(Refusal::Failed(Failure { details, ..Failure::new(Category::InvalidInput, message) }))
+            }
+        }
+    }
+}
+
+/// The params, checked against the schema of the item.
+pub(super) fn checked(item: HostItem, params: &Value, meter: &Meter) -> Result<Map<String, Value>, Refusal> {
+    let wrong = |reason: String| {
+        let message = format!("the params are not what `{}` takes: {reason}", item.id());
+        Refusal::Failed(Failure::new(Category::InvalidInput, message))
+    };
+    let schema = InputSchema::compile(&item.params_schema(), meter).map_err(|errors| {
+        let limit = errors.iter().any(|error| error.limit);
+        if limit { meter.reason().into() } else { wrong(errors.iter().map(ToString::to_string).collect()) }
+    })?;
+    meter.charge(graph_core::work::size::of(params))?;
+    match schema.validate_and_fill(params.clone(), meter) {
+        Ok(Value::Object(params)) => Ok(params),
+        Ok(_) => Err(wrong("a mapping is needed".to_owned())),
+        Err(SchemaFailure::Exhausted(exhausted)) => Err(exhausted.into()),
+        Err(failure @ SchemaFailure::Problems(_)) => Err(wrong(failure.to_string())),
+    }
+}
+
+/// Reads a document. Its id follows from its text, so that no document chooses how it is called.
+pub(super) fn open(graph: &Value, meter: &Meter) -> Result<Opened, Unopened> {
+    let text = match graph {
+        Value::String(text) => {
+            bounded(text.len())?;
+            text.clone()
+        }
+        graph => {
+            bounded(canonical_length(graph, meter).map_err(Unopened::Exhausted)?)?;
+            laid_out(graph)
+        }
+    };
+    meter.charge_each(text.len(), rates::DOCUMENT_BYTE).map_err(Unopened::Exhausted)?;
+    let id = format!("{WRITTEN}{}", &Digest::of_bytes(text.as_bytes()).hex()[..ID]);
+    let compiling = CompileBudget::of_written(text.len(), meter);
+    let loaded = document::load_within(NAME, &text, &id, &compiling);
+    match compiling.refused() {
+        None => {}
+        Some(exhausted @ Exhausted::Fuel) => return Err(Unopened::Exhausted(exhausted)),
+        // The document is what costs so much: it is no step of this graph's own.
+        Some(exhausted @ Exhausted::Step) => {
+            let message = format!("the graph cannot be read: {}", compiling.refusal(exhausted));
+            return Err(Unopened::Costly(Failure::new(Category::Limit, message)));
+        }
+    }
+    Ok(Opened { loaded: loaded.map_err(Unopened::Invalid)?, length: text.len() })
+}
+
+fn bounded(length: usize) -> Result<(), Unopened> {
+    if length <= MAX_TEXT {
+        return Ok(());
+    }
+    let message =
+        format!("the document has {length} bytes; of one that a run writes, at most {MAX_TEXT} are read");
+    let problem = Diagnostic::error(codes::YAML_TOO_LARGE, Span::NONE, message);
+    let problem = problem.help("divide it into several graphs, or save it as an item of the project");
+    Err(Unopened::Invalid(Box::new(Diagnostics::new(NAME, "", vec![problem]))))
+}
+
+/// A mapping as text: over several lines, which problems can name, unless indentation makes it too long.
+fn laid_out(graph: &Value) -> String {
+    let mut out = Bounded(Vec::new());
+    let written = serde_json::to_writer_pretty(&mut out, graph);
+    match (written, String::from_utf8(out.0)) {
+        (Ok(()), Ok(text)) => text,
+        _ => graph_core::json::canonical_string(graph),
+    }
+}
+
+/// Takes no more than a document may have.
+struct Bounded(Vec<u8>);
+
+impl io::Write for Bounded {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        if self.0.len() + piece.len() > MAX_TEXT {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(piece);
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,153 @@
+//! What is said of a document: its problems, and what it would lack.
+
+use serde_json::{Value, json};
+
+use super::open::{Opened, Refusal, Unopened, checked, open};
+use crate::graph::{Action, Graph};
+use crate::hook::{HookAction, is_control_item};
+use crate::host_item::HostItem;
+use graph_core::capability::{DispatchPatterns, capability_name};
+use graph_core::diagnostic::{Diagnostics, Severity, codes, one_line};
+use graph_core::work::{Meter, rates};
+
+/// The most bytes of problems that a report has; whatever is beyond is counted.
+const MOST_BYTES: usize = 24 << 10;
+/// The most characters of one message or help.
+const LONGEST: usize = 600;
+/// The most capabilities that are listed as missing.
+const MOST_MISSING: usize = 100;
+
+/// The problems of a document as a result or the details of a failure, within bounds.
+pub(super) struct Report {
+    problems: Vec<Value>,
+    text: String,
+    omitted: usize,
+    /// The first error, on one line.
+    pub(super) first: String,
+}
+
+impl Report {
+    pub(super) fn of(diagnostics: &Diagnostics) -> Self {
+        let mut report = Self { problems: Vec::new(), text: String::new(), omitted: 0, first: String::new() };
+        for problem in diagnostics.iter() {
+            let (code, span) = (problem.code().id(), problem.span());
+            let message = one_line(problem.message(), LONGEST);
+            let help = problem.help_text().map(|help| one_line(help, LONGEST));
+            let severity = json!(problem.severity());
+            let said = severity.as_str().unwrap_or_default();
+            let place =
+                if span.is_known() { format!("{}:{}: ", span.line, span.column) } else { String::new() };
+            let line = format!("{place}{said}[{code}]: {message}");
+            if report.first.is_empty() && said == "error" {
+                report.first.clone_from(&line);
+            }
+            if report.text.len() + line.len() + help.as_ref().map_or(0, String::len) > MOST_BYTES {
+                report.omitted += 1;
+                continue;
+            }
+            report.say(&line);
+            if let Some(help) = &help {
+                report.say(&format!("  help: {help}"));
+            }
+            report.problems.push(json!({
+                "code": code,
+                "severity": severity,
+                "message": message,
+                "line": span.line,
+                "column": span.column,
+                "help": help,
+            }));
+        }
+        if report.omitted > 0 {
+            report.say(&format!("and {} more", report.omitted));
+        }
+        report
+    }
+
+    /// Adds a problem that has no place in the document's text.
+    fn refuse(&mut self, message: &str) {
+        if self.text.len() + message.len() > MOST_BYTES {
+            self.omitted += 1;
+            return;
+        }
+        self.say(message);
+        self.problems.push(json!({
+            "code": codes::NOT_CARRIED_OUT.id(),
+            "severity": Severity::Error,
+            "message": message,
+            "line": 0,
+            "column": 0,
+            "help": null,
+        }));
+    }
+
+    fn say(&mut self, line: &str) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(line);
+    }
+
+    pub(super) fn into_details(self) -> Value {
+        json!({ "diagnostics": self.problems, "text": self.text, "omitted": self.omitted })
+    }
+}
+
+/// Performs `graph/validate`: `{valid, id, diagnostics, missing, text, omitted}`. `dispatch` is what the caller may dispatch.
+/// A document that cannot be used is a result like any other.
+pub fn validate(params: &Value, dispatch: &DispatchPatterns, meter: &Meter) -> Result<Value, Refusal> {
+    let params = checked(HostItem::Validate, params, meter)?;
+    let (graph, diagnostics) = match open(params.get("graph").unwrap_or(&Value::Null), meter) {
+        Ok(Opened { loaded, .. }) => (Some(loaded.graph), loaded.warnings),
+        Err(Unopened::Invalid(problems)) => (None, *problems),
+        Err(Unopened::Exhausted(exhausted)) => return Err(exhausted.into()),
+        Err(Unopened::Costly(failure)) => return Err(Refusal::Failed(failure)),
+    };
+    let mut report = Report::of(&diagnostics);
+    let mut valid = graph.is_some();
+    let mut missing = Vec::new();
+    for (node, action) in graph.iter().flat_map(actions) {
+        meter.charge(rates::VISIT)?;
+        if let Some(refusal) = HostItem::refusal_of(action) {
+            valid = false;
+            let node = one_line(&node, LONGEST);
+            report.refuse(&format!("`{node}` can never be performed: {refusal}"));
+        }
+        let Some(capability) = lacks(action, dispatch) else { continue };
+        if missing.len() == MOST_MISSING {
+            break;
+        }
+        let (node, capability) = (one_line(&node, LONGEST), one_line(&capability, LONGEST));
+        report.say(&format!("`{node}` will be denied: this run does not have the capability `{capability}`"));
+        missing.push(json!({ "node": node, "capability": capability }));
+    }
+    if report.text.is_empty() {
+        report.say("no problems");
+    }
+    let Report { problems, text, omitted, .. } = report;
+    Ok(json!({
+        "valid": valid,
+        "id": graph.map(|graph| graph.id),
+        "diagnostics": problems,
+        "missing": missing,
+        "text": text,
+        "omitted": omitted,
+    }))
+}
+
+/// The actions of nodes and hooks, each with the name of who has it.
+fn actions(graph: &Graph) -> impl Iterator<Item = (String, &Action)> {
+    let nodes = graph.nodes.iter().filter_map(|node| Some((node.name.clone(), node.action.as_ref()?)));
+    nodes.chain(graph.hooks.iter().filter_map(|hook| match &hook.action {
+        HookAction::Item(action) => Some((format!("hook:{}", hook.name), action)),
+        HookAction::Control(_) | HookAction::Nothing => None,
+    }))
+}
+
+/// The capability that an action with a written-out id needs and the patterns do not permit.
+fn lacks(action: &Action, dispatch: &DispatchPatterns) -> Option<String> {
+    let (primary, item_type) = (action.primary, action.item_type);
+    let id = action.item_id.literal()?.as_str()?;
+    let is_free = is_control_item(primary, item_type, id) || dispatch.permits(primary, item_type, id);
+    (!is_free).then(|| capability_name(primary, item_type, id))
+}
