@@ -189,7 +189,7 @@ fn without_documentation(component: &[u8]) -> Option<Cow<'_, [u8]>> {
     Some(if kept.len() == component.len() { Cow::Borrowed(component) } else { Cow::Owned(kept) })
 }
 
-/// Whether a component exports a function itself that makes its instance one that is waited for, as a promise is.
+/// Checks whether a component exports a function `then`, which would make its instance be awaited like a promise.
 fn exports_then(component: &[u8]) -> bool {
     let mut depth = 0_usize;
     Parser::new(0).parse_all(component).map_while(Result::ok).any(|payload| {

@@ -1,5 +1,5 @@
-//! What graph-host adds to what it stands on, as ratios: both sides of a pair are measured in turns in one run, so that
-//! they see the same machine. Figures are medians. `cargo bench` prints the table.
+//! Overhead of graph-host over its dependencies, as ratios: both sides of a pair are measured alternately in one process, under the same
+//! load. Figures are medians. `cargo bench` prints the table.
 
 #[path = "overhead/cache.rs"]
 mod cache;
@@ -48,7 +48,7 @@ fn main() -> Result<()> {
     // `cargo bench --bench overhead -- sqlite` measures that part alone.
     let named: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let wanted = |part: &str| named.is_empty() || named.iter().any(|name| name == part);
-    // First, while this process is small: the most memory of a child counts what it was forked from.
+    // First, while this process is small: the peak memory of a child includes that of the process it was forked from.
     if wanted("process") {
         process(&root, folder.path(), &mut table)?;
     }
@@ -102,7 +102,7 @@ fn activation() -> Activation {
     }
 }
 
-/// About 1 KB in and out.
+/// Returns params for about 1 KB of input and output.
 fn params() -> Value {
     json!({ "op": "echo", "value": { "text": "x".repeat(960) } })
 }
@@ -170,11 +170,11 @@ fn read(config: &str) -> Result<Arc<Graph>> {
     Ok(Arc::new(loaded.graph))
 }
 
-/// Calls the one component, and commits as much as the superstep would, if there is where to.
+/// Executor that calls the component and, if `bare` is given, makes one bare commit for each task.
 struct Executor {
     node: PreparedNode,
     bare: Option<Arc<durable::BareCommits>>,
-    /// Whether attempts are over sooner than another thread could take them up.
+    /// `true` if attempts end sooner than another thread could start them.
     is_brief: bool,
 }
 
@@ -218,7 +218,7 @@ impl TaskExecutor for Executor {
     }
 }
 
-/// What a run of a graph is told, with nothing out of the ordinary.
+/// Returns the setup of a run with default settings.
 fn setup(graph: &Graph, run: &str) -> Result<Setup> {
     let inputs = Arc::new(json!({}));
     // The longest run here, an append loop of 100,000 supersteps, holds and stores more than the defaults allow.
@@ -240,7 +240,7 @@ fn setup(graph: &Graph, run: &str) -> Result<Setup> {
     })
 }
 
-/// Runs the loop to its end; gives the time of one superstep.
+/// Runs the loop to its end; returns the time of one superstep.
 async fn supersteps(
     node: &PreparedNode,
     store: Arc<dyn CheckpointStore>,
@@ -318,7 +318,7 @@ fn process(root: &Path, folder: &Path, table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// How long a command takes, and the most memory that was resident, in bytes.
+/// Runs a command; returns its duration, and its peak resident memory in bytes.
 fn timed(command: &mut Command) -> Result<(Duration, u64)> {
     let start = Instant::now();
     let ended = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?.wait4()?;
@@ -331,7 +331,7 @@ fn mebibytes(bytes: u64) -> f64 {
     Duration::from_micros(bytes).as_secs_f64() * 1e6 / f64::from(1 << 20)
 }
 
-/// The times of one side and the other.
+/// Times of both sides of a comparison.
 #[derive(Default)]
 struct Pair {
     base: Vec<Duration>,
@@ -373,7 +373,7 @@ impl Table {
         ]);
     }
 
-    /// A row whose ratio is to be large.
+    /// Adds a row with a wanted minimum of the ratio.
     fn speed_up(&mut self, what: &str, over: &str, pair: &Pair, wanted: f64) {
         self.row(what, over, pair, None);
         if let Some([.., limit]) = self.rows.last_mut() {
@@ -381,7 +381,7 @@ impl Table {
         }
     }
 
-    /// A row whose time is wanted, not its ratio.
+    /// Adds a row with a wanted maximum of the time.
     fn timed(&mut self, what: &str, over: &str, pair: &Pair, wanted: Duration) {
         self.row(what, over, pair, None);
         if let Some([.., limit]) = self.rows.last_mut() {

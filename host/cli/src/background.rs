@@ -26,9 +26,9 @@ use graph_runtime::project::run_folder::RunFolder;
 use graph_runtime::project::{self, Project, paths};
 use graph_runtime::run::pins::absolute;
 
-/// How often the first process looks whether the second one has said something.
+/// Interval at which the first process looks for the report of the second one.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How much of the end of the output is shown where the second process has ended without a word, in bytes.
+/// Bytes shown from the end of the log if the second process has ended without a report.
 const TAIL: u64 = 2000;
 /// The longest report that is read, in bytes.
 const MOST_REPORT: u64 = 16 << 20;
@@ -38,7 +38,7 @@ const MOST_REPORT: u64 = 16 << 20;
 pub struct Detached {
     /// The process that runs it.
     pub pid: u32,
-    /// Where its output goes.
+    /// File that receives its stdout and stderr.
     pub log: PathBuf,
 }
 
@@ -85,13 +85,13 @@ fn spawn(
         command.stdin(Stdio::null());
     }
     command.stderr(output.try_clone()?).stdout(output);
-    // What a terminal sends to those in its foreground does not reach another group; what it sends when it is closed is
-    // ignored there.
+    // A process group of its own: signals that a terminal sends to its foreground group do not reach it. The second process ignores the
+    // signal of a terminal that is closed.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = command.spawn()?;
     if let (Some(mut stdin), Some(inputs)) = (child.stdin.take(), inputs) {
-        // A process that has ended before it has read them says why.
+        // A process that has ended before it has read its inputs reports why.
         let _ = stdin.write_all(inputs.as_bytes());
     }
     Ok(child)
@@ -120,7 +120,7 @@ fn silent(run: &str, log: &FilePlace) -> Error {
     ))
 }
 
-/// The end of the output.
+/// Reads the last [`TAIL`] bytes of the log.
 fn tail_of(log: &FilePlace) -> io::Result<Vec<u8>> {
     let mut file = log.open(Opening::Read)?;
     let length = file.metadata()?.len();
@@ -130,7 +130,7 @@ fn tail_of(log: &FilePlace) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// What the second process has said.
+/// Parses the report of the second process: `Ok` if the run is under way, else the error that it reported.
 fn read_report(text: &str) -> Result<()> {
     let report: Value = json::read(text, TreeLimit::VALUE).map_err(|error| {
         Error::storage(format!("what the background process says cannot be read: {error}"))
@@ -152,7 +152,7 @@ fn read_report(text: &str) -> Result<()> {
     Err(again.details(Value::Object(details)))
 }
 
-/// One kind of error for each exit code: the report has no more of it.
+/// One kind of error for each exit code: a report has the exit code of an error, not its kind.
 const KINDS: [Kind; 9] = [
     Kind::Usage,
     Kind::Invalid,
@@ -198,12 +198,12 @@ pub struct StartupReporter {
 }
 
 impl StartupReporter {
-    /// A herald that writes to this file.
+    /// Creates a reporter that writes to this file.
     pub fn new(file: &Path) -> Self {
         Self { file: paths::named(file), said: Arc::default() }
     }
 
-    /// The run is under way.
+    /// Reports that the run is under way.
     pub(crate) fn under_way(&self) {
         self.say(&json!({ "pid": std::process::id() }));
     }
@@ -222,7 +222,7 @@ impl StartupReporter {
     }
 }
 
-/// The first thing that happens shows that the run is under way.
+/// Reports on the first notice of the run that it is under way.
 impl Observer for StartupReporter {
     fn notice(&mut self, _: Timestamp, _: &Notice) {
         self.under_way();
@@ -233,7 +233,7 @@ impl Observer for StartupReporter {
 #[cfg(unix)]
 pub fn outlive_terminal() {
     use tokio::signal::unix::{SignalKind, signal};
-    // Without it, the run is stopped at the boundary of its superstep at worst.
+    // If the signal cannot be handled, closing the terminal stops the run at the boundary of its superstep at worst.
     if let Ok(mut hangups) = signal(SignalKind::hangup()) {
         tokio::spawn(async move { while hangups.recv().await.is_some() {} });
     }

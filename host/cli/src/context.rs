@@ -1,4 +1,4 @@
-//! What every command has at hand.
+//! The context of a command: its output, its host, and its project.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,21 +15,21 @@ use graph_runtime::project::user_home::Home;
 use graph_runtime::project::{self, Project};
 use graph_runtime::run::pins::absolute;
 
-/// How many tasks a thread takes up before it looks at timers, signals and sockets, unless it is idle. The default of the
-/// runtime, 61, with an epoch of 5 ms makes a deadline late by up to 0.3 s.
+/// Number of tasks that a thread polls before it looks at timers, signals and sockets, unless it is idle. The default of tokio, 61,
+/// with an epoch of 5 ms makes a deadline late by up to 0.3 s.
 const EVENT_INTERVAL: u32 = 4;
 
-/// What every command uses: the output, and the library with the user's space.
+/// The output and the host that every command uses.
 #[derive(Clone, Debug)]
 pub struct Context {
-    /// How output is printed: for people, as one JSON document, or as JSON lines.
+    /// Form of the output: for people, as one JSON document, or as JSON lines.
     pub output: Output,
-    /// What the library works with.
+    /// Environment of the library: the user's space, the compiler, and the observer of notices.
     pub host: Host,
 }
 
 impl Context {
-    /// The context of a command line that speaks like this.
+    /// Creates the context of a command with this output.
     pub fn new(output: Output, compiler: Compiler) -> Result<Self> {
         if let Ok(folder) = std::env::current_dir() {
             project::show_paths_from(folder);
@@ -39,7 +39,7 @@ impl Context {
         Ok(Self { output, host: Host { home: Home::find()?, compiler, notices, functions: Arc::default() } })
     }
 
-    /// The same, with nothing said about what components write and emit, warnings excepted.
+    /// Returns the context with a `quiet` output: of what components write and emit, only warnings are printed.
     #[must_use]
     pub fn quiet(&self, quiet: bool) -> Self {
         if quiet {
@@ -49,8 +49,7 @@ impl Context {
         Self { output: self.output, host: Host { notices, ..self.host.clone() } }
     }
 
-    /// Waits for something asynchronous. What it has left running is given up, not waited for: a component may hang in a
-    /// call of the system.
+    /// Runs a future to its end. Tasks that it has left running are abandoned: a component may hang in a system call.
     pub fn block_on<T>(&self, future: impl Future<Output = T>) -> Result<T> {
         let runtime = self.runtime()?;
         let value = runtime.block_on(future);
@@ -58,7 +57,7 @@ impl Context {
         Ok(value)
     }
 
-    /// A runtime for commands that run graphs.
+    /// Builds a runtime for commands that run graphs.
     pub fn runtime(&self) -> Result<tokio::runtime::Runtime> {
         check_room()?;
         tokio::runtime::Builder::new_multi_thread()
@@ -71,10 +70,10 @@ impl Context {
     }
 }
 
-/// The number of files that the threads that run tasks open by themselves, and some more.
+/// Number of files that the threads of a runtime open, with some reserve.
 const FILES_OF_THREADS: usize = 12;
 
-/// Refuses to start the threads that run tasks where this process may not open the files that they need: they could not say so.
+/// Checks that this process may open the files that the threads of a runtime need: the threads could not report it.
 pub(crate) fn check_room() -> Result<()> {
     let opened: std::io::Result<Vec<_>> =
         (0..FILES_OF_THREADS).map(|_| std::fs::File::open("/dev/null")).collect();
@@ -95,7 +94,7 @@ pub fn current_project() -> Result<Project> {
     Ok(Project::around(current_folder()?))
 }
 
-/// Whether the project in a folder is the one that a command without `--project` works on.
+/// Checks whether the project in a folder is the one that a command without `--project` works on.
 pub fn is_current(folder: &Path) -> bool {
     current_project().is_ok_and(|current| absolute(current.folder()) == absolute(folder))
 }

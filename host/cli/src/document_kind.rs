@@ -38,7 +38,7 @@ impl DocumentKind {
         }
     }
 
-    /// What a document of this kind may be.
+    /// The shape of the documents of this kind.
     pub fn shape(self) -> &'static Shape {
         match self {
             Self::Graph => &keys::graph::DOCUMENT,

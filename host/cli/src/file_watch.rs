@@ -9,11 +9,11 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use graph_runtime::error::{Error, Result};
 
-/// How long files have to be left alone before they count as changed: an editor writes in several steps.
+/// Time without changes after which files count as changed: an editor writes in several steps.
 const QUIET: Duration = Duration::from_millis(150);
-/// How often one looks whether the process has been asked to end.
+/// Interval at which the watcher checks whether the process has been asked to end.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The kinds of files in a folder of items that say what an item is.
+/// Extensions of the files in a folder of items that define items.
 const OF_ITEMS: [&str; 6] = ["wasm", "yaml", "yml", "json", "md", "xml"];
 /// Files and folders that toolchains write next to sources.
 const WRITTEN: [&str; 5] = ["target", "node_modules", "__pycache__", "Cargo.lock", "package-lock.json"];
@@ -22,7 +22,7 @@ const WRITTEN: [&str; 5] = ["target", "node_modules", "__pycache__", "Cargo.lock
 #[derive(Debug)]
 pub struct Watching {
     events: mpsc::Receiver<PathBuf>,
-    /// Whether the process has been asked to end.
+    /// `true` once the process has been asked to end.
     ends: Arc<AtomicBool>,
     /// The folder of a node whose subfolders are watched, also those that are made later.
     root: Option<PathBuf>,
@@ -50,8 +50,8 @@ impl Watching {
         })
     }
 
-    /// Starts to watch the sources of a node: everything in its folder but what builds and editors write, which are the files and
-    /// folders in `written`, hidden ones, and those with the names that toolchains use.
+    /// Starts to watch the sources of a node: everything in its folder except the files and folders in `written`, hidden files, backups
+    /// of editors, and files of toolchains.
     pub fn sources(folder: &Path, written: &[PathBuf]) -> Result<Self> {
         let folder = absolute(folder);
         let written: Vec<PathBuf> = written.iter().map(|path| absolute(path)).collect();
@@ -89,7 +89,7 @@ impl Watching {
                 return;
             }
             for path in event.paths.into_iter().filter(|path| is_wanted(path)) {
-                // The receiver is gone: the command is about to end.
+                // If the receiver is gone, the command is about to end.
                 let _ = tell.send(path);
             }
         };
@@ -104,8 +104,8 @@ impl Watching {
         Ok(Self { events, ends: listen()?, root: None, watcher })
     }
 
-    /// Waits until something has changed and is then left alone; gives one of the files. `None`: the process has been asked
-    /// to end, now or while a run was under way.
+    /// Waits for a change and then until nothing changes for [`QUIET`]; returns the file that changed last. `None` if the process has
+    /// been asked to end, now or while a run was under way.
     pub fn changed(&mut self) -> Option<PathBuf> {
         let mut newest = loop {
             match self.events.recv_timeout(PAUSE) {
@@ -122,17 +122,17 @@ impl Watching {
         Some(newest)
     }
 
-    /// Watches a folder that was made next to the sources, too.
+    /// Also watches a folder that was created next to the sources.
     fn follow(&mut self, path: &Path) {
         if self.root.as_deref().is_some_and(|root| path.parent() == Some(root)) && path.is_dir() {
-            // It may be gone again.
+            // The folder may have been removed again.
             let _ = self.watcher.watch(path, RecursiveMode::Recursive);
         }
     }
 }
 
-/// Listens for the signals that ask the process to end. Where a run has listened for them once, they end it no more by
-/// themselves.
+/// Listens for the signals that ask the process to end. Once a run has listened for them, their default action no longer ends the
+/// process.
 fn listen() -> Result<Arc<AtomicBool>> {
     let ends = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&ends);

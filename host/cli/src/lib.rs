@@ -1,4 +1,4 @@
-//! What the graph-host command is made of besides the runtime: the terminal, runs in the background, and builds of guests.
+//! Library of the graph-host command: the terminal, runs in the background, and builds of guests.
 
 pub mod background;
 pub mod compiling;

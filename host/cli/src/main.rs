@@ -28,11 +28,11 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    // This program as the compiler of another one: nothing else may have a part in it.
+    // A child process that compiles a component: nothing else of the program runs in it.
     if std::env::args_os().skip(1).eq([OsStr::new(graph_runtime::graph_engine::COMPILE_ARGUMENT)]) {
         return graph_runtime::graph_engine::compile_for_parent().into();
     }
-    // A shell asks for what can be typed; what goes wrong there is not shown on its command line.
+    // A shell asks for completions; errors are not shown on its command line.
     if std::env::var_os(completion::VARIABLE).is_some() {
         let candidates = CompleteEnv::with_factory(completion::command).var(completion::VARIABLE);
         if candidates.try_complete(std::env::args_os(), None).unwrap_or(true) {
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
         .into()
 }
 
-/// A command line that clap does not take: help and version are no errors, and with `--json` an error is JSON.
+/// Prints the error of a command line that clap does not accept. Help and version are no errors; with `--json` an error is JSON.
 fn usage(error: &clap::Error) -> ExitCode {
     let asked_for_json =
         std::env::args_os().take_while(|arg| arg != OsStr::new("--")).any(|arg| arg == "--json");

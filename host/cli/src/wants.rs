@@ -1,4 +1,4 @@
-//! The interfaces that a node wants, before it is built: as they are typed, and as they are written in its sources.
+//! The interfaces that a node wants, before it is built: from the command line, and from its sources.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,10 +9,10 @@ use graph_core::diagnostic::{nearest, printable};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::project::shown;
 
-/// Sources that are read for what they want, in bytes each. Those of a node are small.
+/// Size of the largest source that is read, in bytes.
 const LARGEST: u64 = 1 << 20;
 
-/// The interface that a word names: by its name, or by the kind of capability that it belongs to.
+/// Returns the interface that a word names: by its name, or by the kind of its capability. The error says why a node cannot want it.
 pub fn interface(word: &str) -> Result<String, String> {
     let kind = CapabilityKind::parse(word);
     if let Some(interface) = kind.and_then(own_interface) {
@@ -24,7 +24,7 @@ pub fn interface(word: &str) -> Result<String, String> {
     }
 }
 
-/// What an interface gives, if this host offers it; otherwise why not.
+/// Returns the capabilities of an interface that this host offers, or the reason why it offers none.
 pub fn offered(word: &str) -> Result<Provision, String> {
     match InterfaceName::parse(word).map(|name| name.provision()) {
         Ok(provision @ (Provision::Kinds { .. } | Provision::Types)) => Ok(provision),
@@ -35,7 +35,7 @@ pub fn offered(word: &str) -> Result<Provision, String> {
     }
 }
 
-/// The kind of capability that a key has to be allowed for an interface; none for those that are always available.
+/// Returns the kind of capability that a key has to be allowed for an interface; `None` if the interface is always available.
 pub fn kind(interface: &str) -> Option<CapabilityKind> {
     match offered(interface) {
         Ok(Provision::Kinds { own: Some(own), .. }) if own != CapabilityKind::Log => Some(own),
@@ -43,7 +43,7 @@ pub fn kind(interface: &str) -> Option<CapabilityKind> {
     }
 }
 
-/// The interface of a kind that a node names. The types of requests alone send none.
+/// Returns the interface that a node names for a kind. For HTTP this is the handler: the types of requests send none.
 fn own_interface(kind: CapabilityKind) -> Option<&'static str> {
     if kind == CapabilityKind::Http {
         return Some("wasi:http/outgoing-handler");
@@ -63,8 +63,8 @@ fn unknown(word: &str) -> String {
     format!("this host does not offer `{}`; {hint}", printable(word))
 }
 
-/// Refuses a crate whose sources want what no host offers. What is not written out there is found once the component describes
-/// itself. A node may say why it uses an interface that comes along with another one.
+/// Rejects a crate whose sources want an interface that this host does not offer. Names that are not literals in the sources are
+/// checked when the component describes itself. A node may also name an interface that comes with another one, to say why it uses it.
 pub fn check_crate(folder: &Path) -> Result<()> {
     let mut wrong = BTreeMap::new();
     for path in sources(&folder.join("src"), "rs") {
@@ -82,7 +82,7 @@ pub fn check_crate(folder: &Path) -> Result<()> {
     Err(Error::invalid(lines.join("\n")).help("nothing was compiled; name what the node uses in `wants`"))
 }
 
-/// Whether a source below a folder has the name of an interface in it, in whatever place. `extension` is that of the language.
+/// Checks whether a source below a folder contains the name of an interface. `extension` is the one of the language.
 pub fn is_named(folder: &Path, extension: &str, interface: &str) -> bool {
     sources(folder, extension).iter().filter_map(|path| text_of(path)).any(|text| text.contains(interface))
 }

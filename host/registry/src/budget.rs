@@ -1,4 +1,4 @@
-//! What operations on registries and image layouts may take together.
+//! Shared limits of time and received bytes for operations on registries and image layouts.
 
 use std::cell::Cell;
 use std::rc::Rc;

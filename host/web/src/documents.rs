@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{Problem, VERSION, read};
 
-/// Reads a graph document and reports all its problems at once.
+/// Parses a graph document; returns a report with all its problems, as JSON.
 pub fn check_graph(name: &str, id: &str, text: &str) -> String {
     let report = match document::load(name, text, id) {
         Ok(loaded) => {
@@ -37,7 +37,7 @@ fn described(graph: &Graph) -> Value {
     })
 }
 
-/// A node with what it dispatches. An id that is a template is known once the node runs.
+/// Describes a node with its dispatch. The item of a template is known only at run time.
 fn node(node: &Node) -> Value {
     let action = node.action.as_ref().map(|action| {
         let id = action.item_id.literal().and_then(Value::as_str);
@@ -51,7 +51,7 @@ fn node(node: &Node) -> Value {
     json!({ "name": node.name, "action": action, "cached": node.cache.is_some() })
 }
 
-/// The shape of a graph, the same document as `graph-host graph show --format json` prints.
+/// Returns the topology of a graph, the document that `graph-host graph show --format json` prints.
 pub fn topology(name: &str, id: &str, text: &str) -> Result<String, Problem> {
     let loaded = document::load(name, text, id)?;
     let report = Some(TopologyReport::of(findings_of(&loaded)));
@@ -68,7 +68,7 @@ pub fn to_dot(topology: &str) -> Result<String, Problem> {
     Ok(read::document::<Topology>("topology", topology)?.to_dot())
 }
 
-/// Checks inputs against the graph's `config_schema` and fills in defaults.
+/// Checks inputs against the graph's `config_schema`; returns them with defaults filled in.
 pub fn check_inputs(name: &str, id: &str, text: &str, inputs: &str) -> Result<String, Problem> {
     let graph = read::graph(name, id, text)?;
     let inputs = read::document("inputs", inputs)?;
@@ -86,7 +86,7 @@ pub fn check_inputs(name: &str, id: &str, text: &str, inputs: &str) -> Result<St
     Ok(checked.inputs.to_string())
 }
 
-/// Reads a capability manifest and reports all its problems.
+/// Parses a capability manifest; returns a report with all its problems, as JSON.
 pub fn check_manifest(name: &str, folder: &str, text: &str) -> String {
     let report = match Manifest::parse(text, name, folder) {
         Ok((manifest, warnings)) => {
@@ -105,7 +105,7 @@ pub fn explain(code: &str) -> Option<String> {
     codes::find(code).map(|code| code.title().to_owned())
 }
 
-/// The problems of a document, with whether it can be used.
+/// Returns the report on a document: its problems, and whether it can be used.
 pub(crate) fn report(problems: &Diagnostics) -> Value {
     let mut report = problems.to_json();
     report["version"] = json!(VERSION);

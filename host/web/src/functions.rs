@@ -1,5 +1,5 @@
-//! Calls of functions that components export, with JSON: what the native host does before and after such a call. A host of components makes
-//! its own values of what is given here.
+//! Calls of functions that components export, with JSON params and answers, checked and metered as in the native host. A host of
+//! components converts the values given here to its own.
 
 use graph_core::json::{self, TreeLimit};
 use graph_core::node::{Category, Failure, Outcome};
@@ -9,19 +9,19 @@ use serde_json::{Value, json};
 
 use crate::{Problem, read};
 
-/// A call of a function whose arguments are known.
+/// A call of a function, with checked arguments.
 #[derive(Debug)]
 pub struct Call {
     signature: Signature,
     arguments: Vec<WitValue>,
-    /// The most fuel that the work for its answer may cost.
+    /// Fuel that is left for the conversion of the answer.
     left: u64,
-    /// The fuel that was charged for the arguments.
+    /// Fuel that was charged for the arguments.
     work: u64,
 }
 
 impl Call {
-    /// A call of a function, by its types and the params, both as JSON. The error is a report without fuel: nothing is executed.
+    /// Opens a call from the types of the function and its params, both as JSON. The error is a report without fuel: nothing is executed.
     pub fn open(types: &str, params: &str) -> Result<Self, String> {
         let internal = |problem: Problem| report(Err(Failure::new(Category::Internal, problem.message)), 0);
         let signature: Signature = read::document("types of the function", types).map_err(internal)?;
@@ -35,16 +35,16 @@ impl Call {
         }
     }
 
-    /// The arguments, as JSON that loses nothing; they are given once.
+    /// Takes the arguments, as lossless JSON. A second call returns none.
     pub fn values(&mut self) -> String {
         let arguments = std::mem::take(&mut self.arguments);
         Value::Array(arguments.into_iter().map(written).collect()).to_string()
     }
 
-    /// The report of the call, without fuel, from what the function has given in the same form, `null` if it gives nothing. `output` is how many
-    /// bytes its answer may have.
+    /// Returns the report of the call, without fuel. `given` is the function's return value as lossless JSON, `null` if it has none;
+    /// `output` is the limit of the answer, in bytes.
     pub fn answer(&self, given: &str, output: u64) -> Result<String, Problem> {
-        // It comes from a host, which does not use more than it is itself.
+        // The value comes from a host, whose memory bounds it.
         let given = json::read(given, TreeLimit::ANSWER)
             .map_err(|error| Problem::new("invalid_json", format!("the value cannot be read: {error}")))?;
         let value = match &self.signature.result {
@@ -59,7 +59,7 @@ impl Call {
         Ok(report(answer, self.work.saturating_add(work)))
     }
 
-    /// Fuel of the host's own work for the arguments, where the call did not return.
+    /// Returns the fuel of the host's work for the arguments, for a call that did not return.
     pub const fn work(&self) -> u64 {
         self.work
     }
@@ -76,8 +76,8 @@ fn report(answer: Result<Value, Failure>, work: u64) -> String {
     report.to_string()
 }
 
-/// JSON that loses nothing of a value: integers of 64 bits and floating-point numbers are texts, records are lists of their fields in order, what may be
-/// absent is a list, and a result is a list of `ok` or `err` and its value.
+/// Converts a value to lossless JSON: 64-bit integers and floating-point numbers are strings, records are lists of their fields in order,
+/// options are lists, and results are lists of `ok` or `err` and the value.
 fn written(value: WitValue) -> Value {
     let boxed = |value: Option<Box<WitValue>>| value.map_or(Value::Null, |value| written(*value));
     let all = |values: Vec<WitValue>| Value::Array(values.into_iter().map(written).collect());
@@ -106,7 +106,7 @@ fn written(value: WitValue) -> Value {
     }
 }
 
-/// A floating-point number as JavaScript reads it: `NaN`, `Infinity`, `-Infinity`, `-0` and all digits.
+/// Renders a floating-point number for JavaScript: `NaN`, `Infinity`, `-Infinity`, `-0` and all digits.
 fn float(value: f64) -> String {
     match value {
         _ if value.is_nan() => "NaN".to_owned(),
@@ -116,7 +116,7 @@ fn float(value: f64) -> String {
     }
 }
 
-/// The value of a type that such JSON stands for.
+/// Converts lossless JSON to a value of a type; `None` if it is none.
 fn value(ty: &WitType, given: Value) -> Option<WitValue> {
     let integer = |given: &Value| given.as_i64();
     let parsed = |given: &Value| given.as_str().map(str::to_owned);
@@ -205,7 +205,7 @@ fn all<T>(given: Vec<Value>, read: impl Fn(Value) -> Option<T>) -> Option<Vec<T>
     given.into_iter().map(read).collect()
 }
 
-/// A value for each of several types.
+/// Converts one value for each type; `None` if their numbers differ.
 fn each<T>(types: &[T], given: Vec<Value>, of: impl Fn(&T) -> &WitType) -> Option<Vec<WitValue>> {
     if given.len() != types.len() {
         return None;

@@ -1,4 +1,4 @@
-//! What a host of components does the way the native host does it.
+//! Functions of the native host for other hosts of components.
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng as _};
@@ -9,7 +9,7 @@ use graph_core::ranking::{self, NO_WORD, Query};
 
 use crate::read;
 
-/// Reads a JSON text of a component, and gives it in canonical form; the error says what is wrong with it.
+/// Converts a JSON text of a component to canonical JSON; the error describes the problem.
 pub fn read_json(text: &str) -> Result<String, String> {
     match json::parse_strict(text, json::MAX_DEPTH, json::TreeLimit::VALUE) {
         Ok(value) => Ok(json::canonical_string(&value)),
@@ -17,72 +17,73 @@ pub fn read_json(text: &str) -> Result<String, String> {
     }
 }
 
-/// Finds and ranks entries of knowledge, in the order of the native store.
+/// Search that ranks entries of knowledge as the native store does.
 #[derive(Debug)]
 pub struct Ranking(ranking::Ranking);
 
 impl Ranking {
-    /// Of the entries below a prefix, those that hold all words of a query, at most `limit`. The error says why the query cannot be used.
+    /// Starts a search for at most `limit` entries below a prefix that contain all words of a query. The error says why the query is
+    /// invalid.
     pub fn open(prefix: &str, query: &str, limit: u32) -> Result<Self, String> {
         let query = Query::new(query).ok_or(NO_WORD)?;
         Ok(Self(ranking::Ranking::new(query, prefix, limit as usize)))
     }
 
-    /// Takes an entry.
+    /// Adds an entry.
     pub fn add(&mut self, key: &str, text: &str) {
         self.0.add(key, text);
     }
 
-    /// The keys of those that were found, the best first.
+    /// Returns the keys of the matches, the best first.
     pub fn best(&self) -> Vec<String> {
         self.0.best()
     }
 
-    /// What is shown of the text of an entry that was found.
+    /// Returns the excerpt of a match's text.
     pub fn excerpt(&self, text: &str) -> String {
         self.0.excerpt(text)
     }
 }
 
-/// The random numbers of one call.
+/// Random numbers of one call.
 #[derive(Debug)]
 pub struct Random(ChaCha20Rng);
 
 impl Random {
-    /// At the beginning of what a seed of 32 bytes gives. A seed of another length is that of its digest.
+    /// Starts the stream of a seed of 32 bytes. A seed of another length is replaced by its digest.
     pub fn of(seed: &[u8]) -> Self {
         Self(ChaCha20Rng::from_seed(whole(seed)))
     }
 
-    /// The next bytes of the stream that follows from the seed.
+    /// Returns the next bytes of the stream.
     pub fn bytes(&mut self, length: u32) -> Vec<u8> {
         let mut bytes = vec![0; length as usize];
         self.0.fill_bytes(&mut bytes);
         bytes
     }
 
-    /// The next 64 bits of the stream, as a number.
+    /// Returns the next 64 bits of the stream, as a number.
     pub fn number(&mut self) -> u64 {
         self.0.next_u64()
     }
 }
 
-/// A seed of 32 bytes; one of another length is that of its digest.
+/// Returns a seed of 32 bytes unchanged; one of another length is replaced by its digest.
 fn whole(seed: &[u8]) -> [u8; 32] {
     <[u8; 32]>::try_from(seed).unwrap_or_else(|_| *Digest::of_bytes(seed).as_bytes())
 }
 
-/// The seed of a component that another one calls.
+/// Derives the seed of a component that another one calls.
 pub fn call_seed(seed: &[u8], number: u64, item: &str) -> [u8; 32] {
     *capability::call_seed(&whole(seed), number, item).as_bytes()
 }
 
-/// The requests of a component, with the secrets that it is granted.
+/// Outgoing requests of a component, with the secrets that it is granted.
 #[derive(Debug)]
 pub struct Outgoing(capability::Outgoing);
 
 impl Outgoing {
-    /// From a grant, as JSON, and the values of its secrets, by name.
+    /// Reads a grant, as JSON; `secrets` has the values of its secrets, by name. A missing or unusable value is an error.
     pub fn open(grant: &str, secrets: &[(String, String)]) -> Result<Self, String> {
         let grant: EffectiveGrant = read::document("grant", grant).map_err(|problem| problem.message)?;
         let secrets = grant.secrets.iter().map(|rule| {
@@ -95,7 +96,7 @@ impl Outgoing {
         Ok(Self(capability::Outgoing { rules: grant.http, secrets }))
     }
 
-    /// Checks a request, and gives the fields to send: with the values of secrets.
+    /// Checks a request; returns the fields to send, with the values of secrets.
     pub fn prepare(
         &self,
         scheme: &str,
@@ -112,7 +113,7 @@ impl Outgoing {
         }
     }
 
-    /// Removes the values of secrets from what a host answered: gives its fields and its body.
+    /// Removes the values of secrets from a response; returns its fields and its body.
     pub fn receive(
         &self,
         host: &str,

@@ -1,8 +1,8 @@
 //! The walker behind JSON, for hosts that are not written in Rust: a browser's page, or a program that runs components.
 //!
-//! [`graph_core`] has Rust types; this crate has the same in texts. `host/web/component` makes a component without imports of
-//! it, whose interfaces are those of `wit/walker`; `wit/walker/README.md` lists the fields of every document and has the run
-//! loop. Nothing is decided here: a document goes in, `graph_core` answers, a document comes out.
+//! [`graph_core`] has Rust types; this crate has the same functions on texts. `host/web/component` makes it a component without imports,
+//! with the interfaces of `wit/walker`; `wit/walker/README.md` lists the fields of every document and has the run loop. This crate
+//! decides nothing: it parses a document, calls `graph_core`, and writes a document.
 //!
 //! ```
 //! use graph_web::run::Run;
@@ -65,5 +65,5 @@ pub mod trust;
 
 pub use problem::Problem;
 
-/// The version of the documents. A setup names it; reports carry it.
+/// Version of the documents. A setup names it; reports contain it.
 pub const VERSION: u32 = 1;

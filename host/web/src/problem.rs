@@ -1,20 +1,20 @@
-//! Why something was refused.
+//! Errors of this crate.
 
 use graph_core::diagnostic::Diagnostics;
 use graph_walker::walker::HandleError;
 use serde_json::Value;
 
-/// Why something was refused. Nothing has changed.
+/// Refusal of a call. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct Problem {
-    /// A code, which stays the same when the message is worded differently.
+    /// Stable code.
     pub code: String,
-    /// What is wrong, for a person.
+    /// Description for people.
     pub message: String,
-    /// What to do about it.
+    /// Advice for people.
     pub help: Option<String>,
-    /// More, for a program.
+    /// Details for programs.
     pub details: Option<Value>,
 }
 
@@ -23,7 +23,7 @@ impl Problem {
         Self { code: code.to_owned(), message: message.into(), help: None, details: None }
     }
 
-    /// Stored records, signatures or digests that do not hold.
+    /// Creates the problem of invalid stored records, signatures or digests.
     pub(crate) fn integrity(error: impl std::fmt::Display) -> Self {
         Self::new("integrity", error.to_string())
     }

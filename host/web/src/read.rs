@@ -1,4 +1,4 @@
-//! From texts to values.
+//! Parsing of texts.
 
 use graph_core::capability::Manifest;
 use graph_core::digest::Digest;
@@ -11,13 +11,14 @@ use serde_json::Value;
 
 use crate::Problem;
 
-/// Reads JSON strictly: no key twice, no number that would be rounded, no nesting without bound.
+/// Parses JSON strictly: duplicate keys, numbers that would be rounded, and nesting beyond a limit are errors. `what` names the text in
+/// messages.
 pub(crate) fn value(what: &str, text: &str) -> Result<Value, Problem> {
     json::parse_envelope(text, json::TreeLimit::RECORD)
         .map_err(|error| Problem::new("invalid_json", format!("the {what} cannot be read: {error}")))
 }
 
-/// The same, of a document whose fields are known.
+/// Parses a document with known fields.
 pub(crate) fn document<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, Problem> {
     serde_json::from_value(value(what, text)?)
         .map_err(|error| Problem::new("invalid_json", format!("the {what} cannot be read: {error}")))
@@ -32,7 +33,7 @@ pub(crate) fn digest(what: &str, text: &str) -> Result<Digest, Problem> {
     })
 }
 
-/// The text of a graph, as a setup has it.
+/// Text of a graph in a setup.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GraphText {
@@ -51,7 +52,7 @@ pub(crate) fn graph(name: &str, id: &str, text: &str) -> Result<Graph, Problem> 
     Ok(document::load(name, text, id)?.graph)
 }
 
-/// The text of a manifest, as a setup has it.
+/// Text of a manifest in a setup.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ManifestText {

@@ -1,4 +1,4 @@
-//! Whose signatures count, and what components may do.
+//! Signatures, and grants of components.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use serde_json::{Value, json};
 use crate::documents::report;
 use crate::{Problem, VERSION, read};
 
-/// The name of a trust store in messages, where the caller gives only its text.
+/// Name of a trust store in messages, if the caller gives only its text.
 const STORE: &str = "trust.yaml";
 
 fn store(text: &str) -> Result<TrustStore, Problem> {
     Ok(TrustStore::from_yaml(STORE, text)?.0)
 }
 
-/// Reads a trust store and reports all its problems.
+/// Parses a trust store; returns a report with its keys or all its problems, as JSON.
 pub fn check_store(name: &str, text: &str) -> String {
     let report = match TrustStore::from_yaml(name, text) {
         Ok((store, warnings)) => {
@@ -53,7 +53,7 @@ pub fn check_store(name: &str, text: &str) -> String {
     report.to_string()
 }
 
-/// Verifies the signature line of a text item.
+/// Verifies the signature line of a text item; returns a report, as JSON.
 pub fn verify_text(kind: &str, id: &str, text: &str, trust: &str, now: u64) -> Result<String, Problem> {
     let Some(kind) = TextKind::ALL.into_iter().find(|known| known.as_str() == kind) else {
         let message = format!("no text item is of the kind `{kind}`");
@@ -78,14 +78,14 @@ pub fn verify_text(kind: &str, id: &str, text: &str, trust: &str, now: u64) -> R
 #[derive(Clone, Debug)]
 pub struct Component {
     verified: VerifiedComponent,
-    /// What it may import: what its statement declares, or what it imports while it is under development.
+    /// Interfaces that it may import: those declared in its statement, or, under development, those that it imports.
     declared: Vec<InterfaceName>,
-    /// The function of it that is used, in place of its node action.
+    /// Function that is used in place of the node action.
     function: Option<String>,
 }
 
 impl Component {
-    /// Verifies the bytes of a component against its envelope, the trust store, the item that it is used as and the time.
+    /// Verifies the bytes of a component against its envelope, the trust store, the item as which it is used, and the time.
     pub fn verify(
         bytes: Vec<u8>,
         envelope: Option<&str>,
@@ -101,7 +101,7 @@ impl Component {
         Self::of(verified, &interfaces.unwrap_or_default())
     }
 
-    /// Takes a component without a signature that its user is developing, and that imports these interfaces.
+    /// Accepts an unsigned component that its user is developing, with the interfaces that it imports.
     pub fn under_development(
         bytes: Vec<u8>,
         trust: &str,
@@ -120,13 +120,13 @@ impl Component {
         Ok(Self { verified, declared, function: None })
     }
 
-    /// The same component, for uses of one of its functions, which are granted what the manifest grants to that function.
+    /// Returns the component for uses of one of its functions, with the grants of the manifest for that function.
     #[must_use]
     pub fn function(&self, name: &str) -> Self {
         Self { function: Some(name.to_owned()), ..self.clone() }
     }
 
-    /// What was verified, as JSON: the statement, the signers and the expiry.
+    /// Returns a report, as JSON: the statement, the signers and the expiry.
     pub fn report(&self) -> String {
         let Self { verified, declared, .. } = self;
         let not_after = match verified.standing() {
@@ -149,7 +149,7 @@ impl Component {
         .to_string()
     }
 
-    /// What the component would be granted at a node, or anywhere.
+    /// Returns the grant of the component at a node, or without one, as JSON.
     pub fn grant(
         &self,
         (name, id, text): (&str, &str, &str),
@@ -172,7 +172,7 @@ impl Component {
         self.granted(&manifest, capabilities, limits, None)
     }
 
-    /// What the component is granted, as JSON with its digest; no more than `parent`.
+    /// Returns the grant of the component, as JSON with its digest; at most `parent`.
     pub(crate) fn granted(
         &self,
         manifest: &Manifest,

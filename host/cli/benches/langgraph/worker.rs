@@ -1,5 +1,5 @@
-//! The side of graph-host in the comparison with `LangGraph`: runs graphs as `graph-host run` does, one for each line of
-//! JSON on stdin, and answers with how long each took. `run` in this folder starts it.
+//! The graph-host side of the comparison with `LangGraph`: runs graphs as `graph-host run` does, one for each line of JSON on stdin, and
+//! prints the duration of each. `run` in this folder starts it.
 
 use std::io::{BufRead as _, Write as _};
 use std::path::PathBuf;
@@ -76,8 +76,7 @@ fn answer(value: &Value) -> Result<()> {
     Ok(stdout.flush()?)
 }
 
-/// Everything that is done once for a graph comes before the time is taken, as `LangGraph`'s `compile` does; creating the run
-/// is part of it.
+/// Runs a request. Work that is done once for a graph is not timed, as `LangGraph`'s `compile` is not; the creation of the run is.
 async fn carry_out(
     request: Request,
     args: &Args,

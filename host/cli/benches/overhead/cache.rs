@@ -1,4 +1,4 @@
-//! What it takes to load a component that has been compiled before: every byte of its code is read and checked.
+//! Time to load a component from the cache: every byte of its code is read and checked.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,13 +9,13 @@ use graph_engine::{CacheStatus, Compiler, Engine, EngineConfig};
 
 use crate::{Pair, ROUNDS, Table};
 
-/// The functions of a component of 12 MB, and the instructions of each: about what a JavaScript engine has.
+/// Functions of a component of 12 MB, and instructions of each: about those of a JavaScript engine.
 const FUNCTIONS: usize = 12_000;
 const INSTRUCTIONS: usize = 330;
-/// Its bytes, about.
+/// Approximate size of that component, in bytes.
 const SIZE: usize = 12_000_000;
 
-/// A small component, and one of 12 MB; `GRAPH_BENCH_COMPONENT` names a file to take for the large one.
+/// Measures a small component, and one of 12 MB; `GRAPH_BENCH_COMPONENT` names a file for the large one.
 pub(crate) fn measure(root: &Path, folder: &Path, table: &mut Table) -> Result<()> {
     let small = std::fs::read(root.join("examples/approval/.ai/tools/examples/ask.wasm"))?;
     let large = match std::env::var_os("GRAPH_BENCH_COMPONENT") {
@@ -29,7 +29,7 @@ pub(crate) fn measure(root: &Path, folder: &Path, table: &mut Table) -> Result<(
         let mut pair = Pair::default();
         for round in 0..=ROUNDS {
             let cache_dir = Some(folder.join("loads"));
-            // A new engine each time: it remembers what it has loaded.
+            // A new engine each time: an engine keeps the components that it has loaded.
             let engine = Engine::new(EngineConfig {
                 cache_dir,
                 concurrency: Some(1),
@@ -52,7 +52,7 @@ pub(crate) fn measure(root: &Path, folder: &Path, table: &mut Table) -> Result<(
     Ok(())
 }
 
-/// Functions that nothing calls: they are compiled all the same.
+/// Generates a component with functions that are never called, but compiled.
 fn large() -> Vec<u8> {
     fn leb(mut value: usize, to: &mut Vec<u8>) {
         loop {
@@ -97,7 +97,7 @@ fn large() -> Vec<u8> {
     section(1, &[1, 0x60, 1, 0x7f, 1, 0x7f], &mut module);
     section(3, &functions, &mut module);
     section(10, &bodies, &mut module);
-    // The rest is data, as an interpreter brings along.
+    // The rest is data, as in an interpreter.
     let rest = SIZE.saturating_sub(module.len());
     let mut data = vec![1, 1];
     leb(rest, &mut data);

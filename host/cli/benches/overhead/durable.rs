@@ -1,4 +1,4 @@
-//! Supersteps that wait for the disk, over the least that such a wait can cost.
+//! Supersteps that wait for the disk, over the minimum cost of such a wait.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use super::{Executor, Pair, ROUNDS, STEPS, Table, micros, supersteps, supersteps
 /// Supersteps of one measured run.
 const DURABLE_STEPS: u32 = 100;
 
-/// Bare commits of the same bytes.
+/// Bare commits of the bytes of a superstep.
 pub(super) struct BareCommits {
     database: Mutex<BareDatabase>,
     bytes: Vec<u8>,
@@ -27,7 +27,7 @@ impl BareCommits {
     }
 }
 
-/// A superstep with SQLite over one bare commit of the same bytes at the same `synchronous`.
+/// Measures a superstep with SQLite over one bare commit of the same bytes at the same `synchronous`.
 pub(super) async fn measure(node: &PreparedNode, folder: &Path, table: &mut Table) -> Result<()> {
     let store: Arc<dyn CheckpointStore> =
         Arc::new(SqliteStore::open(&folder.join("runs.db"), Options::default())?);
@@ -39,9 +39,9 @@ pub(super) async fn measure(node: &PreparedNode, folder: &Path, table: &mut Tabl
         let database = BareDatabase::create(&folder.join(format!("{durability}.db")))?;
         database.set_synchronous(synchronous)?;
         let bare = Arc::new(BareCommits { database: Mutex::new(database), bytes });
-        // What the disk leaves room for: with nothing but a bare commit in it, a superstep cannot be quicker.
+        // The floor: a superstep in memory with one bare commit in it cannot be faster.
         let (mut pair, mut floor) = (Pair::default(), Pair::default());
-        // A disk has its moods: short turns let both sides meet the same ones.
+        // The speed of a disk varies: with short turns, both sides see the same speed.
         for round in 0..ROUNDS * 4 {
             let start = Instant::now();
             for _ in 0..DURABLE_STEPS {
@@ -63,7 +63,7 @@ pub(super) async fn measure(node: &PreparedNode, folder: &Path, table: &mut Tabl
         }
         table.row(what, "one bare SQLite commit of its bytes", &pair, limit);
         if synchronous == Synchronous::Full {
-            // The rest of a superstep is work for the processor, which no disk makes longer or shorter.
+            // The rest of a superstep is computation, which does not depend on the disk.
             let added = pair.ours_median().saturating_sub(pair.base_median());
             table.notes.push(format!(
                 "to a bare commit at FULL, a superstep adds {}: that is half of a commit that takes {}",
@@ -76,7 +76,7 @@ pub(super) async fn measure(node: &PreparedNode, folder: &Path, table: &mut Tabl
     Ok(())
 }
 
-/// The bytes that one superstep of the loop stores.
+/// Returns the bytes that one superstep of the loop stores.
 pub(super) async fn bytes_of_a_step(node: &PreparedNode, durability: &str) -> Result<Vec<u8>> {
     let store: Arc<dyn CheckpointStore> = Arc::new(MemoryStore::new());
     supersteps(node, Arc::clone(&store), "bytes", durability, Writing::Inline, STEPS).await?;

@@ -1,6 +1,5 @@
-//! What a superstep, a task of a fan-out and a process take, over the sum of the floors that are under them: the bare
-//! wasmtime call, one Ed25519 signature, one bare SQLite commit of the same bytes. Each floor is measured in turns with
-//! what stands on it.
+//! A superstep, a task of a fan-out and a process, over the sum of their floors: the bare wasmtime call, one Ed25519 signature, one bare
+//! SQLite commit of the same bytes. Each floor is measured alternately with the operation above it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,11 +22,11 @@ use graph_core::limits::TaskLimits;
 
 /// Tasks of the measured fan-out.
 const TASKS: u32 = 10_000;
-/// Turns of what waits for a disk: it has its moods, and short turns let both sides meet the same ones.
+/// Turns of measurements that wait for a disk: its speed varies, and with short turns both sides see the same speed.
 const TURNS: usize = 36;
 /// Supersteps of one turn.
 const STEPS_OF_A_TURN: u32 = 100;
-/// Tasks of the fan-out that keeps processors busy, and how far each of them counts: some milliseconds.
+/// Tasks of the fan-out that computes, and the count of iterations of each: some milliseconds.
 const BUSY_TASKS: usize = 64;
 const COUNT: u64 = 10_000_000;
 
@@ -53,7 +52,7 @@ pub(super) async fn measure(
     Ok(())
 }
 
-/// The least that a superstep consists of.
+/// Minimum work of a superstep.
 struct Floors {
     call: BareCall,
     key: SigningKey,
@@ -65,7 +64,7 @@ impl Floors {
         Self { call, key: SigningKey::from_seed(&[7; 32]) }
     }
 
-    /// The time of one bare call.
+    /// Measures one bare call.
     async fn call(&self, times: u32) -> Result<Duration> {
         let start = Instant::now();
         for _ in 0..times {
@@ -74,7 +73,7 @@ impl Floors {
         Ok(start.elapsed() / times)
     }
 
-    /// The time of one signature of a digest.
+    /// Measures one signature of a digest.
     fn signature(&self, times: u32) -> Duration {
         let start = Instant::now();
         for at in 0..times {
@@ -185,7 +184,7 @@ async fn run(graph: Arc<Graph>, node: &PreparedNode, name: &str, is_brief: bool)
     Ok(took)
 }
 
-/// One task of a fan-out of many.
+/// Measures one task of a large fan-out.
 async fn fan_out(node: &PreparedNode, table: &mut Table) -> Result<()> {
     let floors = Floors::new(node);
     let graph = fan_out_graph(TASKS as usize, &params(), 4)?;
@@ -198,7 +197,7 @@ async fn fan_out(node: &PreparedNode, table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// The same tasks, one at a time and two at a time.
+/// Measures the same tasks, one at a time and two at a time.
 async fn two_processors(node: &PreparedNode, table: &mut Table) -> Result<()> {
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
         return Ok(());

@@ -1,5 +1,5 @@
-//! What a superstep costs as a run grows, and what it costs the walker alone. The nodes are answered by the benchmark
-//! itself, so that nothing hides what is measured.
+//! Cost of a superstep as a run grows, and of the walker alone. The benchmark answers the nodes itself, so that no component hides the
+//! measured time.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -21,26 +21,26 @@ use serde_json::{Map, Value, json};
 
 use super::{Pair, Table, read, setup};
 
-/// Supersteps that are measured around a place in a run.
+/// Supersteps before and after a measured place in a run.
 const WINDOW: usize = 500;
-/// The early place and the late one.
+/// Early and late place, as numbers of supersteps.
 const EARLY: usize = 1_000;
 const LATE: usize = 100_000;
-/// Supersteps of one measured run with a large value that nobody touches.
+/// Supersteps of one measured run with a large unused value.
 const STEPS: usize = 400;
-/// Bytes of that value.
+/// Size of that value, in bytes.
 const LARGE: usize = 10 << 20;
 /// Tasks of one fan-out.
 const FAN_OUT: usize = 1_000;
 
-/// Adds its rows and notes.
+/// Adds the rows and notes of this module.
 pub(super) async fn measure(folder: &Path, table: &mut Table) -> Result<()> {
     late_steps(folder, table).await?;
     untouched_state(table).await?;
     walker_alone(table)
 }
 
-/// One node that appends an element and is entered again.
+/// Returns a graph of one node that appends an element and loops.
 fn append_loop(durability: &str, steps: usize) -> Result<Arc<Graph>> {
     read(&format!(
         r#"
@@ -57,7 +57,7 @@ fn append_loop(durability: &str, steps: usize) -> Result<Arc<Graph>> {
     ))
 }
 
-/// Answers at once, and notes when it was asked.
+/// Executor that answers at once and records the time of each task.
 #[derive(Debug, Default)]
 struct Stopwatch(Mutex<Vec<Instant>>);
 
@@ -78,7 +78,7 @@ impl TaskExecutor for Stopwatch {
 }
 
 impl Stopwatch {
-    /// The time of one superstep around a place in the run.
+    /// Returns the time of one superstep around a place in the run.
     fn around(&self, place: usize) -> Result<Duration> {
         let times = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (first, last) = (place - WINDOW, (place + WINDOW).min(times.len() - 1));
@@ -115,7 +115,7 @@ async fn run(
     Ok(stopwatch)
 }
 
-/// Superstep 100,000 of an append loop over superstep 1,000 of the same run.
+/// Compares superstep 100,000 of an append loop with superstep 1,000 of the same run.
 async fn late_steps(folder: &Path, table: &mut Table) -> Result<()> {
     let sqlite: Arc<dyn CheckpointStore> =
         Arc::new(SqliteStore::open(&folder.join("growth.db"), Options::default())?);
@@ -139,7 +139,7 @@ async fn late_steps(folder: &Path, table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// A superstep with 10 MB of state that nobody touches over one without.
+/// Compares a superstep with 10 MB of unused state with one without.
 async fn untouched_state(table: &mut Table) -> Result<()> {
     let mut pair = Pair::default();
     for round in 0..super::ROUNDS {
@@ -162,7 +162,7 @@ async fn untouched_state(table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// The walker without a driver, a store, digests and signatures: what its events and effects cost.
+/// Measures the events and effects of the walker alone, without a driver, a store, digests and signatures.
 fn walker_alone(table: &mut Table) -> Result<()> {
     let steps = 20_000;
     let mut one = Vec::new();
@@ -203,7 +203,7 @@ fn walker_alone(table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// Walks a graph to its end; gives the time that `handle` took. Events that may come together are measured together.
+/// Walks a graph to its end; returns the time spent in `handle`. Events that may arrive together are measured together.
 fn walk(graph: &Arc<Graph>, answer: impl Fn(&TaskSpec) -> Outcome) -> Result<Duration> {
     let mut walker = Walker::new(Arc::clone(graph), setup(graph, "walk")?);
     let mut events = VecDeque::from([Event::Started]);

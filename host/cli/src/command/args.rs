@@ -1,4 +1,4 @@
-//! Options that several commands have, and what the library makes of them.
+//! Options that several commands share, and their conversion for the library.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -25,13 +25,13 @@ pub(crate) fn size(text: &str) -> std::result::Result<u64, String> {
     parse_size(text).map_err(|error| error.to_string())
 }
 
-/// A run as a command takes it: as it was typed, with the project where that is not the one of the current folder.
+/// Returns a run as an argument of commands: as the user typed it, with its project unless that is the one of the current folder.
 pub(crate) fn typed_run(run: &str, project: &Path) -> String {
     let run = shell_quoted(run);
     if is_current(project) { run } else { run + &project_option(project) }
 }
 
-/// An error whose help says what to type names the run as a command takes it.
+/// Names the run in the commands of an error's help.
 pub(crate) fn about_run(error: Error, typed: &str) -> Error {
     match error
         .help_text()
@@ -61,13 +61,13 @@ pub(crate) struct SourceArgs {
 }
 
 impl SourceArgs {
-    /// As the library takes them.
+    /// Converts the options for the library.
     pub(crate) fn sources(&self) -> Sources {
         let Self { trust, items, project, allow_unsigned } = self.clone();
         Sources { trust, items, project, allow_unsigned }
     }
 
-    /// Fetches what is named by a reference, and looks for items next to it from then on. Any other word stays as it is.
+    /// Fetches the item of a reference, and searches its folder for items from then on. Any other word is returned unchanged.
     pub(crate) fn fetch(&mut self, word: &str, project: &Project, context: &Context) -> Result<String> {
         let mut sources = self.sources();
         let word = fetch_cache::named(word, &mut sources, project, &context.host)?;
@@ -75,7 +75,7 @@ impl SourceArgs {
         Ok(word)
     }
 
-    /// Like [`Self::fetch`], with what is known about a fetched item; `None` for a word that is no reference.
+    /// Like [`Self::fetch`], but returns the fetched item with its data; `None` for a word that is no reference.
     pub(crate) fn fetched(
         &mut self,
         word: &str,
@@ -88,7 +88,7 @@ impl SourceArgs {
         Ok(fetched)
     }
 
-    /// Like [`Self::fetched`], for showing what it is: also if it is yanked, with its yank.
+    /// Like [`Self::fetched`], for commands that only show the item: a yanked one is not rejected, and its yank is returned.
     pub(crate) fn fetched_to_show(
         &mut self,
         word: &str,
@@ -99,7 +99,7 @@ impl SourceArgs {
         let fetched = fetch_cache::fetched(word, &mut sources, project, &context.host, true)?;
         self.items = sources.items;
         let Some(fetched) = fetched else { return Ok(None) };
-        // Fetching it has reported the problems of the trust store.
+        // The fetch has already reported the problems of the trust store.
         let store = trusted_keys::load(&context.host.home, &self.trust, &())?;
         let (home, named) = (&context.host.home, reference(word)?);
         let options = Network::default().options(home, std::slice::from_ref(&named));
@@ -127,13 +127,13 @@ pub(crate) struct GivenArgs {
 }
 
 impl GivenArgs {
-    /// Where items and trust come from, as the library takes it.
+    /// Returns the sources of items and trust for the library.
     pub(crate) fn sources(&self) -> Sources {
         let Self { trust, items, allow_unsigned, .. } = self.clone();
         Sources { trust, items, project: None, allow_unsigned }
     }
 
-    /// The options as another process gets them.
+    /// Returns the options for another process, with absolute paths.
     pub(crate) fn options(&self) -> Vec<OsString> {
         let named = |option: &str, path: &Path| {
             let mut text = OsString::from(option);
@@ -165,7 +165,7 @@ pub(crate) struct NetworkArgs {
 }
 
 impl NetworkArgs {
-    /// As the library takes them.
+    /// Converts the options for the library.
     pub(crate) fn network(&self) -> Network {
         let Self { plain_http, timeout, token_realm } = self.clone();
         Network { plain_http, timeout, token_realm }
@@ -180,7 +180,7 @@ fn span(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Reads one of these words, each with what it means.
+/// Parses one of these words; each has a help text and a value.
 fn choice<T: Copy + Send + Sync + 'static>(
     choices: &'static [(&'static str, &'static str, T)],
 ) -> impl TypedValueParser<Value = T> {
@@ -191,7 +191,7 @@ fn choice<T: Copy + Send + Sync + 'static>(
     })
 }
 
-/// Where a run is kept.
+/// Parses the store of a run.
 pub(crate) fn store() -> impl TypedValueParser<Value = StoreKind> {
     choice(&[
         ("sqlite", "In the project's database, .ai/state/runs.db", StoreKind::Sqlite),
@@ -200,7 +200,7 @@ pub(crate) fn store() -> impl TypedValueParser<Value = StoreKind> {
     ])
 }
 
-/// A choice of what happens in a run.
+/// Parses a kind of events in a stream.
 pub(crate) fn stream() -> impl TypedValueParser<Value = StreamKind> {
     choice(&[
         ("values", "The whole state after each step", StreamKind::Values),
@@ -217,7 +217,7 @@ pub(crate) fn stream() -> impl TypedValueParser<Value = StreamKind> {
     ])
 }
 
-/// Which runs of a tree of runs are shown.
+/// Parses the part of a tree of runs that is shown.
 pub(crate) fn namespaces() -> impl TypedValueParser<Value = Namespaces> {
     choice(&[
         ("all", "The run and its child runs", Namespaces::All),

@@ -70,9 +70,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     build(args, context)
 }
 
-/// What a build writes that may be in the folder of the sources.
+/// Lists the files and folders that a build writes, which may be in the folder of the sources.
 fn written(args: &Args) -> Vec<PathBuf> {
-    // Without a name of its own, the component is named after the crate or package, which may change while it is watched.
+    // Without --out, the component is named after the crate or package, whose name may change while it is watched.
     let beside = std::fs::read_dir(&args.folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let built = beside.filter(|path| path.extension().is_some_and(|end| end == "wasm"));
     let named = Sources::read(&args.folder)
@@ -88,7 +88,7 @@ fn build(args: &Args, context: &Context) -> Result<Exit> {
     let sources = Sources::read(&args.folder)?;
     let key = args.sign_with.as_deref().map(|name| signing_key(&context.host.home, name)).transpose()?;
     let (name, own_version) = sources.package();
-    // Everything that was typed is checked before minutes are spent on compiling.
+    // The command line is checked before the compilation, which may take minutes.
     let out = args.out.clone().unwrap_or_else(|| args.folder.join(format!("{name}.wasm")));
     let id = args.id.clone().unwrap_or_else(|| id_of_file(&out));
     let version = args.version.clone().unwrap_or_else(|| own_version.to_owned());
@@ -112,7 +112,7 @@ fn build(args: &Args, context: &Context) -> Result<Exit> {
     } else if envelope.exists() {
         output.warn(format_args!("{} is about what was built before: sign again", shown(&envelope)));
     }
-    // After its signature: a build that is cut short leaves no new component without one.
+    // Written after the signature: a build that is cut short leaves no new component without one.
     write_atomic(&out, &bytes, false).map_err(|error| Error::write("the component", &out, &error))?;
     uncallable::warn(&description, output);
     if output.is_json() {
@@ -156,7 +156,7 @@ fn build(args: &Args, context: &Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Refuses an id that no item can have, a version that is none, and a file that cannot be written.
+/// Checks that the id and the version are valid, and that the file can be written.
 fn check(id: &str, version: &str, out: &Path) -> Result<()> {
     let id_error = match id.parse::<ItemId>() {
         Ok(parsed) if parsed.version().is_some() => Some("the version is named with --version".to_owned()),

@@ -100,7 +100,7 @@ async fn make(args: &Args, graph: &str, context: &Context) -> Result<Bundle> {
     Ok(bundle)
 }
 
-/// The inputs that the page begins with: they have to be such that a run takes them.
+/// Checks the inputs that the page starts with; `None` if none are given.
 fn example(scene: &RunContext, given: Map<String, Value>) -> Result<Option<Value>> {
     if given.is_empty() {
         return Ok(None);
@@ -116,7 +116,7 @@ fn example(scene: &RunContext, given: Map<String, Value>) -> Result<Option<Value
     Ok(Some(Value::Object(given)))
 }
 
-/// A file that `runs export` wrote. What is in it is for the page to verify.
+/// Reads a file that `runs export` wrote. The page verifies its content.
 fn read_export(path: &Path) -> Result<Vec<u8>> {
     const LONGEST: u64 = 64 << 20;
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! `graph-host cache`: compiled components and fetched items, which can be made and fetched again.
+//! `graph-host cache`: compiled components and fetched items, which can be recreated.
 
 use graph_host::context::current_project;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -84,7 +84,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Compiled components and fetched items, as they are shown.
+/// Cached entries in a report.
 #[derive(Debug, Serialize)]
 struct Entries {
     bytes: u64,
@@ -171,7 +171,7 @@ impl Entries {
     }
 }
 
-/// A number of bytes for people.
+/// Renders a size for people.
 fn bytes(count: u64) -> String {
     match count {
         0..1024 => format!("{count} B"),

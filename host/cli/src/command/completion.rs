@@ -1,7 +1,7 @@
-//! What a shell completes: besides commands and options, the runs of the project, items, keys and the codes of problems.
+//! Completions of a shell: commands and options, runs of the project, items, keys and codes of problems.
 //!
-//! The shell calls this program for each press of its key. Candidates come from the project and the user's space alone; whatever
-//! goes wrong gives none, and so does what takes too long.
+//! The shell calls this program for each press of the completion key. Candidates come only from the project and the user's space. After
+//! an error or a timeout there are none.
 
 use std::ffi::OsStr;
 use std::sync::mpsc;
@@ -21,19 +21,19 @@ use graph_runtime::project::stores::Stores;
 use graph_runtime::project::user_home::Home;
 use graph_runtime::trust::trusted_keys;
 
-/// The variable by which the script of a shell asks this program for candidates, and says which shell it is.
+/// Environment variable by which a shell's script asks for candidates; its value names the shell.
 pub(crate) const VARIABLE: &str = "GRAPH_HOST_COMPLETE";
-/// Candidates that are offered.
+/// Limit of candidates.
 const MOST: usize = 200;
-/// Runs that are looked at, the newest first.
+/// Limit of runs that are read, the newest first.
 const RUNS: usize = 500;
-/// How long gathering them may take.
+/// Time limit for the collection of candidates.
 const TIME: Duration = Duration::from_millis(800);
 
-/// A value that can be completed, and a few words about it.
+/// A candidate with a short description.
 type Candidate = (String, String);
 
-/// The command line with what completes the values of its arguments.
+/// Returns the command line with completers for the values of its arguments.
 pub(crate) fn command() -> Command {
     with_completers(super::help::command(), "")
 }
@@ -71,19 +71,19 @@ fn of(list: impl Fn() -> Result<Vec<Candidate>> + Copy + Send + Sync + 'static) 
     ArgValueCompleter::new(move |current: &OsStr| candidates(current, list))
 }
 
-/// Whether a value can be offered: shells insert it as it is. What they would act on, or what cannot be shown, is not.
+/// Checks whether a value can be inserted unquoted: shells insert candidates unchanged.
 fn is_safe(value: &str) -> bool {
     shell_quoted(value) == value
 }
 
-/// Those of a list that begin with what is typed.
+/// Returns the candidates of a list that begin with the typed text.
 fn candidates(
     current: &OsStr,
     list: impl FnOnce() -> Result<Vec<Candidate>> + Send + 'static,
 ) -> Vec<CompletionCandidate> {
     let Some(current) = current.to_str() else { return Vec::new() };
     let (give, taken) = mpsc::channel();
-    // A disk that does not answer is not waited for: the process ends all the same.
+    // The process does not wait for a disk that does not respond: it ends without the thread.
     let gathering = std::thread::Builder::new().spawn(move || {
         let _ = give.send(list().unwrap_or_default());
     });
@@ -103,7 +103,7 @@ fn candidates(
         .collect()
 }
 
-/// The runs of the project around the current folder, the newest first.
+/// Lists the runs of the project around the current folder, the newest first.
 fn runs() -> Result<Vec<Candidate>> {
     let stores = Stores::to_read(&current_project()?, &Home::find()?)?;
     let mut found = vec![("@last".to_owned(), "the newest run".to_owned())];
@@ -122,19 +122,19 @@ fn all_codes() -> Vec<Candidate> {
     codes::ALL.iter().map(|code| (code.id().to_owned(), code.title().to_owned())).collect()
 }
 
-/// The user's own keys.
+/// Lists the user's own keys.
 fn keys() -> Result<Vec<Candidate>> {
     let names = Pairs::of(&Home::find()?).names()?;
     Ok(names.into_iter().map(|name| (name, "a key of yours".to_owned())).collect())
 }
 
-/// The keys that the user's trust store names.
+/// Lists the keys of the user's trust store.
 fn trusted() -> Result<Vec<Candidate>> {
     let store = trusted_keys::load(&Home::find()?, &[], &())?;
     Ok(store.keys().iter().map(|key| (key.name.clone(), "a trusted key".to_owned())).collect())
 }
 
-/// Items of the project, of the user's space, and those that are installed.
+/// Lists items of the project and the user's space, installed ones included.
 fn items() -> Result<Vec<Candidate>> {
     let (home, project) = (Home::find()?, current_project()?);
     let places = ItemLocator::new(&[], Some(project.folder()), &home, &project);

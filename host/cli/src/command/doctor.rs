@@ -35,12 +35,12 @@ pub(crate) struct Args {
     project: Option<std::path::PathBuf>,
 }
 
-/// Whether a finding is in order, worth a note, or bad.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Health {
     Good,
-    /// Something is missing that only some commands need.
+    /// A missing part that only some commands need.
     Note,
     Bad,
 }
@@ -65,7 +65,7 @@ impl Finding {
         self
     }
 
-    /// The outcome of an operation.
+    /// Converts the outcome of an operation.
     fn of(what: &'static str, outcome: Result<String>) -> Self {
         match outcome {
             Ok(found) => Self::new(what, Health::Good, found),
@@ -122,7 +122,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     Ok(if broken { Exit::Storage } else { Exit::Ok })
 }
 
-/// The key with which this host signs, which must be the user's alone.
+/// Checks the key with which this host signs: only the user may be able to read it.
 fn identity(context: &Context) -> Result<String> {
     let key = context.host.home.identity()?;
     let path = context.host.home.identity_file();
@@ -145,7 +145,7 @@ fn trusted(context: &Context) -> Finding {
         Ok(store) => store,
         Err(error) => return Finding::of(what, Err(error)),
     };
-    // This host's own key counts for what it writes of runs, and for nothing that runs.
+    // This host's own key is trusted for its records of runs only, not for items.
     let own = context.host.home.verifying_identities().unwrap_or_default();
     let keys: Vec<_> = store.keys().iter().filter(|entry| !own.contains(&entry.key)).collect();
     let (count, at) = (keys.len(), now());
@@ -166,7 +166,7 @@ fn trusted(context: &Context) -> Finding {
     Finding::new(what, Health::Good, found)
 }
 
-/// Whether files can be made in a folder.
+/// Checks whether files can be created in a folder.
 fn writable(folder: &Path) -> Result<String> {
     let failed = |error: std::io::Error| Error::write("the folder", folder, &error);
     std::fs::create_dir_all(folder).map_err(failed)?;
@@ -191,16 +191,16 @@ fn engine(context: &Context) -> Finding {
     }
 }
 
-/// What builds nodes in Rust.
+/// Checks the toolchain for nodes in Rust.
 fn guests() -> Finding {
     match Toolchain::detect() {
         Ok(toolchain) => Finding::new("guests", Health::Good, toolchain.to_string()),
-        // Only authors of nodes need one.
+        // Only authors of nodes need it.
         Err(error) => Finding::new("guests", Health::Note, error.to_string()),
     }
 }
 
-/// What builds nodes in JavaScript and TypeScript; the rest of it is installed with each node.
+/// Checks Node.js, which builds nodes in JavaScript and TypeScript; the other tools are installed with each node.
 fn javascript() -> Finding {
     let what = "JavaScript";
     match javascript::node_version() {
@@ -213,7 +213,7 @@ fn javascript() -> Finding {
     }
 }
 
-/// What builds nodes in Python; the rest of it is installed with each node.
+/// Checks Python, which builds nodes in Python; the other tools are installed with each node.
 fn python() -> Finding {
     let what = "Python";
     match python::python_version() {
@@ -223,7 +223,7 @@ fn python() -> Finding {
     }
 }
 
-/// What builds nodes in C.
+/// Checks the compiler for nodes in C.
 fn language_c() -> Finding {
     match Compiler::detect() {
         Ok(compiler) => Finding::new("C", Health::Good, compiler.version),
@@ -232,7 +232,7 @@ fn language_c() -> Finding {
     }
 }
 
-/// How many runs are named that were cut short.
+/// Limit of interrupted runs that are named.
 const NAMED: usize = 20;
 
 fn stored(project: &Project, home: &Home) -> Finding {

@@ -62,7 +62,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The points in which the dialects differ.
+/// Lists the differences between the dialects.
 fn explain_rye(output: Output) -> Result<()> {
     if output.is_json() {
         let points: Vec<_> = DIFFERENCES
@@ -95,8 +95,8 @@ fn explain_rye(output: Output) -> Result<()> {
     Ok(())
 }
 
-/// The keys that a word names: `node.retry`, or `retry` for every key of that name and the keys of that mapping, or `foreach`
-/// for the keys that can have this value.
+/// Finds the keys that a word names: `node.retry`; `retry` for every key of that name and the keys of that mapping; or `foreach` for
+/// the keys that can have this value.
 fn rows(wanted: &str) -> Vec<(&'static KeyTable, &'static Key)> {
     let tables = key_tables();
     let of_all = |key: &str| -> Vec<_> {
@@ -109,7 +109,7 @@ fn rows(wanted: &str) -> Vec<(&'static KeyTable, &'static Key)> {
     let table = tables.iter().find(|table| table.name == wanted);
     found.extend(table.into_iter().flat_map(|table| table.keys.iter().map(|key| (*table, key))));
     if found.is_empty() {
-        // A word that is the value of a key, such as a type of node or a reducer.
+        // The word may be a value of keys, such as a type of node or a reducer.
         let keys = tables.iter().flat_map(|table| table.keys.iter().map(|key| (*table, key)));
         found.extend(keys.filter(|(_, key)| key.shape.has_word(wanted)));
     }

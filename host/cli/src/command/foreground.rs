@@ -1,4 +1,4 @@
-//! A run that is carried out in the foreground, from its first event to what is printed of its outcome.
+//! A run in the foreground, from its first event to its printed outcome.
 
 use std::sync::Arc;
 
@@ -26,32 +26,32 @@ use serde_json::Value;
 
 use super::observe;
 
-/// How a run is carried out in the foreground.
+/// Parameters of a run in the foreground.
 pub(super) struct Foreground<'a> {
-    /// Where it is kept.
+    /// The store of the run.
     pub(super) store: Arc<dyn CheckpointStore>,
     /// The run folder of its project.
     pub(super) folder: RunFolder,
     pub(super) graph: &'a str,
-    /// The run as a command takes it.
+    /// The run as an argument of commands.
     pub(super) typed: String,
-    /// Only why it stopped is shown, if something went wrong.
+    /// `true` if only the reason of a failure is shown.
     pub(super) quiet: bool,
-    /// It can be looked at later.
+    /// `true` if the run is stored.
     pub(super) is_kept: bool,
-    /// Answers that were given beforehand.
+    /// Answers from the command line.
     pub(super) answers: TypedAnswers,
-    /// Reports the start to the process that started this one in the background.
+    /// Reporter to the process that started this one in the background.
     pub(super) herald: Option<StartupReporter>,
-    /// What was checked of a run that is resumed.
+    /// Extent of the verification of a resumed run.
     pub(super) checked: Option<Checked>,
-    /// Which streams and telemetry observe it.
+    /// Streams and telemetry that observe the run.
     pub(super) observe: &'a observe::Args,
     pub(super) telemetry: Option<Telemetry>,
 }
 
 impl Foreground<'_> {
-    /// Carries the run out until it has ended or waits for an answer that cannot be had here, and prints the outcome.
+    /// Drives the run until it has ended or needs an answer that cannot be given here, and prints the outcome.
     pub(super) async fn carry_out(
         mut self,
         ready: PreparedRun,
@@ -123,8 +123,8 @@ impl Foreground<'_> {
     }
 }
 
-/// The nodes visited in a run, for its document. The run's outcome is printed even if its history cannot be read: then there
-/// are none, with a warning unless the document says itself that the store has failed.
+/// Returns the nodes visited in a run, for its document. If the history cannot be read, the list is empty, with a warning unless the
+/// document itself reports that the store has failed.
 fn visited<'s>(
     store: &'s dyn CheckpointStore,
     run: &'s str,

@@ -1,4 +1,4 @@
-//! The help of commands that have many others below them: in groups, by what they are for.
+//! Help of commands with many subcommands, in groups by purpose.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use clap::{Command, CommandFactory as _};
 use graph_host::terminal::output::{BOLD, styled};
 use graph_host::terminal::width::{width, wrapped};
 
-/// A group of commands: what they are for, and their names in order.
+/// A group of commands: its heading, and their names in order.
 type Group = (&'static str, &'static [&'static str]);
 
 const COMMANDS: &[Group] = &[
@@ -31,10 +31,10 @@ const RUNS: &[Group] = &[
     ("Maintain", &["verify", "export", "import", "gc", "adopt", "help"]),
 ];
 
-/// Wider than this, lines of help are hard to read.
+/// Limit of columns: longer lines of help are hard to read.
 const WIDEST: usize = 100;
 
-/// The command line of graph-host, with its help in groups.
+/// Returns the command line of graph-host, with its help in groups.
 pub(crate) fn command() -> Command {
     grouped(crate::Cli::command(), COMMANDS).mut_subcommand("runs", |runs| grouped(runs, RUNS))
 }
@@ -47,7 +47,7 @@ fn grouped(command: Command, groups: &[Group]) -> Command {
     ))
 }
 
-/// A heading as clap writes those of its own.
+/// Renders a heading like those of clap.
 fn heading(text: &str) -> String {
     styled(BOLD.underline(), format_args!("{text}:"))
 }
@@ -58,7 +58,7 @@ fn listing(command: &Command, groups: &[Group]) -> String {
         name => command.find_subcommand(name)?.get_about().map(ToString::to_string),
     };
     let is_grouped = |name: &str| groups.iter().any(|(_, names)| names.contains(&name));
-    // A command that no group names is listed all the same.
+    // A command that is in no group is also listed.
     let others: Vec<&str> = command
         .get_subcommands()
         .filter(|below| !below.is_hide_set() && !is_grouped(below.get_name()))
@@ -75,7 +75,7 @@ fn listing(command: &Command, groups: &[Group]) -> String {
             let Some(about) = about(name) else { continue };
             let indent = " ".repeat(longest + 4);
             let about = wrapped(&about, columns.saturating_sub(longest + 4), &indent);
-            // A template of clap's has its tags in braces.
+            // Braces delimit tags in templates of clap.
             let about = about.replace(['{', '}'], "");
             let _ = writeln!(text, "  {}{}  {about}", styled(BOLD, name), " ".repeat(longest - name.len()));
         }

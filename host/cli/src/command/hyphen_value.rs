@@ -1,10 +1,10 @@
-//! Values of options that begin with a hyphen: how they are written.
+//! Advice on values of options that begin with a hyphen.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
 use graph_core::diagnostic::shell_quoted;
 
-/// Replaces the advice on a value that begins with a hyphen: after `--`, as clap advises, it is no value of an option.
+/// Replaces clap's advice on a value that begins with a hyphen: after `--`, it would not be a value of an option.
 pub(crate) fn advise(error: &mut Error, arguments: &[String], command: &Command) {
     let Some(ContextValue::String(unexpected)) = error.get(ContextKind::InvalidArg) else { return };
     if error.kind() != ErrorKind::UnknownArgument {
@@ -15,7 +15,7 @@ pub(crate) fn advise(error: &mut Error, arguments: &[String], command: &Command)
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
 }
 
-/// The option with its value, `--option=-value`, if what was unexpected follows an option that takes one.
+/// Returns the option with its value, `--option=-value`, if the unexpected argument follows an option that takes a value.
 fn written(unexpected: &str, arguments: &[String], command: &Command) -> Option<String> {
     let mut command = command;
     let mut option: Option<&Arg> = None;

@@ -1,4 +1,4 @@
-//! `graph-host inspect`: what a file or an item is, and who vouches for it.
+//! `graph-host inspect`: describes a file or an item, and its signers.
 
 mod published;
 
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
             graph(&file, &args.sources, &places, (fetched, yanked), context)
         }
         Err(error) => {
-            // Not a tool: knowledge, or a directive.
+            // The id is not that of a tool: it may be that of knowledge or a directive.
             for item_type in [ItemType::Knowledge, ItemType::Directive] {
                 if let Ok(file) = places.file(item_type, &args.item) {
                     return text_item(
@@ -128,7 +128,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     }
 }
 
-/// An item that the host performs itself.
+/// Shows an item that the host performs itself.
 fn host_item(item: HostItem, context: &Context) -> Result<Exit> {
     let output = context.output;
     let (primary, item_type) = (Primary::Execute, ItemType::Tool);
@@ -153,7 +153,7 @@ fn host_item(item: HostItem, context: &Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Knowledge or a directive.
+/// Shows knowledge or a directive.
 fn text_item(
     path: &Path,
     id: &str,
@@ -208,15 +208,15 @@ fn text_item(
     Ok(if matches!(standing, TextStanding::Invalid(_)) { Exit::Integrity } else { Exit::Ok })
 }
 
-/// Where the lines of a field continue.
+/// Indent of the further lines of a field.
 const NEXT_LINE: &str = "            ";
 
-/// A text of the author, behind its name: without one it could say who has signed the item.
+/// Prints a text of the author after a label: without a label, the text could imitate a statement of this program about the signer.
 fn show_about(name: &str, text: &str, output: Output) -> Result<()> {
     output.line(format_args!("  {name:<9} {}", block(text.trim(), NEXT_LINE)))
 }
 
-/// The other items with its id, if there are any.
+/// Prints the other items with the same id, if there are any.
 fn show_rank(rank: &Rank, output: Output) -> Result<()> {
     match rank.line() {
         Some(line) => output.line(format_args!("  place     {}", styled(output::CAUTION, printable(&line)))),
@@ -224,7 +224,7 @@ fn show_rank(rank: &Rank, output: Output) -> Result<()> {
     }
 }
 
-/// The yank of a published version, with who says so.
+/// Prints the yank of a published version, with its signer.
 fn show_yank(yanked: Option<&Yank>, output: Output) -> Result<()> {
     match yanked {
         Some(yank) => {
@@ -324,12 +324,12 @@ fn component(
     Ok(Exit::Ok)
 }
 
-/// A component, verified or not.
+/// A component with the outcome of its verification.
 struct Judged {
     verified: VerifiedComponent,
-    /// The key that it is trusted by, none for one that is built in; or why it is not trusted.
+    /// The trusted key of the signature, `None` for a built-in component; or the reason why the component is not trusted.
     standing: std::result::Result<Option<KeyName>, String>,
-    /// The keys that its envelope names.
+    /// Keys that the envelope names.
     keys: Vec<String>,
 }
 
@@ -341,7 +341,7 @@ fn judge(path: &Path, id: &str, trust: &TrustStore) -> Result<Judged> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => return Err(Error::read("the envelope", &envelope, &error)),
     };
-    // Below `.ai/tools` the id follows from the path; elsewhere the name alone is known, and the statement says more.
+    // Below `.ai/tools` the id follows from the path; elsewhere only its last part is known, and the statement has the id.
     let claimed = envelope.as_deref().and_then(|text| EnvelopeClaims::read(text).ok());
     let keys = claimed.map(|claims| claims.keys().map(str::to_owned).collect()).unwrap_or_default();
     match VerifiedComponent::verify(bytes.clone(), envelope.as_deref(), trust, id, now()) {
@@ -361,7 +361,7 @@ fn judge(path: &Path, id: &str, trust: &TrustStore) -> Result<Judged> {
     }
 }
 
-/// What nodes can call of a component: its node action and its functions.
+/// Prints the parts of a component that nodes can call: its node action and its functions.
 fn show_callables(id: &str, component: &ComponentDescription, output: Output) -> Result<()> {
     if component.world != FUNCTIONS {
         show_schemas(&component.description.params, &component.description.result, output)?;
@@ -476,7 +476,7 @@ fn graph(
     Ok(if matches!(standing, TextStanding::Invalid(_)) { Exit::Integrity } else { Exit::Ok })
 }
 
-/// The names of what a component imports.
+/// Returns the names of a component's imports.
 fn imports_of(admitted: &Admitted) -> Vec<&str> {
     let imports = admitted.loaded.as_ref().map_or(&[][..], |loaded| loaded.imports());
     imports.iter().map(|import| import.name.as_str()).collect()

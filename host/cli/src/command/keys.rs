@@ -1,4 +1,4 @@
-//! `graph-host keys`: the key pairs with which their user signs.
+//! `graph-host keys`: the key pairs of the user.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -100,7 +100,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// A key pair as `keys generate` and `keys list` show it.
+/// A key pair in the reports of `keys`.
 #[derive(Debug, Serialize)]
 struct PairReport {
     name: String,
@@ -158,8 +158,8 @@ struct RotateReport {
     statement: String,
 }
 
-/// The statement is written before the new key: a statement about a key that does not exist changes nothing, and the next try
-/// replaces it.
+/// Generates a successor of a key. Its statement is written before the key: a statement about a key that does not exist has no effect,
+/// and the next attempt replaces it.
 fn rotate(args: &Rotate, context: &Context) -> Result<RotateReport> {
     let pairs = Pairs::of(&context.host.home);
     let old = signing_key(&context.host.home, &args.old)?;

@@ -1,4 +1,4 @@
-//! `graph-host lock`: which artifacts a project depends on, by digest.
+//! `graph-host lock`: locks the artifacts of a project by digest.
 
 use crate::command::args::NetworkArgs;
 use graph_host::context::current_project;
@@ -78,7 +78,7 @@ fn update(args: &Args, mut lock: LockFile, puller: &Puller<'_>, context: &Contex
     let before = lock.lock.clone();
     let mut changes = Vec::new();
     let check = YankCheck::new(puller, Override::Option, &*context.host.notices);
-    // An entry of the lockfile is kept, also if it is yanked; what is named is a new selection.
+    // An entry of the lockfile is kept even if it is yanked; a reference on the command line is a new selection.
     let is_allowed =
         |one: &Brought| args.allow_yanked || (args.references.is_empty() && yank::is_locked(&before, one));
     for reference in references {
@@ -115,7 +115,7 @@ fn update(args: &Args, mut lock: LockFile, puller: &Puller<'_>, context: &Contex
     Ok(Exit::Ok)
 }
 
-/// Whether every tag still stands for what is locked, and what is installed is that.
+/// Checks whether every tag still names the locked version, and whether the installed items are the locked ones.
 fn check(lock: &LockFile, puller: &Puller<'_>, context: &Context) -> Result<Exit> {
     let root = context.host.home.installed();
     let mut rows = Vec::new();
@@ -172,7 +172,7 @@ fn check(lock: &LockFile, puller: &Puller<'_>, context: &Context) -> Result<Exit
     Ok(if holds { Exit::Ok } else { Exit::Integrity })
 }
 
-/// The yank of what is locked, after a warning about it: the lockfile holds all the same.
+/// Returns the yank of a locked version, and warns about it: the lockfile stays in effect.
 fn yank_of_locked(id: &str, locked: &Locked, puller: &Puller<'_>, context: &Context) -> Result<Option<Yank>> {
     let about = PublishedVersion {
         id: id.to_owned(),

@@ -30,7 +30,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
-    // `help` repeats every command.
+    // The subcommand `help` would repeat every command.
     let mut root = crate::Cli::command().disable_help_subcommand(true);
     root.build();
     if args.markdown {
@@ -63,7 +63,7 @@ fn print(text: &[u8]) -> Result<Exit> {
     }
 }
 
-/// A manual page as `man` reads it.
+/// Renders a manual page for `man`.
 fn page(command: &clap::Command) -> Result<Vec<u8>> {
     let mut page = Vec::new();
     let manual = Man::new(command.clone()).manual("graph-host");
@@ -73,7 +73,7 @@ fn page(command: &clap::Command) -> Result<Vec<u8>> {
     Ok(page)
 }
 
-/// Writes the pages of a command and of those below it, and counts them.
+/// Writes the pages of a command and its subcommands; returns their number.
 fn write_all(command: &clap::Command, folder: &Path) -> Result<u64> {
     let file = folder.join(Man::new(command.clone()).get_filename());
     write_atomic(&file, &page(command)?, false)

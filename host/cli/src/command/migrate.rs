@@ -1,4 +1,4 @@
-//! `graph-host migrate`: which stored files are of which version, and bringing older ones up to date.
+//! `graph-host migrate`: lists the versions of stored files, and migrates older ones.
 
 use graph_host::context::named_project;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! The commands, one file each. A command is an `Args` for clap and a function `run(args, &Context)` that gives the
-//! exit code, or the error that the edge prints.
+//! The commands, one file each. A command is an `Args` for clap and a function `run(args, &Context)`, which returns the exit code, or
+//! the error that `main` prints.
 
 mod args;
 mod build;
@@ -87,7 +87,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether it makes stdout a stream of JSON lines.
+    /// Returns whether the command's stdout is a stream of JSON lines.
     pub(crate) fn streams(&self, json: bool) -> bool {
         match self {
             Self::Run(args) => args.observe.streams(),

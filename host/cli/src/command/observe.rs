@@ -1,4 +1,4 @@
-//! What `run` and `resume` have in common for those who watch: streams and telemetry.
+//! Streams and telemetry, which `run` and `resume` share.
 
 use crate::command::args;
 use graph_host::terminal::live_stream::PrintedLines;
@@ -29,28 +29,28 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Whether stdout is a stream of lines.
+    /// Returns whether stdout is a stream of JSON lines.
     pub(crate) fn streams(&self) -> bool {
         !self.stream.is_empty()
     }
 
-    /// Whether anything observes the run.
+    /// Returns whether a stream or telemetry observes the run.
     pub(crate) fn is_used(&self) -> bool {
         self.streams() || self.otlp.is_some()
     }
 
-    /// What a process in the background gets of it.
+    /// Returns the option for a process in the background: streams stay in the foreground.
     pub(super) fn for_background(&self) -> Option<std::ffi::OsString> {
         self.otlp.as_ref().map(|url| format!("--otlp={url}").into())
     }
 
-    /// Starts what sends telemetry, if that is configured.
+    /// Starts the telemetry, if it is configured.
     pub(super) fn telemetry(&self) -> Result<Option<Telemetry>> {
         let variable = |name: &str| std::env::var(name).ok();
         Config::find(self.otlp.as_deref(), variable)?.map(|config| telemetry::start(&config)).transpose()
     }
 
-    /// The observers of a run: its streams and its telemetry.
+    /// Returns the observers of a run: its stream and its telemetry.
     pub(super) fn observers(
         &self,
         store: Arc<dyn CheckpointStore>,

@@ -1,4 +1,4 @@
-//! What `run --plan` prints: what a run would use, what each node is granted, and what is missing.
+//! Output of `run --plan`: the items of a run, the grants of each node, and what is missing.
 
 use graph_core::capability::EffectiveGrant;
 use graph_core::diagnostic::printable;
@@ -18,7 +18,7 @@ use graph_runtime::run::start::RunContext;
 use graph_walker::compat::Dialect;
 use serde_json::{Value, json};
 
-/// Shows a plan; the exit code says whether anything is missing.
+/// Prints a plan; the exit code is `Denied` if anything is missing.
 pub(super) fn show(
     scene: &RunContext,
     plan: &Plan,
@@ -43,7 +43,7 @@ pub(super) fn show(
     Ok(exit)
 }
 
-/// The warning about requests to language models that a crash has the host send twice, where the run may send any.
+/// Returns the warning that a crash may repeat requests to language models, if the run may send any.
 fn paid_again(plan: &Plan, durability: Durability) -> Option<String> {
     let lost = match durability {
         Durability::Sync => return None,
@@ -60,7 +60,7 @@ fn paid_again(plan: &Plan, durability: Durability) -> Option<String> {
     })
 }
 
-/// The plan as JSON, with where the graphs come from.
+/// Returns the plan as JSON, with the origins of its graphs.
 fn document(scene: &RunContext, plan: &Plan, durability: Durability, suggest: &str) -> Value {
     let warnings = plan.warnings().into_iter().chain(paid_again(plan, durability));
     let mut document = json!({
@@ -159,7 +159,7 @@ fn show_nodes(plan: &Plan, output: Output) -> Result<()> {
     Ok(())
 }
 
-/// What a node is granted, for people.
+/// Lists the grants of a node for people.
 fn granted(grant: &EffectiveGrant) -> Vec<String> {
     let mut parts: Vec<_> = grant.kinds.iter().map(ToString::to_string).collect();
     parts.extend(grant.filesystem.iter().map(|mount| {
@@ -235,13 +235,13 @@ fn item_lines(id: &str, admitted: &graph_runtime::plan::admission::Admitted) -> 
     )
 }
 
-/// The line below an item that says where it was taken from, where there are others with its id.
+/// Returns the line below an item that names its origin, if there are other items with its id.
 fn precedence_line(precedence: &Precedence, space: Option<Space>) -> String {
     let line = space.and_then(|space| precedence.line(space));
     line.map(|line| format!("\n      {line}")).unwrap_or_default()
 }
 
-/// The graph of a child run, as the plan shows it.
+/// Returns the line of a child run's graph.
 fn graph_line(id: &str, file: &graph_runtime::items::graph_file::GraphFile) -> String {
     format!(
         "  {} {}  graph {}  {}{}",

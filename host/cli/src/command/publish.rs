@@ -1,4 +1,4 @@
-//! `graph-host publish`: items into a registry, or into a directory that can be carried to one.
+//! `graph-host publish`: publishes items in a registry, or in a directory that can be copied to one.
 
 pub(super) mod companions;
 
@@ -90,7 +90,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
         companions: if args.bare { &() } else { &gathered },
     };
     let said = Said { id: args.id.as_deref(), version: args.version.as_deref() };
-    // All are checked before the first one leaves.
+    // All items are checked before the first one is sent.
     let ready = names.iter().map(|name| publisher.find(name, said)).collect::<Result<Vec<_>>>()?;
     if !args.with_items {
         gathered.check_all_taken()?;
@@ -99,7 +99,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let last = ready.len().saturating_sub(1);
     for (at, item) in ready.into_iter().enumerate() {
         if args.with_items {
-            // A named case may be of a graph that comes along with the last item.
+            // A named case may belong to a graph that is published with the last item.
             let check = || if at == last { gathered.check_all_taken() } else { Ok(()) };
             outcomes.extend(publisher.publish_all(item, &to, &check)?);
         } else {
@@ -145,7 +145,7 @@ fn render(outcome: &Outcome) -> String {
     )
 }
 
-/// The line that says what a graph takes along.
+/// Returns the line that lists the companions of a graph.
 fn with(companions: &[(CompanionKind, String)]) -> String {
     let of = |kind| companions.iter().filter(|(other, _)| *other == kind).count() as u64;
     let mut parts = Vec::new();

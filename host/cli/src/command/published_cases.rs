@@ -1,4 +1,4 @@
-//! Cases of strangers: they run against the graph that they were published with, in a folder of their own, with doubles only.
+//! Cases of other publishers: they run against the graph with which they were published, in a temporary folder, with doubles only.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use graph_runtime::registry::companions::graph_title;
 
 use crate::command::args::SourceArgs;
 
-/// The unsigned files, as the beginning of a warning: those of a kind, or all.
+/// Starts a warning with the unsigned files, those of a kind or all; `None` if there are none.
 pub(crate) fn unsigned(companions: &Companions, kind: Option<CompanionKind>) -> Option<String> {
     const SHOWN: usize = 5;
     let names = companions.unsigned(kind);
@@ -22,21 +22,21 @@ pub(crate) fn unsigned(companions: &Companions, kind: Option<CompanionKind>) -> 
     (!names.is_empty()).then(|| format!("no key that you trust has signed {}{more}", shown.join(", ")))
 }
 
-/// The cases of a graph that was verified.
+/// Cases of a graph that was verified.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PublishedCases<'a> {
-    /// The reference of the graph, as messages name it.
+    /// Reference of the graph, for messages.
     pub(crate) reference: &'a str,
     /// The id of the graph.
     pub(crate) id: &'a str,
     /// The text of the graph.
     pub(crate) graph: &'a str,
-    /// The names of the files of the cases, with their texts.
+    /// File names of the cases, with their texts.
     pub(crate) cases: &'a [(String, String)],
 }
 
 impl PublishedCases<'_> {
-    /// Runs them. In the report, each has the name of its file.
+    /// Runs the cases. In the report, each has the name of its file.
     pub(crate) fn run(
         &self,
         sources: &SourceArgs,
@@ -68,7 +68,7 @@ impl PublishedCases<'_> {
         Ok(report)
     }
 
-    /// Refuses a case that reads other files than its graph. An invalid one is reported as a case that fails.
+    /// Rejects a case that reads other files than its graph. An invalid case is left to the run, which reports it as failed.
     fn check(&self, title: &str, path: &Path, text: &str, graph: &Path) -> Result<()> {
         let Ok(case) = Case::parse(path, text) else { return Ok(()) };
         let reason = match &case.graph {

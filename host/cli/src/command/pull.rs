@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         }
     }
     let companions = companions_of(args, &brought, &puller, context)?;
-    // All items are verified: only now are files written.
+    // Files are written only after all items were verified.
     if args.into.is_none() {
         installed::mark(&root)?;
     }
@@ -126,10 +126,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The files that graphs have taken along, by the ids of the graphs, and the folder for them.
+/// The companions of graphs, by the ids of the graphs, and the folder for them.
 type ToWrite = (Folder, Vec<(String, Vec<File>)>);
 
-/// Fetches what the named graphs have taken along, and checks that all of it can be written.
+/// Fetches the companions of the pulled graphs, and checks that all of them can be written.
 fn companions_of(
     args: &Args,
     brought: &[Brought],
@@ -158,10 +158,10 @@ fn companions_of(
     Ok(Some((folder, graphs)))
 }
 
-/// What was brought, and the yank of each.
+/// The pulled items, and the yank of each.
 type WithYanks = (Vec<Brought>, Vec<Option<Yank>>);
 
-/// Brings what is named, as far as it follows what is locked and `yanks` does not refuse it.
+/// Pulls references; fails if an item does not follow its locked version, or if `yanks` rejects it.
 fn bring(
     references: &[Reference],
     lock: &LockFile,
@@ -183,8 +183,7 @@ fn bring(
     Ok((all, yanked))
 }
 
-/// Brings exactly what is locked, by digest: where a tag points now does not matter. What is yanked keeps working, with a
-/// warning.
+/// Pulls the locked manifests by digest, whatever the tags name now. A yanked version is still restored, with a warning.
 fn restore(lock: &LockFile, puller: &Puller<'_>, check: &YankCheck<'_>) -> Result<WithYanks> {
     lock.has_entries().map_err(|reason| {
         Error::usage(format!("nothing is named to be pulled, and {reason}"))
@@ -219,7 +218,7 @@ fn restore(lock: &LockFile, puller: &Puller<'_>, check: &YankCheck<'_>) -> Resul
 
 fn follows_installed(one: &Brought, root: &Path, allowed: Allowed) -> Result<()> {
     let there = installed::origin(root, one.pulled.kind.item_type(), &one.pulled.id)?;
-    // What is there may be what another project has locked: a tag of its own is no matter of ours, a step back is.
+    // Another project may have locked the installed version: a higher version may replace it, a lower one may not.
     let allowed = Allowed { higher: true, ..allowed };
     match there.as_ref().and_then(Origin::locked) {
         Some(held) => one.follows(&held, "installed", allowed),

@@ -1,4 +1,4 @@
-//! `graph-host registry`: what is done with a registry as a whole.
+//! `graph-host registry`: operations on a whole registry.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use crate::command::args::{NetworkArgs, SourceArgs};
 use crate::command::published_cases::PublishedCases;
 use crate::command::stoppable::until_stopped;
 
-/// The most lines about versions that were not verified or not read; JSON has all of them.
+/// Limit of lines about versions that were not verified or not read; JSON has all of them.
 const MOST_LINES: usize = 20;
 
 /// Make a catalogue of a registry
@@ -68,7 +68,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
 
 fn index(args: Index, context: &Context) -> Result<Exit> {
     let place = reference(&args.place)?;
-    // Before anything is asked of a registry.
+    // Checked before any request is sent.
     replaceable(&args.out)?;
     let trust = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
     let (network, typed) = (args.network.network(), args.place);
@@ -79,7 +79,7 @@ fn index(args: Index, context: &Context) -> Result<Exit> {
         project: current_project()?,
         stop: Stop::default(),
     };
-    // Requests block, and cases compute: nothing is written before all of them are done.
+    // Requests block and cases compute, hence the thread. Nothing is written before all of them are done.
     let stop = extras.stop.clone();
     let home = context.host.home.clone();
     let collect = move || collect(&place, &typed, &network, (&trust, &home), &extras);
@@ -94,12 +94,12 @@ fn index(args: Index, context: &Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Draws the pictures of graphs as `graph show --format svg` does, and runs cases as `test` does.
+/// Draws pictures as `graph show --format svg` does, and runs cases as `test` does.
 struct OfProgram {
     context: Context,
     sources: SourceArgs,
     project: Project,
-    /// Stops the cases that run.
+    /// Request to stop the cases.
     stop: Stop,
 }
 
@@ -127,10 +127,10 @@ impl Extras for OfProgram {
     }
 }
 
-/// A reference, and what is said about it.
+/// A reference, and the reason for its listing.
 type Said = (Text, Text);
 
-/// What a catalogue has, for the end of the command.
+/// Counts of a catalogue, printed at the end of the command.
 struct Summary {
     items: usize,
     versions: usize,

@@ -1,4 +1,4 @@
-//! `graph-host replay`: run again what a run has done, and compare.
+//! `graph-host replay`: executes a run again and compares it with its records.
 
 use graph_host::context::named_project;
 use std::path::PathBuf;
@@ -148,7 +148,7 @@ fn line(replayed: &Replayed) -> String {
     format!("{place:>4}  {what}  {}{}", styled(style, word), styled(DIM, fuel))
 }
 
-/// What the world would answer now.
+/// Prints the differences between recorded and live answers.
 fn live(run: &str, done: &Replay, context: &Context) -> Result<Exit> {
     let output = context.output;
     if output.is_json() {

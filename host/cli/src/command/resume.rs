@@ -104,13 +104,13 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// A run, and nothing else said.
+    /// Returns the arguments that only name a run.
     pub(super) fn of(run: &str) -> Self {
         Self { run: run.to_owned(), ..Self::default() }
     }
 }
 
-/// The options of `run` that are passed to the process in the background.
+/// Returns the options of `run` for the process in the background.
 pub(super) fn later_options(answers: &[String], sign_with: Option<&str>, quiet: bool) -> Vec<OsString> {
     let mut options: Vec<OsString> =
         answers.iter().map(|answer| format!("--later-answer={answer}").into()).collect();
@@ -121,7 +121,7 @@ pub(super) fn later_options(answers: &[String], sign_with: Option<&str>, quiet: 
     options
 }
 
-/// Sets what the options say about how the run is driven on.
+/// Applies `--max-steps` and `--no-cache` to the driver.
 fn adjust(driver: &mut Driver, args: &Args) {
     if let Some(max_steps) = args.max_steps {
         let kept = Change::Set(max_steps.min(LARGEST_FIGURE));
@@ -154,7 +154,7 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
     }
     let begins_turn = args.inputs.is_some() || !args.input.is_empty() || !args.new_inputs.is_empty();
     let project = named_project(args.project.as_deref())?;
-    // Nothing is made where there is no such run.
+    // Opened to read: nothing is created if the run does not exist.
     let (kind, store, row) = Stores::to_read(&project, &context.host.home)?.find(&args.run)?;
     drop(store);
     let telemetry = args.observe.telemetry()?;
@@ -204,17 +204,17 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
     let mut later = TypedAnswers::new(args.later_answer.clone());
     let asks = inputs.is_none() && given.is_empty() && !detach && output.can_ask();
     let typed = args::typed_run(&args.run, project.folder());
-    // What has changed may ask something else: it is asked again before it is answered.
+    // A changed graph may ask something else: its questions are raised again before they are answered.
     let asks_again = resumable.asks_again();
     let answers = if inputs.is_some() || resumable.from_the_start {
-        // Another turn, and a run without a first step, have yet to ask what is answered beforehand.
+        // Another turn, or a run without a first step, has yet to raise the questions: its answers are given in advance.
         resumable.only_as_shown(&mut given);
         later.append(given);
         Answers::None
     } else if asks && !asks_again && !resumable.open.is_empty() {
         match prompt::ask(output, &typed, &resumable.open, interrupted()).await {
             Some(answers) => answers,
-            // Leaving at the prompt changes nothing: the run waits on.
+            // Leaving the prompt changes nothing: the run still waits.
             None => return Ok(Exit::Interrupted),
         }
     } else {
@@ -249,14 +249,14 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
     Box::pin(foreground.carry_out(resumable.ready, event, context)).await
 }
 
-/// Comes back when the user interrupts the command.
+/// Resolves when the user interrupts the command.
 async fn interrupted() {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-/// Prints what is resumed, and what was checked of it.
+/// Prints the resumed run, and the extent of its verification.
 fn print_opening(resumable: &Resumable, typed: &str, output: Output) {
     output.note(format_args!(
         "{} {}  resumed after step {}",
@@ -269,7 +269,7 @@ fn print_opening(resumable: &Resumable, typed: &str, output: Output) {
     }
 }
 
-/// What was checked before a run is resumed, and which command checks the rest.
+/// Describes the verification before a run is resumed, with the command that checks the rest.
 fn checked_line(checked: &Checked, run: &str) -> String {
     let Checked { first, last, child_runs, .. } = *checked;
     let mut what =
@@ -286,9 +286,9 @@ fn checked_line(checked: &Checked, run: &str) -> String {
 
 /// New inputs of a run.
 struct NewInputs {
-    /// As they were given.
+    /// The new inputs.
     new: Option<Map<String, Value>>,
-    /// Over those that the run has.
+    /// The new inputs over those of the run.
     merged: Option<Map<String, Value>>,
     detach: bool,
 }
@@ -304,7 +304,7 @@ fn new_inputs_of(given: Option<Map<String, Value>>, args: &Args, resumable: &Res
             "leave one of them out; `graph-host runs events RUN --follow` streams a run in the background",
         ));
     }
-    // What was said about the run itself alone is no new input.
+    // Inputs that are only about the run itself are no new inputs.
     if new.is_empty() {
         return Ok(NewInputs { new: None, merged: None, detach });
     }
@@ -316,8 +316,8 @@ fn new_inputs_of(given: Option<Map<String, Value>>, args: &Args, resumable: &Res
     }
 }
 
-/// Takes what new inputs say about the run itself out of them; whether it is resumed in the background. What it may use was
-/// fixed when it started.
+/// Removes the parameters of the run from the new inputs; returns whether it is resumed in the background. A change of `capabilities`
+/// or `depth`, which are fixed at the start, is an error.
 fn of_this_run(new: &mut Map<String, Value>, resumable: &Resumable) -> Result<bool> {
     let (graph, run) = (&resumable.graph, &resumable.ready.run);
     let parameters = run_parameters(graph, new)?;
@@ -347,7 +347,7 @@ fn of_this_run(new: &mut Map<String, Value>, resumable: &Resumable) -> Result<bo
     Ok(parameters.detached)
 }
 
-/// The options as the process in the background gets them.
+/// Returns the options for the process in the background.
 fn options(args: &Args) -> Vec<OsString> {
     let mut options: Vec<OsString> =
         args.answers.iter().map(|answer| format!("--answer={answer}").into()).collect();

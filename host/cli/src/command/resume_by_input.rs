@@ -1,4 +1,4 @@
-//! `graph-host run` with `resume_run_id` among its inputs: it resumes a run instead of starting one.
+//! `graph-host run` with the input `resume_run_id`, which resumes a run instead of starting one.
 
 use graph_core::diagnostic::{printable, shell_quoted};
 use graph_host::context::Context;
@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 use super::args::{GivenArgs, SourceArgs};
 use super::{resume, run};
 
-/// Refuses a run to resume that only a file of inputs names: who wrote that file would choose which run of the user continues, with
-/// everything that this run may use.
+/// Rejects a run that only a file of inputs names: the author of that file would choose which run of the user continues, with all
+/// grants of this run.
 pub(super) fn check_typed(run: &str, typed: Option<&str>) -> Result<()> {
     if typed == Some(run) {
         return Ok(());
@@ -30,7 +30,7 @@ pub(super) fn check_typed(run: &str, typed: Option<&str>) -> Result<()> {
     )))
 }
 
-/// Resumes a run of the graph with the inputs: those that differ from the earlier ones are new inputs.
+/// Resumes a run of the graph. Inputs that differ from those of the run are new inputs.
 pub(super) async fn resume(
     name: &str,
     args: &run::Args,

@@ -148,7 +148,7 @@ fn fetch(args: &mut Args, context: &Context) -> Result<String> {
     args.sources.fetch(&args.graph, &project, context)
 }
 
-/// Warns about what is doubtful in the graphs, and about where they were found.
+/// Prints the warnings about the graphs and about their origins.
 fn warn_of(scene: &RunContext, output: Output) {
     if !scene.file.warnings.is_empty() {
         output.report(&scene.file.warnings);
@@ -161,7 +161,7 @@ fn warn_of(scene: &RunContext, output: Output) {
     }
 }
 
-/// Warns of inputs that the graph does not name, or refuses them.
+/// Warns about inputs that the graph does not declare; with `strict`, they are an error.
 fn warn_of_inputs(unknown: &[String], strict: bool, output: Output) -> Result<()> {
     if strict && !unknown.is_empty() {
         return Err(Error::invalid(unknown.join("\n")).help("leave out --strict-inputs to be warned only"));
@@ -172,7 +172,7 @@ fn warn_of_inputs(unknown: &[String], strict: bool, output: Output) -> Result<()
     Ok(())
 }
 
-/// The run that a new one belongs to.
+/// Finds the parent of a new run.
 fn find_parent(name: &str, project: &Project, context: &Context) -> Result<RunParent> {
     let (_, _, row) = Stores::to_read(project, &context.host.home)?.find(name)?;
     Ok(RunParent { run_id: row.run_id, root_id: row.root_id })
@@ -238,7 +238,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     }
     if detach {
         let run = ready.run.clone();
-        // Released, so that the background process can take it.
+        // Releases the run for the process in the background.
         drop(ready);
         let mut options = resume::later_options(&args.answers, args.sign_with.as_deref(), args.quiet);
         options.extend(args.no_cache.then(|| "--no-cache".into()));
@@ -265,7 +265,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     ended.map_err(|error| args::about_run(error, &typed))
 }
 
-/// Refuses what may not run.
+/// Returns the plan's refusal, if any, as an error.
 fn refuse(plan: &Plan, is_without_manifest: bool, suggest: &str) -> Result<()> {
     match plan.refusal(suggest) {
         None => Ok(()),
@@ -276,9 +276,9 @@ fn refuse(plan: &Plan, is_without_manifest: bool, suggest: &str) -> Result<()> {
     }
 }
 
-/// What is printed of a run when it starts.
+/// Lines that are printed when a run starts.
 struct Opening {
-    /// Who signed the graph, if anyone.
+    /// Standing of the graph's signature.
     signed: String,
     components: u64,
     /// A line for each graph that a node dispatches.
@@ -311,7 +311,7 @@ impl Opening {
     }
 }
 
-/// Whether the run is started in the background: by `--detach`, or by its inputs.
+/// Returns whether the run is started in the background: by `--detach`, or by its inputs.
 fn in_background(args: &Args, asked: bool) -> Result<bool> {
     if asked && (args.watch || args.observe.streams()) {
         let option = if args.watch { "--watch" } else { "--stream" };
@@ -327,7 +327,7 @@ fn in_background(args: &Args, asked: bool) -> Result<bool> {
     Ok(detach)
 }
 
-/// Warnings about components without a signature.
+/// Returns a warning for each unsigned component.
 fn unsigned(plan: &Plan) -> Vec<String> {
     let items = plan.items.iter();
     let unsigned = items
@@ -337,7 +337,7 @@ fn unsigned(plan: &Plan) -> Vec<String> {
     told.collect()
 }
 
-/// Moves a run that is ready to the background, and prints where it is.
+/// Starts a prepared run in the background, and prints its process and log.
 pub(super) fn show_detached(
     project: &Project,
     run: &str,

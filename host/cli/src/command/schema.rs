@@ -13,7 +13,7 @@ use graph_runtime::project;
 use graph_runtime::project::paths;
 use serde_json::json;
 
-/// The folder of schemas below a project.
+/// Folder of schemas, relative to the project.
 pub(crate) const FOLDER: &str = ".ai/schemas";
 
 /// Print the JSON Schema of a kind of document, or write all schemas
@@ -67,12 +67,12 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The line that names the place where the schema of a document is: a path relative to the document.
+/// Returns the comment that names the schema of a document, by a path relative to the document.
 fn line(schema: &str) -> String {
     format!("# yaml-language-server: $schema={schema}")
 }
 
-/// The line for a document of a project, by its path inside the project.
+/// Returns the comment for a document of a project, by its path inside the project.
 pub(crate) fn modeline(document: &str, kind: DocumentKind) -> String {
     let up = "../".repeat(document.matches('/').count());
     line(&format!("{up}{FOLDER}/{}", kind.schema_file()))

@@ -1,4 +1,4 @@
-//! `graph-host search`: what a registry or a directory offers.
+//! `graph-host search`: lists the items of a registry or a directory.
 
 use crate::command::args::NetworkArgs;
 use std::path::PathBuf;
@@ -100,7 +100,7 @@ fn render(found: &[Offer], yanks: &[Option<Yank>], table_width: Option<usize>) -
     std::iter::once(layout.header()).chain(rows).collect::<Vec<_>>().join("\n")
 }
 
-/// The kind of an item, with the number of cases that it states to have.
+/// Returns the kind of an item, with the number of cases that its publisher states.
 fn kind(offer: &Offer) -> String {
     match offer.cases {
         0 => offer.kind.as_str().to_owned(),
@@ -108,7 +108,7 @@ fn kind(offer: &Offer) -> String {
     }
 }
 
-/// What a reference is used with is shown whole.
+/// The reference is never cut: other commands take it.
 const COLUMNS: Columns<5> = Columns {
     names: ["ITEM", "VERSION", "KIND", "REFERENCE", "DESCRIPTION"],
     cut: &[4],

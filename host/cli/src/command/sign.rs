@@ -1,4 +1,4 @@
-//! `graph-host sign`: vouch for a component or a text item.
+//! `graph-host sign`: signs a component or a text item.
 
 mod published;
 
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
 
 #[derive(Debug, Serialize)]
 struct Report {
-    /// The file that carries the signature.
+    /// File with the signature.
     file: String,
     item: String,
     kind: &'static str,
@@ -88,10 +88,10 @@ struct Report {
     summary: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     interfaces: Option<Vec<String>>,
-    /// The functions that the statement has.
+    /// Functions in the statement.
     #[serde(skip_serializing_if = "Option::is_none")]
     functions: Option<Vec<String>>,
-    /// The functions that it leaves out. A signature that is added knows the statement only.
+    /// Functions that the statement leaves out; `None` with `--add`, which only reads the statement.
     #[serde(skip_serializing_if = "Option::is_none")]
     uncallable: Option<Vec<Uncallable>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,7 +101,7 @@ struct Report {
     /// The digest of the signature's artifact, in a registry.
     #[serde(skip_serializing_if = "Option::is_none")]
     signature: Option<String>,
-    /// Whether the same signature was attached before.
+    /// `true` if the same signature was attached before.
     #[serde(skip_serializing_if = "Option::is_none")]
     was_there: Option<bool>,
     key_id: String,
@@ -134,7 +134,7 @@ fn sign(args: &Args, context: &Context) -> Result<Report> {
     }
 }
 
-/// Asks a component what it is, and signs the answer with its digest.
+/// Calls a component for its description, and signs that with its digest.
 fn component(
     args: &Args,
     bytes: Arc<[u8]>,

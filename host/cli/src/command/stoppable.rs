@@ -1,4 +1,4 @@
-//! Work on a thread of its own, which Ctrl-C stops.
+//! Work on a separate thread, which Ctrl-C stops.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use graph_host::context::Context;
 use graph_runtime::error::{Error, Kind, Result};
 use tokio::sync::oneshot;
 
-/// How long work that is stopped may take to remove its temporary folders.
+/// Time limit for stopped work to remove its temporary folders.
 const FAREWELL: Duration = Duration::from_millis(800);
 
-/// Does work that blocks, until it is done or the user presses Ctrl-C: then `None`, after `stop` has been requested.
+/// Runs blocking work until it is done or the user presses Ctrl-C: then requests `stop` and returns `None`.
 pub(crate) fn until_stopped<T: Send + 'static>(
     name: &'static str,
     stop: &Stop,
@@ -22,7 +22,7 @@ pub(crate) fn until_stopped<T: Send + 'static>(
         std::thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
-                // After Ctrl-C, no one waits for it.
+                // After Ctrl-C, nothing waits for the outcome.
                 let _ = done.send(work());
             })
             .map_err(|error| Error::storage(format!("a thread cannot be started: {error}")))?;
@@ -34,7 +34,7 @@ pub(crate) fn until_stopped<T: Send + 'static>(
     context.block_on(async {
         let mut done = std::pin::pin!(done);
         tokio::select! {
-            // Listens for Ctrl-C before the work begins.
+            // `biased`, so that Ctrl-C is handled before the work starts.
             biased;
             () = interrupted() => {
                 stop.request();
@@ -46,7 +46,7 @@ pub(crate) fn until_stopped<T: Send + 'static>(
     })?
 }
 
-/// Waits for Ctrl-C; where it cannot be noticed, the system ends the process.
+/// Waits for Ctrl-C; if it cannot be handled, the system ends the process.
 async fn interrupted() {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;

@@ -1,4 +1,4 @@
-//! The manifest that a graph asks for: the smallest one under which it would run.
+//! The smallest manifest under which a graph would run.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,29 +22,29 @@ use graph_walker::host_item::HostItem;
 use graph_walker::walker::Graphs;
 use serde_json::Value;
 
-/// The most that the search for names in the params of all nodes costs: about five seconds.
+/// Fuel limit of the search for names in the params of all nodes: about five seconds.
 const SEARCH: u64 = 50 * rates::STEP;
 
-/// A suggested manifest, and what is not known about it.
+/// A suggested manifest, with notes on its gaps.
 pub(crate) struct Suggested {
     pub(crate) suggestion: Suggestion,
-    /// Why the needs of some items are not in the manifest: these items were not found or are not admitted.
+    /// Items whose needs are not in the manifest, each with the reason: it was not found or not admitted.
     pub(crate) unknown: Vec<String>,
-    /// The nodes whose items only a run decides.
+    /// Notes on nodes that name their item by a template.
     pub(crate) templates: Vec<String>,
 }
 
 /// An item that a graph names.
 struct Named {
-    /// The id in the graph, with the function that it may name.
+    /// Id in the graph, with the function if it names one.
     item: String,
     admitted: Admitted,
     description: ComponentDescription,
     guest_folder: Option<String>,
 }
 
-/// Suggests the manifest for a graph, the graphs that it dispatches, and hooks from outside of it. Nothing is compiled, and
-/// no component is executed unless it is not signed.
+/// Suggests the manifest for a graph, the graphs that it dispatches, and hooks from outside of it. Nothing is compiled, and only
+/// unsigned components are executed, to describe themselves.
 pub(crate) async fn of(graph: &Arc<Graph>, outer: &[Hook], components: &Components) -> Result<Suggested> {
     let all = DispatchPatterns::parse(["execute.tool.*"]).map(Manifest::of_dispatch).unwrap_or_default();
     let Components { places, trust, .. } = components;
@@ -102,7 +102,7 @@ pub(crate) async fn of(graph: &Arc<Graph>, outer: &[Hook], components: &Componen
             printable(name)
         )
     }));
-    // Which component a graph asks is known to it alone.
+    // Which of its components asks a model is unknown for a graph: each item gets the models that any graph names.
     let of_item = |id: &str| -> Vec<&str> {
         let is_for = |item: &str| item == id || inside.graphs.contains_key(&*without_version(item));
         models.iter().filter(|(item, _)| is_for(item)).map(|(_, name)| *name).collect()
@@ -123,7 +123,7 @@ pub(crate) async fn of(graph: &Arc<Graph>, outer: &[Hook], components: &Componen
     Ok(Suggested { suggestion, unknown, templates })
 }
 
-/// The actions of nodes and hooks.
+/// Returns the actions of nodes and hooks.
 fn actions<'a>(graphs: &'a [Arc<Graph>], hooks: &'a [&'a Hook]) -> impl Iterator<Item = &'a Dispatch> {
     let nodes = graphs.iter().flat_map(|graph| &graph.nodes).filter_map(|node| node.action.as_ref());
     nodes.chain(hooks.iter().filter_map(|hook| match &hook.action {
@@ -132,8 +132,8 @@ fn actions<'a>(graphs: &'a [Arc<Graph>], hooks: &'a [&'a Hook]) -> impl Iterator
     }))
 }
 
-/// What the written-out params of nodes name to be dispatched, by the schemas of the graphs that get them: tools of an agent, and the directive
-/// of a thread.
+/// Returns the items that literal params of nodes name, by the schemas of the graphs that receive them: tools of an agent, and the
+/// directive of a thread.
 fn of_params<'a>(graphs: &'a [Arc<Graph>], known: &Graphs) -> Vec<DispatchUse<'a>> {
     let nodes = graphs.iter().flat_map(|graph| &graph.nodes);
     let actions = nodes.filter_map(|node| Some((node.action.as_ref()?, node.name.as_str())));
@@ -159,7 +159,7 @@ fn of_params<'a>(graphs: &'a [Arc<Graph>], known: &Graphs) -> Vec<DispatchUse<'a
     named
 }
 
-/// The models that written-out params name, each once for each item. `schema` gives that of an item's params.
+/// Returns the models that literal params name, with their items, without duplicates. `schema` returns the schema of an item's params.
 fn models_of<'a, 's>(
     actions: impl Iterator<Item = &'a Dispatch>,
     schema: impl Fn(&str) -> Option<&'s Value>,
@@ -178,7 +178,7 @@ fn models_of<'a, 's>(
     models
 }
 
-/// A graph, and those that it and they name by written-out ids.
+/// Returns a graph and all graphs that it names by literal ids, directly or not.
 fn closure(graph: &Arc<Graph>, graphs: &Graphs) -> Vec<Arc<Graph>> {
     let mut found = vec![Arc::clone(graph)];
     let mut at = 0;
@@ -193,13 +193,13 @@ fn closure(graph: &Arc<Graph>, graphs: &Graphs) -> Vec<Arc<Graph>> {
     found
 }
 
-/// The dispatches of nodes whose item is written out.
+/// Returns the dispatches of nodes with literal items.
 fn of_nodes(graph: &Graph) -> Vec<DispatchUse<'_>> {
     let nodes = graph.nodes.iter().filter_map(|node| Some((node.action.as_ref()?, node.name.as_str())));
     written_out(nodes)
 }
 
-/// The same of hooks, each with the name that it is shown under.
+/// Returns the dispatches of hooks with literal items, with the names that are shown for the hooks.
 fn of_hooks<'a>(hooks: impl Iterator<Item = (&'a Hook, &'a str)>) -> Vec<DispatchUse<'a>> {
     written_out(hooks.filter_map(|(hook, name)| match &hook.action {
         HookAction::Item(action) => Some((action, name)),
@@ -211,7 +211,7 @@ fn written_out<'a>(actions: impl Iterator<Item = (&'a Dispatch, &'a str)>) -> Ve
     actions
         .filter_map(|(action, node)| {
             let item_id = match action.item_id.literal()? {
-                // A search over everything.
+                // A search without an item covers everything.
                 Value::Null if action.primary == Primary::Search => "",
                 literal => literal.as_str()?,
             };
@@ -226,7 +226,7 @@ fn written_out<'a>(actions: impl Iterator<Item = (&'a Dispatch, &'a str)>) -> Ve
         .collect()
 }
 
-/// An absolute path among a node's params: where its component looks for a folder.
+/// Returns an absolute path among a node's params: the folder that its component expects.
 fn guest_folder(graph: &Graph, node: &str, item: &str) -> Option<String> {
     let action = graph.nodes.iter().find(|known| known.name == node)?.action.as_ref()?;
     if action.item_id.literal().and_then(Value::as_str) != Some(item) {

@@ -53,7 +53,7 @@ pub(crate) struct Args {
     sources: SourceArgs,
 }
 
-/// Exit code 0 only if every case passed.
+/// Runs the cases. The exit code is 0 only if every case passed.
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let (references, paths): (Vec<_>, Vec<_>) =
         args.paths.into_iter().partition(|path| published::reference(path).is_some());
@@ -112,7 +112,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     Ok(if failed == 0 { Exit::Ok } else { Exit::Failed })
 }
 
-/// Writes answers into a case.
+/// Writes recorded answers into a case.
 fn record(case: &Path, answers: &[Value], context: &Context) -> Result<()> {
     let text = text_file::read_named_as("the case", case)?;
     let shown = printable(&case.to_string_lossy()).into_owned();

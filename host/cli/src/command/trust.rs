@@ -1,4 +1,4 @@
-//! `graph-host trust`: whose signatures count.
+//! `graph-host trust`: the keys whose signatures are accepted.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -133,14 +133,14 @@ struct Revoke {
     file: Option<PathBuf>,
 }
 
-/// Reads the name of a capability.
+/// Parses the name of a kind of capability.
 pub(super) fn kind(text: &str) -> Result<CapabilityKind, String> {
     CapabilityKind::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
         format!("one of {} is needed", CapabilityKind::ALL.map(CapabilityKind::as_str).join(", "))
     })
 }
 
-/// Reads what kind of item a text is.
+/// Parses the kind of a text item.
 pub(super) fn text_kind(text: &str) -> Result<TextKind, String> {
     TextKind::ALL
         .into_iter()
@@ -148,7 +148,7 @@ pub(super) fn text_kind(text: &str) -> Result<TextKind, String> {
         .ok_or_else(|| format!("one of {} is needed", TextKind::ALL.map(TextKind::as_str).join(", ")))
 }
 
-/// The refusal of `--kind` with a component.
+/// Returns the error for `--kind` with a component.
 pub(super) fn kind_of_a_component() -> Error {
     Error::usage("`--kind` goes with a text item; a component is a component")
 }
@@ -184,7 +184,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// A trusted key as it is shown.
+/// A trusted key in reports.
 #[derive(Debug, Serialize)]
 pub(super) struct TrustedReport {
     name: String,
@@ -200,7 +200,7 @@ pub(super) struct TrustedReport {
     succeeds: Option<String>,
 }
 
-/// Whether a key counts now.
+/// Validity of a key at the current time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Counts {
@@ -269,7 +269,7 @@ impl TrustedReport {
     }
 }
 
-/// A ceiling on one line.
+/// Renders a ceiling on one line.
 pub(super) fn ceiling_text(ceiling: &Ceiling) -> String {
     let mut parts: Vec<String> = ceiling.kinds.iter().map(ToString::to_string).collect();
     if let Some(limits) = ceiling.limits {
@@ -291,12 +291,12 @@ pub(super) fn ceiling_text(ceiling: &Ceiling) -> String {
 struct EditReport {
     file: String,
     key: TrustedReport,
-    /// What a user may not expect of the key, and the command that changes it.
+    /// An unexpected restriction of the key, and the command that removes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
 }
 
-/// Whether a text can name a key: no two names look the same.
+/// Checks whether a text can name a key: without invisible characters, no two names look the same.
 fn is_key_name(text: &str) -> bool {
     !text.trim().is_empty() && !text.contains(|c: char| c.is_control() || is_invisible(c))
 }
@@ -323,7 +323,7 @@ fn add(args: Add, context: &Context) -> Result<EditReport> {
     };
     let own = args.file.is_none();
     if own {
-        // What cannot be written down is not done.
+        // Fails before the change if the change could not be logged.
         TrustLog::of(&context.host.home).read()?;
     }
     let file = args.file.unwrap_or_else(|| context.host.home.trust_file());
@@ -344,7 +344,7 @@ fn add(args: Add, context: &Context) -> Result<EditReport> {
     Ok(EditReport { file: shown(&file), key: TrustedReport::of(&key, now()), hint })
 }
 
-/// Reads patterns of items.
+/// Parses patterns of items.
 pub(super) fn patterns(texts: &[String]) -> Result<Vec<ItemPattern>> {
     let items = texts.iter().map(|text| match ItemPattern::parse(text) {
         Ok(pattern) if pattern.function().is_some() => {
@@ -361,10 +361,10 @@ pub(super) fn patterns(texts: &[String]) -> Result<Vec<ItemPattern>> {
 struct RevokeReport {
     file: String,
     key: TrustedReport,
-    /// The keys that follow it and were revoked with it.
+    /// Successors that were revoked with the key.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     successors_revoked: Vec<TrustedReport>,
-    /// The keys that follow it and stay trusted.
+    /// Successors that stay trusted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     successors_kept: Vec<TrustedReport>,
 }
@@ -385,12 +385,12 @@ impl RevokeReport {
     }
 }
 
-/// Revokes a key. Keys that follow it are trusted on its word, which a thief of the key can give as well: the user decides
+/// Revokes a key. Its successors are trusted by a statement of the key, which a thief of the key can sign as well: the user decides
 /// about them.
 fn revoke(args: &Revoke, context: &Context) -> Result<RevokeReport> {
     let own = args.file.is_none();
     if own {
-        // What cannot be written down is not done.
+        // Fails before the change if the change could not be logged.
         TrustLog::of(&context.host.home).read()?;
     }
     let file = args.file.clone().unwrap_or_else(|| context.host.home.trust_file());
@@ -445,7 +445,7 @@ fn revoke(args: &Revoke, context: &Context) -> Result<RevokeReport> {
     })
 }
 
-/// Whether the successors of a key are to be revoked with it.
+/// Returns whether the successors of a key are revoked with it; asks the user if the options do not decide.
 fn asked_about(successors: &[KeyName], args: &Revoke, context: &Context) -> Result<bool> {
     if successors.is_empty() || args.yes {
         return Ok(false);
@@ -490,7 +490,7 @@ fn rotate(args: Rotate, context: &Context) -> Result<EditReport> {
     })?;
     let own = args.file.is_none();
     if own {
-        // What cannot be written down is not done.
+        // Fails before the change if the change could not be logged.
         TrustLog::of(&context.host.home).read()?;
     }
     let file = args.file.unwrap_or_else(|| context.host.home.trust_file());
@@ -518,7 +518,7 @@ struct RequirementReport {
     items: Vec<ItemPattern>,
     threshold: u32,
     keys: Vec<String>,
-    /// The file and the line of the rule.
+    /// File and line of the rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! `graph-host trust log`: what was accepted when.
+//! `graph-host trust log`: lists the accepted items and changes of keys.
 
 use graph_core::diagnostic::printable;
 use graph_core::digest::Digest;
@@ -11,7 +11,7 @@ use graph_runtime::project::shown;
 use graph_runtime::trust::log::TrustLog;
 use serde_json::json;
 
-/// Lists the log, or says only that it is intact. Either way every line is checked.
+/// Prints the log, or with `verify` only that it is intact. In both cases every line is checked.
 pub(super) fn run(verify: bool, context: &Context) -> Result<()> {
     let log = TrustLog::of(&context.host.home);
     let entries = log.read()?;
@@ -45,7 +45,7 @@ pub(super) fn run(verify: bool, context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Writes a missing head again, where that is safe, and says what was done.
+/// Restores a missing head if that is safe, and prints the outcome.
 pub(super) fn repair(context: &Context) -> Result<()> {
     let log = TrustLog::of(&context.host.home);
     let restored = log.repair()?;

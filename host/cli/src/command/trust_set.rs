@@ -1,4 +1,4 @@
-//! `graph-host trust set` and `trust remove`: what is said of a key that is trusted already.
+//! `graph-host trust set` and `trust remove`: change or remove a trusted key.
 
 use std::path::PathBuf;
 
@@ -50,7 +50,7 @@ pub(super) struct Remove {
     file: Option<PathBuf>,
 }
 
-/// A bound of a key's time, or that there is none.
+/// A bound of a key's validity; `None` for no bound.
 #[derive(Clone, Copy, Debug)]
 struct Moment(Option<Timestamp>);
 
@@ -128,7 +128,7 @@ pub(super) fn remove(args: &Remove, context: &Context) -> Result<()> {
     })
 }
 
-/// Edits a trust store and writes a change of the user's own into the trust log.
+/// Edits a trust store; a change of the user's own store is also logged.
 fn edit(
     file: Option<PathBuf>,
     event: LogEvent,
@@ -138,7 +138,7 @@ fn edit(
     let own = file.is_none();
     let log = TrustLog::of(&context.host.home);
     if own {
-        // What cannot be written down is not done.
+        // Fails before the change if the change could not be logged.
         log.read()?;
     }
     let file = file.unwrap_or_else(|| context.host.home.trust_file());

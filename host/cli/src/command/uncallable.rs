@@ -1,4 +1,4 @@
-//! The functions of a component that nodes cannot call, as commands report them.
+//! Reports of a component's functions that nodes cannot call.
 
 use graph_host::terminal::output::Output;
 use graph_runtime::trust::describe::ComponentDescription;
@@ -11,13 +11,13 @@ pub(super) struct Uncallable {
     reason: String,
 }
 
-/// All of a component.
+/// Returns all such functions of a component.
 pub(super) fn of(component: &ComponentDescription) -> Vec<Uncallable> {
     let all = component.uncallable.iter();
     all.map(|function| Uncallable { name: function.name.clone(), reason: function.reason.clone() }).collect()
 }
 
-/// Warns of each function that a statement about the component leaves out, and of documentation that is lost.
+/// Warns about each function that the statement leaves out, and about lost documentation.
 pub(super) fn warn(component: &ComponentDescription, output: Output) {
     for function in &component.uncallable {
         output.warn(format_args!("left out: {function}"));

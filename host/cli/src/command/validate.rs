@@ -56,14 +56,14 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Whether the items of graphs are checked, too.
+    /// Returns whether the items of graphs are checked, too.
     fn checks_items(&self) -> bool {
         let SourceArgs { trust, items, project, allow_unsigned } = &self.sources;
         self.caps.is_some() || !trust.is_empty() || !items.is_empty() || project.is_some() || *allow_unsigned
     }
 }
 
-/// Exit code 0 only if every file can be used.
+/// Checks the files. The exit code is 0 only if every file is valid.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let output = context.output;
     let mut worst = None;
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     Ok(worst.unwrap_or(Exit::Ok))
 }
 
-/// The file of a word: what a reference stands for is fetched first.
+/// Returns the file of an argument; the item of a reference is fetched first.
 fn named(path: &Path, context: &Context) -> Result<PathBuf> {
     let project = current_project()?;
     let fetched =
@@ -92,16 +92,16 @@ fn named(path: &Path, context: &Context) -> Result<PathBuf> {
     Ok(fetched.map_or_else(|| path.to_path_buf(), PathBuf::from))
 }
 
-/// The outcome of a file.
+/// Outcome of the check of a file.
 enum Checked {
     Unread(Error),
     Invalid(Box<Diagnostics>),
     Valid { what: What, warnings: Diagnostics },
 }
 
-/// What a file that can be used holds.
+/// Content of a valid file.
 enum What {
-    /// With what is to be said of the graphs that it names.
+    /// A graph, with a report on the items that it names.
     Graph {
         nodes: usize,
         cycles: Vec<String>,
@@ -125,16 +125,16 @@ enum What {
     },
 }
 
-/// What a plan says of the items that a graph names.
+/// Report on the items that a graph names.
 #[derive(Default)]
 struct ItemReport {
     problems: Vec<ItemProblem>,
-    /// What may make nodes fail.
+    /// Warnings about possible failures of nodes.
     warnings: Vec<String>,
 }
 
 impl ItemReport {
-    /// What no manifest can mend, and what is to be said of the scripts for items of the program: neither needs another item.
+    /// Reports the problems that can be found without other items: nodes that every manifest refuses, and scripts for built-in items.
     fn without_items(graph: &Graph) -> Self {
         let refused = refused_nodes(graph).map(|(node, problem)| ItemProblem {
             subject: format!("node `{node}`"),
@@ -154,9 +154,9 @@ impl ItemReport {
     }
 }
 
-/// What is wrong with an item that a graph names, or missing for it.
+/// Problem with an item that a graph names.
 struct ItemProblem {
-    /// The node or hook.
+    /// The node or hook, for people.
     subject: String,
     node: String,
     problem: PlanProblem,
@@ -199,7 +199,7 @@ fn check(path: &Path, args: &Args, context: &Context) -> Checked {
             Err(problems) => Err(problems),
         },
         DocumentKind::Manifest => {
-            // What the folders of a manifest are relative to; none of them is looked at here.
+            // Folders of a manifest are relative to its own folder; no folder is opened here.
             let base = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
             let base = base.parent().unwrap_or(Path::new("/")).to_string_lossy().into_owned();
             Manifest::parse(&text, &name, &base)
@@ -217,7 +217,7 @@ fn check(path: &Path, args: &Args, context: &Context) -> Checked {
     }
 }
 
-/// A case, and the graphs that are written in it.
+/// Checks a case and the graphs that it contains.
 fn check_case(path: &Path, text: &str) -> std::result::Result<(What, Diagnostics), Box<Diagnostics>> {
     let case = Case::parse(path, text)?;
     let problems = Problems::new();
@@ -227,14 +227,14 @@ fn check_case(path: &Path, text: &str) -> std::result::Result<(What, Diagnostics
     };
     let inner = case.subgraphs.iter().map(|(id, config)| (id.as_str(), config));
     for (id, config) in own.into_iter().chain(inner) {
-        // What is wrong with it is among the problems.
+        // Its errors are added to `problems`.
         let _ = load_config(config, text, id, case.dialect, &problems);
     }
     let what = What::Case { steps: case.script.len() };
     problems.finish(&path.display().to_string(), text, Some(what))
 }
 
-/// Whose hooks a file holds: the user's own, or a project's.
+/// Returns the layer of a file of hooks: the user's own, or a project's.
 fn layer_of(path: &Path, context: &Context) -> HookLayer {
     let of_user = context.host.home.root().join("hooks.yaml");
     let is_of_user = std::path::absolute(path).is_ok_and(|path| path == of_user);
@@ -254,7 +254,7 @@ impl What {
         }
     }
 
-    /// What is counted in it, and how many there are.
+    /// Returns the counted part of the content, with its number.
     fn count(&self) -> Option<(&'static str, usize)> {
         match self {
             Self::Graph { nodes, .. } => Some(("node", *nodes)),
@@ -268,12 +268,12 @@ impl What {
     }
 }
 
-/// What `run --plan` finds missing. Without a manifest, what items are granted is left out.
+/// Reports what `run --plan` finds missing. Without a manifest, missing grants are left out.
 fn report_items(path: &Path, args: &Args, context: &Context) -> Result<ItemReport> {
     let (sources, project) = (args.sources.sources(), named_project(args.sources.project.as_deref())?);
     let name = path.display().to_string();
     let mut scene = RunContext::open(&name, args.caps.as_deref(), &sources, &project, &context.host)?;
-    // Files are checked where a run has its secrets, and where it has none, as before a change is merged.
+    // Files are checked with and without access to the secrets of a run, as before a change is merged.
     scene.components.without_secrets = true;
     let graph = Arc::clone(&scene.file.graph);
     if args.caps.is_none() {
@@ -302,7 +302,7 @@ fn report_items(path: &Path, args: &Args, context: &Context) -> Result<ItemRepor
     Ok(ItemReport { problems, warnings })
 }
 
-/// The cycles of graphs that name each other, as far as the graphs can be found.
+/// Finds cycles of graphs that name each other, among the graphs that can be found.
 fn cycles(path: &Path, graph: &Graph, context: &Context) -> Vec<String> {
     let Ok(keeper) = current_project() else { return Vec::new() };
     let project = std::path::absolute(path).ok().and_then(|path| project::nearest(path.parent()?));
@@ -329,7 +329,7 @@ impl ItemProblem {
     }
 }
 
-/// What is wrong with the items of a graph, a paragraph each.
+/// Prints the problems with the items of a graph, a paragraph each.
 fn show_problems(file: &str, problems: &[ItemProblem], output: Output) -> Result<()> {
     for ItemProblem { subject, problem, .. } in problems {
         output.line(format_args!("{subject}: {}", printable(&problem.message)))?;

@@ -1,4 +1,4 @@
-//! `graph-host verify`: who signed a component, a text item or a transcript, and whether it counts.
+//! `graph-host verify`: checks the signature of a component, a text item or a transcript, and whether its key is trusted.
 
 mod transcript;
 
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     trust: Vec<PathBuf>,
 }
 
-/// The advice to sign a text.
+/// Returns the advice to sign a text.
 fn sign_it(file: &str, args: &Args) -> String {
     let kind = args.kind.map(|kind| format!(" --kind {}", kind.as_str()));
     let id = args.id.as_ref().map(|id| format!(" --id {}", shell_quoted(id)));
@@ -58,13 +58,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// What holds for a file that verified.
+/// Report on a file whose signature is valid.
 #[derive(Debug, Serialize)]
 struct Report {
     file: String,
     item: String,
     kind: &'static str,
-    /// The format of a text's signature line; the first one does not cover the kind.
+    /// Format of a text's signature line; format 1 does not cover the kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,11 +76,11 @@ struct Report {
     /// The graph of a transcript's run.
     #[serde(skip_serializing_if = "Option::is_none")]
     graph: Option<String>,
-    /// How many messages a transcript has.
+    /// Number of messages of a transcript.
     #[serde(skip_serializing_if = "Option::is_none")]
     messages: Option<u64>,
     signer: TrustedReport,
-    /// What the component may be granted at most: its statement and its key together.
+    /// Limit of the component's grants, by its statement and its key.
     #[serde(skip_serializing_if = "Option::is_none")]
     ceiling: Option<Ceiling>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -175,7 +175,7 @@ fn text_item(args: &Args, store: &TrustStore, id: &ItemId, text: &str) -> Result
     }
 }
 
-/// The entry of the trust store by which the signature counts.
+/// Returns the entry of the trust store that accepts the signature.
 fn signer(store: &TrustStore, key: KeyId, item: &ItemId) -> Result<TrustedReport> {
     let at = now();
     match store.allow(key, item.path(), at) {

@@ -11,8 +11,7 @@ use graph_host::terminal::output::{self, Output, styled};
 use graph_runtime::error::Result;
 use graph_runtime::project;
 
-/// Runs again and again: whenever the graph, the manifest, a trust file or an item has changed. What stops a run does not
-/// stop the watching, but Ctrl-C does.
+/// Runs again whenever the graph, the manifest, a trust file or an item has changed. A failed run does not end the watch; Ctrl-C does.
 pub(super) fn run(
     graph: &str,
     caps: Option<&PathBuf>,
@@ -29,14 +28,14 @@ pub(super) fn run(
         .map_or_else(|| current_project().map(|project| project.folder().to_path_buf()), Ok)?;
     let mut files: Vec<PathBuf> = sources.trust.clone();
     files.extend(caps.cloned());
-    // The file of an item is inside one of the watched folders.
+    // If the graph is an item, its file is in one of the watched folders.
     files.extend(graph.is_file().then_some(graph));
     let mut folders = sources.items.clone();
     folders.extend(["tools", "knowledge", "directives"].map(|kind| project.join(".ai").join(kind)));
     again(Watching::begin(&files, &folders)?, context.output, once)
 }
 
-/// Does something, and again whenever a file has changed. An error is printed and does not stop it, but Ctrl-C does.
+/// Calls `once`, and again after each change of a file. An error is printed and does not end the loop; Ctrl-C does.
 pub(super) fn again(
     mut watching: Watching,
     output: Output,

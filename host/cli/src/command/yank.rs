@@ -1,4 +1,4 @@
-//! `graph-host yank`: a published version is no longer selected.
+//! `graph-host yank`: marks a published version so that it is no longer selected.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
-//! Building a guest from C: clang compiles its sources, those of the SDK and bindings that are generated here to a module, which becomes a
-//! component.
+//! Builds of guests from C: clang compiles the sources of the node, those of the SDK and generated bindings to a module, which is
+//! encoded as a component.
 //!
-//! clang, its linker and wasi-libc are installed by the author. Nothing is fetched here.
+//! The author installs clang, its linker and wasi-libc. Nothing is downloaded here.
 
 use std::ffi::OsString;
 use std::fs;
@@ -20,21 +20,21 @@ use wit_parser::Resolve;
 
 use super::wit;
 
-/// Where a project describes itself.
+/// Manifest of a project.
 pub const MANIFEST: &str = "node.toml";
 /// The folder of the sources, in the project and in the SDK.
 const SOURCES: &str = "src";
-/// The file that a folder with the SDK has.
+/// Header that identifies a folder as the SDK.
 pub const HEADER: &str = "include/graph_host_sdk.h";
-/// What installs the tools.
+/// Command that installs the tools.
 pub const INSTALL: &str = "apt-get install clang lld wasi-libc libclang-rt-dev-wasm32";
-/// The platform of C that components are compiled for.
+/// Target triple of components.
 const TARGET: &str = "--target=wasm32-wasi";
-/// The folder of the WASI SDK, if one is to be used.
+/// Environment variable that names the folder of the WASI SDK.
 pub const WASI_SDK: &str = "WASI_SDK_PATH";
-/// Variables with which clang would use other headers, libraries or options than those of the platform.
+/// Environment variables that would change the headers, libraries or options of clang.
 const FOREIGN: [&str; 4] = ["CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "CCC_OVERRIDE_OPTIONS"];
-/// Mistakes that a compiler for C only warns of, and that give a component other results than a test on the machine.
+/// Errors that C compilers only warn of by default, and that make a component behave otherwise than a native test.
 const REFUSED: [&str; 6] = [
     "-Wall",
     "-Werror=format",
@@ -43,8 +43,8 @@ const REFUSED: [&str; 6] = [
     "-Werror=int-conversion",
     "-Werror=return-type",
 ];
-/// Dead code is left out, the same function declared in two ways is an error, and the stack, of 1 MiB, is below all data: where it
-/// overflows, the call traps instead of changing data.
+/// Options of the linker: dead code is dropped, two different declarations of a function are an error, and the stack of 1 MiB is below
+/// all data, so that an overflow traps instead of changing data.
 const LINKING: [&str; 6] = [
     "-mexec-model=reactor",
     "-Wl,--gc-sections",
@@ -54,15 +54,15 @@ const LINKING: [&str; 6] = [
     "-Wl,-z,stack-size=1048576",
 ];
 
-/// Why a node in C could not be built.
+/// Error of a build from C.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum CError {
-    /// The project does not say what is needed of it.
+    /// The manifest of the project is invalid.
     #[error("{}: {reason}", .path.display())]
     Project {
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason why it is invalid.
         reason: String,
     },
     /// A tool is not installed.
@@ -72,28 +72,28 @@ pub enum CError {
     #[error("{} could not be started: {source}", .program.display())]
     Start {
         program: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// The compiler refused the sources.
+    /// The compiler rejected the sources.
     #[error("clang cannot build the sources in {}:\n{said}", .folder.display())]
     Failed {
         folder: PathBuf,
-        /// What the compiler printed.
+        /// Output of the compiler.
         said: String,
     },
-    /// The tools for components refused what the compiler made.
+    /// The module cannot be encoded as a component.
     #[error("the sources in {} make no component: {reason}", .folder.display())]
     Component {
         folder: PathBuf,
-        /// What the tools say.
+        /// Error of the encoder.
         reason: String,
     },
     /// A file of the build could not be read or written.
     #[error("the build could not use {}: {source}", .path.display())]
     File {
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
 }
@@ -102,12 +102,12 @@ pub enum CError {
 #[derive(Debug)]
 pub struct Compiler {
     program: PathBuf,
-    /// Its name and version, as it prints them.
+    /// Name and version, as printed by the compiler.
     pub version: String,
 }
 
 impl Compiler {
-    /// The compiler of the WASI SDK that the environment names, or clang.
+    /// Finds the compiler of the WASI SDK that the environment names, else clang on the `PATH`.
     pub fn detect() -> Result<Self, CError> {
         let sdk = std::env::var_os(WASI_SDK).filter(|folder| !folder.is_empty());
         let is_named = sdk.is_some();
@@ -124,7 +124,7 @@ impl Compiler {
         })?;
         let said = said.ok_or_else(|| missing("clang"))?;
         let version = printable(said.lines().next().unwrap_or_default()).into_owned();
-        // It answers with the name alone for what it does not find.
+        // If clang does not find a file, it prints the bare name.
         let has = |question: &str| matches!(asked(question), Ok(Some(path)) if Path::new(&path).is_file());
         for (question, tool) in [
             ("-print-prog-name=wasm-ld", "the linker `wasm-ld`"),
@@ -139,13 +139,13 @@ impl Compiler {
     }
 }
 
-/// A project of C that is a node.
+/// A node's project in C.
 #[derive(Debug)]
 pub struct Project {
     folder: PathBuf,
-    /// Its name.
+    /// Name of the node.
     pub name: String,
-    /// Its version.
+    /// Version of the node.
     pub version: String,
     /// The folder of the SDK.
     sdk: PathBuf,
@@ -182,7 +182,7 @@ impl Project {
         Ok(Self { folder: folder.to_owned(), name, version, sdk })
     }
 
-    /// Builds the component, which imports what its sources and the C library use.
+    /// Builds the component. It imports the interfaces that its sources and the C library use.
     pub fn build(&self, compiler: &Compiler) -> Result<Vec<u8>, CError> {
         let place = self.folder.join(SOURCES);
         let own = if place.is_dir() { sources(&place)? } else { Vec::new() };
@@ -198,7 +198,7 @@ impl Project {
         self.bindings(&made)?;
         let out = made.join("node.wasm");
         let mut command = Command::new(&compiler.program);
-        // From the folder, so that nothing of its path is in the component.
+        // Relative paths keep the path of the folder out of the component.
         command.current_dir(&self.folder);
         for name in FOREIGN {
             command.env_remove(name);
@@ -206,7 +206,7 @@ impl Project {
         command.args([TARGET, "-std=c11", "-Oz", "-ffunction-sections", "-fdata-sections"]);
         command.args(REFUSED).args(LINKING);
         command.arg(mapped(&self.sdk, "sdk")).arg(mapped(&made, "build"));
-        // Headers of the node are for its own sources, where they are included with quotes.
+        // Only includes with quotes find the node's own headers.
         command.args(["-iquote", SOURCES]);
         for place in [&made, &self.sdk.join("include")] {
             command.arg("-I").arg(place);
@@ -227,7 +227,7 @@ impl Project {
         component(&module).map_err(|reason| CError::Component { folder: self.folder.clone(), reason })
     }
 
-    /// Writes bindings of a world with all that the SDK offers.
+    /// Writes bindings for a world with all interfaces that the SDK offers.
     fn bindings(&self, folder: &Path) -> Result<(), CError> {
         let world = folder.join("wit");
         wit::write(&world, wit::IMPORTS.into_iter().chain([wit::MODEL]))
@@ -242,7 +242,7 @@ impl Project {
     }
 }
 
-/// The files in C below a folder, in order of their paths. Links to folders are not followed, as they may lead in circles.
+/// Lists the C files below a folder, sorted by path. Links to folders are not followed: they may form cycles.
 fn sources(folder: &Path) -> Result<Vec<PathBuf>, CError> {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_path_buf()]);
     while let Some(folder) = folders.pop() {
@@ -261,12 +261,12 @@ fn sources(folder: &Path) -> Result<Vec<PathBuf>, CError> {
     Ok(found)
 }
 
-/// The path of a folder from the root: the compiler works in another one.
+/// Returns the absolute path of a folder: the compiler runs in another one.
 fn whole(folder: &Path) -> Result<PathBuf, CError> {
     folder.canonicalize().map_err(|source| CError::File { path: folder.to_path_buf(), source })
 }
 
-/// An argument that replaces a folder's path in what the compiler writes.
+/// Returns the argument that replaces a folder's path in the output of the compiler.
 fn mapped(folder: &Path, name: &str) -> OsString {
     let mut argument = OsString::from("-ffile-prefix-map=");
     argument.push(folder);
@@ -275,7 +275,7 @@ fn mapped(folder: &Path, name: &str) -> OsString {
     argument
 }
 
-/// The bindings of the world in a folder.
+/// Generates C bindings for the world in a folder.
 fn generated(world: &Path) -> Result<Files, String> {
     let mut resolve = Resolve::default();
     let (package, _) = resolve.push_dir(world).map_err(|error| format!("{error:#}"))?;
@@ -286,7 +286,7 @@ fn generated(world: &Path) -> Result<Files, String> {
     Ok(files)
 }
 
-/// The component of a module that uses the C library's interface of the system.
+/// Encodes a module that uses WASI preview 1, as wasi-libc does, as a component.
 fn component(module: &[u8]) -> Result<Vec<u8>, String> {
     ComponentEncoder::default()
         .module(module)

@@ -1,19 +1,19 @@
-//! The documentation in the WIT of a crate, which compilers leave out of components.
+//! Documentation in the WIT of a crate, which compilers leave out of components.
 
 use std::path::Path;
 
 use wit_component::DecodedWasm;
 use wit_parser::{PackageMetadata, WorldItem};
 
-/// The folder of a crate that has its WIT.
+/// Folder of a crate for its WIT.
 pub const FOLDER: &str = "wit";
-/// The interface of a node action, which documents itself.
+/// Interface of a node action, which has its own documentation.
 const ACTION: &str = "graph-host:node/action";
-/// The section without any documentation.
+/// Content of a section without documentation.
 const NOTHING: &[u8] = b"\x01{}";
 
-/// A component with the documentation of the WIT in a folder, in the section `package-docs`. `None` if it exports no functions
-/// besides a node action, or if the folder has no documentation that can be read.
+/// Adds the documentation of the WIT in a folder to a component, as the section `package-docs`. `None` if the component exports no
+/// functions besides a node action, or if the folder has no documentation that can be read.
 pub fn documented(component: &[u8], folder: &Path) -> Option<Vec<u8>> {
     if !folder.is_dir() || !exports_functions(component) {
         return None;
@@ -48,7 +48,7 @@ fn exports_functions(component: &[u8]) -> bool {
     })
 }
 
-/// Writes a length as WebAssembly does, in LEB128.
+/// Writes a length in unsigned LEB128.
 fn write_length(mut length: usize, to: &mut Vec<u8>) {
     loop {
         let low = u8::try_from(length & 0x7f).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Building a guest from JavaScript or TypeScript: esbuild makes one module of the sources, and componentize-qjs puts it into a component
-//! with the engine `QuickJS`.
+//! Builds of guests from JavaScript or TypeScript: esbuild bundles the sources to one module, and componentize-qjs embeds it in a
+//! component with the engine `QuickJS`.
 //!
-//! Both are packages of npm, installed by the author in the project's folder. Nothing is fetched here.
+//! Both are npm packages that the author installs in the project's folder. Nothing is downloaded here.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,7 +19,7 @@ use crate::wants::offered;
 /// The oldest version of Node.js that runs the tools.
 pub const OLDEST_NODE: u32 = 20;
 
-/// The version of Node.js that is found, and whether it is recent enough.
+/// Returns the version of the installed Node.js, and whether it is at least [`OLDEST_NODE`].
 pub fn node_version() -> Option<(String, bool)> {
     let ran = Command::new("node").arg("--version").output().ok().filter(|ran| ran.status.success())?;
     let version = printable(String::from_utf8_lossy(&ran.stdout).trim()).trim_start_matches('v').to_owned();
@@ -27,20 +27,20 @@ pub fn node_version() -> Option<(String, bool)> {
     Some((version, major.is_some_and(|major| major >= OLDEST_NODE)))
 }
 
-/// Where a package describes itself.
+/// Manifest of a package.
 pub const MANIFEST: &str = "package.json";
-/// The log, which is always granted.
+/// Interface of the log, which is always granted.
 const LOG: &str = "graph-host:host/log@0.1.0";
 
-/// Why a node in JavaScript could not be built.
+/// Error of a build from JavaScript.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum JavaScriptError {
-    /// The package does not say what is needed of it.
+    /// The manifest of the package is invalid.
     #[error("{}: {reason}", .path.display())]
     Package {
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason why it is invalid.
         reason: String,
     },
     /// A tool is not installed.
@@ -53,55 +53,55 @@ pub enum JavaScriptError {
     /// Node.js, which runs the tools, is missing or too old.
     #[error("{}", .found.as_ref().map_or_else(|| "Node.js was not found".to_owned(), |found| format!("Node.js {found} is too old")))]
     Node {
-        /// The version that there is.
+        /// The installed version; `None` if Node.js was not found.
         found: Option<String>,
     },
     /// A program could not be started.
     #[error("`{program}` could not be started: {source}")]
     Start {
         program: String,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// A tool refused the sources.
+    /// A tool rejected the sources.
     #[error("{tool} cannot build the sources in {}:\n{said}", .folder.display())]
     Failed {
         tool: &'static str,
         /// The folder of the package.
         folder: PathBuf,
-        /// What the tool printed.
+        /// Output of the tool.
         said: String,
     },
-    /// The sources import what no node can have.
+    /// The sources import an interface that the host does not offer to nodes.
     #[error("the sources in {} import what no node can have: {}", .folder.display(), .names.join("; "))]
     Imports {
         folder: PathBuf,
-        /// Each import, with what is wrong with it.
+        /// A reason for each rejected import.
         names: Vec<String>,
     },
-    /// What was built cannot be composed.
+    /// The interfaces of the built component cannot be linked.
     #[error("the component of the sources in {} cannot be completed: {source}", .folder.display())]
     StandIn {
         folder: PathBuf,
-        /// What the tools say.
+        /// Error of the composition.
         source: stand_in::StandInError,
     },
     /// A file of the build could not be read or written.
     #[error("the build could not use {}: {source}", .path.display())]
     File {
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
 }
 
-/// A package of npm that is a node.
+/// A node's npm package.
 #[derive(Debug)]
 pub struct Package {
     folder: PathBuf,
-    /// Its name, without the scope that npm puts before it.
+    /// Name of the node, without the scope of npm.
     pub name: String,
-    /// Its version.
+    /// Version of the node.
     pub version: String,
     main: PathBuf,
 }
@@ -128,7 +128,7 @@ impl Package {
         Ok(Self { folder: folder.to_owned(), name, version: field("version")?, main })
     }
 
-    /// Builds the component, which still imports all that its engine could use.
+    /// Builds the component. It still imports all interfaces that its engine could use.
     pub fn build(&self) -> Result<Vec<u8>, JavaScriptError> {
         match node_version() {
             Some((_, true)) => {}
@@ -142,7 +142,7 @@ impl Package {
             .map_err(|source| JavaScriptError::File { path: std::env::temp_dir(), source })?;
         let bundle = scratch.path().join("node.js");
         let mut imports = self.bundle(&esbuild, &bundle, &scratch.path().join("meta.json"))?;
-        // With the log, a component can say which interface was missing.
+        // With the log, a component can report which interface was missing.
         imports.insert(LOG.to_owned());
         let wit = scratch.path().join("wit");
         wit::write(&wit, imports.iter().map(String::as_str))
@@ -161,7 +161,7 @@ impl Package {
             .map_err(|source| JavaScriptError::StandIn { folder: self.folder.clone(), source })
     }
 
-    /// What the toolchain is, as a record of a build keeps it.
+    /// Names the tools with their versions, for the record of a build.
     pub fn toolchain(&self) -> String {
         let versions = ["componentize-qjs", "esbuild"].map(|tool| {
             let text = text_file::read(&self.module(tool)?.join(MANIFEST)).ok()?;
@@ -171,7 +171,7 @@ impl Package {
         versions.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
-    /// One module of all sources; gives what it imports from the host.
+    /// Bundles all sources to one module; returns the interfaces of the host that it imports.
     fn bundle(&self, esbuild: &Path, out: &Path, meta: &Path) -> Result<BTreeSet<String>, JavaScriptError> {
         let mut command = Command::new(esbuild);
         command.arg(self.main.strip_prefix(&self.folder).unwrap_or(&self.main)).current_dir(&self.folder);
@@ -184,7 +184,7 @@ impl Package {
             "--external:wasi:*",
             "--external:stand-in:*",
             "--external:graph-host:*",
-            // So that they are refused by their names.
+            // External, so that they are rejected with their names.
             "--external:node:*",
             "--legal-comments=none",
             "--log-level=warning",
@@ -215,7 +215,7 @@ impl Package {
         }
     }
 
-    /// Runs a tool, and keeps what it prints for the case that it fails.
+    /// Runs a tool; its output is part of the error if it fails.
     fn run(&self, mut command: Command, tool: &'static str) -> Result<(), JavaScriptError> {
         let program = command.get_program().to_string_lossy().into_owned();
         let ran = command.output().map_err(|source| JavaScriptError::Start { program, source })?;
@@ -227,7 +227,7 @@ impl Package {
         Err(JavaScriptError::Failed { tool, folder: self.folder.clone(), said })
     }
 
-    /// The folder of an installed package, in the package's folder or above it, as npm installs and Node.js looks for it.
+    /// Returns the folder of an installed package, in `node_modules` of this package's folder or of a parent, as Node.js resolves it.
     fn module(&self, name: &str) -> Option<PathBuf> {
         let folder = self.folder.canonicalize().ok()?;
         folder.ancestors().map(|above| above.join("node_modules").join(name)).find(|module| module.is_dir())
@@ -241,14 +241,14 @@ impl Package {
     }
 }
 
-/// An argument whose value is a path.
+/// Returns an argument whose value is a path.
 fn argument(name: &str, path: &Path) -> std::ffi::OsString {
     let mut argument = std::ffi::OsString::from(name);
     argument.push(path);
     argument
 }
 
-/// Why an import of the sources cannot be had, if it cannot.
+/// Returns the reason why a node cannot import an interface, if there is one.
 fn refused(name: &str) -> Option<String> {
     let name = stand_in::original(name).unwrap_or_else(|| name.to_owned());
     match offered(&name) {

@@ -1,8 +1,8 @@
-//! Taking imports away from a component: what its toolchain imports and its author did not ask for.
+//! Removal of the imports of a component that its toolchain added and its author did not ask for.
 //!
-//! Toolchains of interpreted languages import everything that their runtime could use. A second component is generated that exports those
-//! interfaces and reaches nothing: a list is empty, a result is the refusal that the interface has a word for, and anything else writes a
-//! line to the log and traps. The two are composed, so that the imports of the whole are those that are left.
+//! Toolchains of interpreted languages import everything that their runtime could use. A second component is generated that exports
+//! these interfaces and accesses nothing: where possible, a function returns an empty list, or an error such as `access-denied`; any
+//! other one writes a line to the log and traps. The composition of the two components imports only the remaining interfaces.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -19,33 +19,33 @@ use wit_parser::{
     WasmExportKind, WasmImport, WorldId, WorldItem, WorldKey,
 };
 
-/// Why imports could not be taken away.
+/// Error of the removal of imports.
 #[derive(Debug, thiserror::Error)]
 pub enum NarrowError {
-    /// The bytes are no component, or one that cannot be composed.
+    /// The bytes are no component, or it cannot be composed.
     #[error("its imports cannot be taken away: {0}")]
     Component(String),
 }
 
-/// The log, with which the generated component says what was called. It is always granted.
+/// Interface of the log, by which the generated component reports a call. It is always granted.
 const LOG: &str = "graph-host:host/log";
 /// The level `error` of the log.
 const ERROR: u32 = 4;
-/// Where texts and results begin in the memory of the generated component; the first bytes stay zero, as an empty list is.
+/// Address of texts and results in the memory of the generated component; the first bytes stay zero, as the result of an empty list.
 const DATA: usize = 1024;
-/// The bytes of a page of memory.
+/// Size of a page of memory, in bytes.
 const PAGE: usize = 64 << 10;
-/// Words for a refusal in the error codes of WASI, best first.
+/// Error codes of WASI that mean a refusal, the best first.
 const REFUSALS: [&str; 4] = ["access-denied", "access", "not-permitted", "denied"];
 
-/// The interfaces that a component imports, with versions.
+/// Lists the interfaces that a component imports, with versions.
 pub fn imports(component: &[u8]) -> Result<Vec<String>, NarrowError> {
     let (resolve, world) = decoded(component)?;
     Ok(resolve.worlds[world].imports.keys().map(|key| resolve.name_world_key(key)).collect())
 }
 
-/// Whether an interface stays in a component whose author wants these: it reaches nothing, or its kind is wanted. Where only its types are
-/// needed, composing leaves them.
+/// Checks whether a component keeps an interface: it has types only, belongs to the log, or its kind is wanted. If only the types of a
+/// removed interface are needed, the composition keeps them.
 pub fn is_wanted(name: &str, wanted: &[WantedInterface]) -> bool {
     let Ok(name) = InterfaceName::parse(name) else { return false };
     match name.provision() {
@@ -61,15 +61,15 @@ pub fn is_wanted(name: &str, wanted: &[WantedInterface]) -> bool {
     }
 }
 
-/// The component without those of its imports that are not to be kept, and with its interfaces as its only exports: a function that is in none
-/// belongs to the toolchain.
+/// Removes the imports for which `keep` is `false` from a component. Only interfaces remain as exports: other exported functions belong
+/// to the toolchain.
 pub fn narrow(component: &[u8], keep: impl Fn(&str) -> bool) -> Result<Vec<u8>, NarrowError> {
     let hidden: BTreeSet<String> = imports(component)?.into_iter().filter(|name| !keep(name)).collect();
     let refusing = if hidden.is_empty() { None } else { Some(refusing(component, &hidden)?) };
     compose(component, refusing.as_deref(), &hidden)
 }
 
-/// An error of the tools, with its causes.
+/// Converts an error of the tools, with its causes.
 fn wrong(error: impl std::fmt::Display) -> NarrowError {
     NarrowError::Component(format!("{error:#}"))
 }
@@ -81,7 +81,7 @@ fn decoded(component: &[u8]) -> Result<(Resolve, WorldId), NarrowError> {
     }
 }
 
-/// Instantiates both, with the interfaces that are hidden from one to the other.
+/// Composes both components: the hidden interfaces are linked from `refusing` to the component.
 fn compose(
     component: &[u8],
     refusing: Option<&[u8]>,
@@ -105,7 +105,7 @@ fn compose(
     graph.encode(EncodeOptions::default()).map_err(wrong)
 }
 
-/// An instance of a component, and its imports and exports.
+/// Instantiates a component; returns the node and the world of its imports and exports.
 fn instance(graph: &mut CompositionGraph, name: &str, bytes: &[u8]) -> Result<(NodeId, World), NarrowError> {
     let package = Package::from_bytes(name, None, bytes.to_vec(), graph.types_mut()).map_err(wrong)?;
     let world = package.ty();
@@ -113,7 +113,8 @@ fn instance(graph: &mut CompositionGraph, name: &str, bytes: &[u8]) -> Result<(N
     Ok((graph.instantiate(package), world))
 }
 
-/// Removes the functions of the hidden interfaces: where another interface uses their types, the whole imports them for these.
+/// Removes the functions of the hidden interfaces: if another interface uses their types, the composition imports them for these types
+/// only.
 fn keep_types_alone(graph: &mut CompositionGraph, world: World, hidden: &BTreeSet<String>) {
     let types = graph.types();
     let imported = types[world].imports.values().filter_map(|kind| match kind {
@@ -131,7 +132,7 @@ fn keep_types_alone(graph: &mut CompositionGraph, world: World, hidden: &BTreeSe
     }
 }
 
-/// A component that exports the interfaces and reaches nothing.
+/// Generates a component that exports the interfaces and accesses nothing.
 fn refusing(component: &[u8], hidden: &BTreeSet<String>) -> Result<Vec<u8>, NarrowError> {
     let (mut resolve, world) = decoded(component)?;
     let log = resolve.worlds[world]
@@ -158,19 +159,19 @@ fn refusing(component: &[u8], hidden: &BTreeSet<String>) -> Result<Vec<u8>, Narr
         .map_err(wrong)
 }
 
-/// The name of an interface, with words of WIT's own language escaped.
+/// Escapes the keywords of WIT in the name of an interface.
 fn wit_name(name: &str) -> String {
     let Some((package, rest)) = name.split_once(':') else { return name.to_owned() };
     let Some((of, interface)) = rest.split_once('/') else { return name.to_owned() };
     format!("%{package}:%{of}/%{interface}")
 }
 
-/// A core module that is being written.
+/// A core module under construction, as text.
 struct Module<'r> {
     resolve: &'r Resolve,
     world: WorldId,
     sizes: SizeAlign,
-    /// The functions.
+    /// Text of the functions.
     code: String,
     /// Texts and results, from [`DATA`] on.
     data: Vec<u8>,
@@ -213,7 +214,7 @@ impl<'r> Module<'r> {
         for byte in &self.data {
             let _ = write!(bytes, "\\{byte:02x}");
         }
-        // What parameters are written to is never read: all of them are written to the same place.
+        // Parameters are never read: all of them are written to the same address.
         let parameters = (DATA + self.data.len()).next_multiple_of(8);
         let pages = parameters.div_ceil(PAGE);
         format!(
@@ -228,7 +229,7 @@ impl<'r> Module<'r> {
         )
     }
 
-    /// A function that gives what there is without a grant, or says what was called and traps.
+    /// Adds a function that returns the answer without a grant, or logs the call and traps.
     fn function(&mut self, interface: &WorldKey, func: &Function) {
         let resolve = self.resolve;
         let signature = resolve.wasm_signature(AbiVariant::GuestExport, func);
@@ -259,8 +260,8 @@ impl<'r> Module<'r> {
         self.code.push_str(" unreachable)\n");
     }
 
-    /// The answer of a function that can give one: an empty list where all of something is asked for, or a refusal. In memory if it is
-    /// given there.
+    /// Returns the address of the answer that a function gives without a grant: an empty list if the function has no parameters, or an
+    /// error that means a refusal. `None` if there is none, or if results are not returned in memory.
     fn answer(&mut self, func: &Function, in_memory: bool) -> Option<usize> {
         let resolve = self.resolve;
         let Type::Id(id) = func.result? else { return None };
@@ -309,7 +310,7 @@ mod tests {
 
     use super::*;
 
-    /// A component that imports a clock, folders and the log, and exports an interface and a function beside it.
+    /// A component that imports a clock, folders and the log, and exports an interface and a separate function.
     const COMPONENT: &str = r#"(component
         (import "graph-host:host/log@0.1.0" (instance $log
             (type $level (enum "trace" "debug" "info" "warn" "error"))

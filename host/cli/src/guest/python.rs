@@ -1,6 +1,6 @@
-//! Building a guest from Python: componentize-py puts modules into a component with `CPython`.
+//! Builds of guests from Python: componentize-py embeds modules in a component with `CPython`.
 //!
-//! It is a package of `PyPI`, installed by the author in `.venv` in the project's folder. Nothing is fetched here.
+//! The author installs it from `PyPI` in `.venv` in the project's folder. Nothing is downloaded here.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,36 +12,36 @@ use graph_runtime::project::text_file;
 use super::wit;
 use crate::wants;
 
-/// Where a project describes itself.
+/// Manifest of a project.
 pub const MANIFEST: &str = "pyproject.toml";
-/// The environment with what the project needs, in its folder.
+/// Virtual environment with the project's packages, in its folder.
 const ENVIRONMENT: &str = ".venv";
 /// The folder of the node's modules.
 const SOURCES: &str = "src";
-/// The module that the component is made of.
+/// Name of the generated module that is the entry of the component.
 const COMPONENT: &str = "graph_host_component";
-/// The interface of language models, as a node's sources have to name it.
+/// Name of the interface of language models in a node's sources.
 const MODEL: &str = "graph-host:host/model";
 /// The version of componentize-py that `new node` asks for.
 pub const COMPONENTIZE: &str = "0.25.1";
-/// What installs the tools of a project, and what it needs; typed in its folder.
+/// Command that installs the tools and packages of a project, typed in its folder.
 pub const INSTALL: &str = "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt";
 
-/// The version of Python that is found.
+/// Returns the version of the installed Python.
 pub fn python_version() -> Option<String> {
     let ran = Command::new("python3").arg("--version").output().ok().filter(|ran| ran.status.success())?;
     Some(printable(String::from_utf8_lossy(&ran.stdout).trim()).trim_start_matches("Python ").to_owned())
 }
 
-/// Why a node in Python could not be built.
+/// Error of a build from Python.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum PythonError {
-    /// The project does not say what is needed of it.
+    /// The manifest of the project is invalid.
     #[error("{}: {reason}", .path.display())]
     Project {
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason why it is invalid.
         reason: String,
     },
     /// A tool is not installed.
@@ -57,34 +57,34 @@ pub enum PythonError {
         program: String,
         /// The folder of the project.
         folder: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// A tool refused the sources.
+    /// componentize-py rejected the sources.
     #[error("componentize-py cannot build the sources in {}:\n{said}", .folder.display())]
     Failed {
         folder: PathBuf,
-        /// What the tool printed.
+        /// Output of the tool.
         said: String,
     },
     /// A file of the build could not be read or written.
     #[error("the build could not use {}: {source}", .path.display())]
     File {
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
 }
 
-/// A project of Python that is a node.
+/// A node's project in Python.
 #[derive(Debug)]
 pub struct Project {
     folder: PathBuf,
-    /// Its name.
+    /// Name of the node.
     pub name: String,
-    /// Its version.
+    /// Version of the node.
     pub version: String,
-    /// The module with `action`.
+    /// Module that defines `action`.
     module: String,
 }
 
@@ -121,7 +121,7 @@ impl Project {
         Ok(Self { folder: folder.to_owned(), name, version, module })
     }
 
-    /// Builds the component, which still imports all that Python could use.
+    /// Builds the component. It still imports all interfaces that Python could use.
     pub fn build(&self) -> Result<Vec<u8>, PythonError> {
         let environment = self.folder.join(ENVIRONMENT);
         let missing = |tool| PythonError::Missing { tool, folder: self.folder.clone() };
@@ -174,7 +174,7 @@ impl Project {
         fs::read(&out).map_err(file(&out))
     }
 
-    /// What the toolchain is, as a record of a build keeps it.
+    /// Names componentize-py with its version, for the record of a build.
     pub fn toolchain(&self) -> String {
         let installed = |packages: PathBuf| {
             let names = fs::read_dir(packages).ok()?.filter_map(Result::ok).map(|entry| entry.file_name());
@@ -187,7 +187,7 @@ impl Project {
     }
 }
 
-/// Where an environment has its packages: those of the Python that it was made with last.
+/// Returns the folder of an environment's packages, for the Python of its `pyvenv.cfg`.
 fn packages(environment: &Path) -> Option<PathBuf> {
     let about = text_file::read(&environment.join("pyvenv.cfg")).ok()?;
     let version = about.lines().find_map(|line| {

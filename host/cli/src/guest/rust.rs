@@ -1,9 +1,9 @@
-//! Building a guest: a Rust crate becomes a component.
+//! Builds of guests from Rust: a crate becomes a component.
 //!
-//! Two toolchains will do. With `rustup target add wasm32-unknown-unknown` the standard library comes prebuilt. Without
-//! it, Debian's `rustc-web` and `rust-web-src` bring a compiler with the standard library's sources, which cargo then
-//! builds along. Either way the linker, `wasm-component-ld`, and `rust-lld` beneath it come with the rustup toolchain.
-//! The same sources, lockfile and toolchain give the same bytes in whatever folder they lie.
+//! Either of two toolchains is needed. With `rustup target add wasm32-unknown-unknown` the standard library is prebuilt. Otherwise
+//! Debian's `rustc-web` and `rust-web-src` provide a compiler with the sources of the standard library, which cargo also builds. In
+//! both cases the linker, `wasm-component-ld`, and its `rust-lld` come with the rustup toolchain. The same sources, lockfile and
+//! toolchain give the same bytes in every folder.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -16,12 +16,12 @@ use serde_json::Value;
 
 /// The target of guests: no operating system, so a component imports only what its code names.
 pub const TARGET: &str = "wasm32-unknown-unknown";
-/// Memory that a guest starts with, in bytes: growing it is the most expensive thing that a short call can do.
+/// Initial memory of a guest, in bytes: growing it is the most expensive part of a short call.
 const INITIAL_MEMORY: u32 = 2 << 20;
-/// Where Debian puts its compiler.
+/// Path of Debian's compiler.
 const PACKAGED_RUSTC: &str = "/usr/bin/rustc";
 
-/// Why a guest could not be built.
+/// Error of a build from Rust.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum GuestBuildError {
@@ -31,23 +31,23 @@ pub enum GuestBuildError {
          `rustc-web` and `rust-web-src`"
     )]
     NoToolchain {
-        /// Which part of the toolchain was not found.
+        /// The missing part of each toolchain.
         why: String,
     },
     /// The linker for components is missing.
     #[error("`wasm-component-ld` is not in {}: it comes with Rust 1.82 and later; update with `rustup update`", .folder.display())]
     NoLinker {
-        /// Where it was looked for.
+        /// The folder that was searched.
         folder: PathBuf,
     },
     /// A program could not be started.
     #[error("`{program}` could not be started: {source}")]
     Start {
         program: String,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// Cargo could not tell what the crate is made of.
+    /// Cargo cannot read the crate's metadata.
     #[error("cargo cannot read the crate in {}:\n{message}", .folder.display())]
     Crate {
         /// The folder whose crate cannot be read.
@@ -55,7 +55,7 @@ pub enum GuestBuildError {
         /// The error that cargo printed.
         message: String,
     },
-    /// The crate does not compile; cargo has said why on standard error.
+    /// The crate does not compile; cargo has printed its errors on stderr.
     #[error("the crate in {} does not build; cargo's messages are above", .folder.display())]
     Failed {
         /// The folder whose crate does not compile.
@@ -69,16 +69,16 @@ pub enum GuestBuildError {
     },
 }
 
-/// Where the standard library for the target comes from.
+/// Origin of the standard library for the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// It was installed with rustup.
+    /// Installed with rustup.
     Prebuilt,
-    /// It is built from Debian's sources.
+    /// Built from Debian's sources.
     Packaged,
 }
 
-/// A toolchain that builds guests. It shows itself as the line that a record of a build keeps.
+/// A toolchain that builds guests. Its `Display` is the line in the record of a build.
 #[derive(Clone, Debug)]
 pub struct Toolchain {
     source: Source,
@@ -98,7 +98,7 @@ impl fmt::Display for Toolchain {
 }
 
 impl Toolchain {
-    /// The first of [`Toolchain::candidates`].
+    /// Finds the preferred toolchain, the first of [`Toolchain::candidates`]. The error names what is missing of each.
     pub fn detect() -> Result<Self, GuestBuildError> {
         let mut why = Vec::new();
         for source in [Source::Prebuilt, Source::Packaged] {
@@ -111,7 +111,7 @@ impl Toolchain {
         Err(GuestBuildError::NoToolchain { why: why.join("; ") })
     }
 
-    /// Every toolchain here that builds guests, the preferred one first.
+    /// Lists the installed toolchains that build guests, the preferred one first.
     pub fn candidates() -> Vec<Self> {
         [Source::Prebuilt, Source::Packaged]
             .into_iter()
@@ -119,7 +119,7 @@ impl Toolchain {
             .collect()
     }
 
-    /// A toolchain of one kind, if it is here.
+    /// Finds the toolchain of one kind.
     pub fn find(source: Source) -> Result<Self, GuestBuildError> {
         let missing = |why: String| GuestBuildError::NoToolchain { why };
         // The tools come with the toolchain that cargo runs under, whichever compiler is used.
@@ -153,13 +153,13 @@ impl Toolchain {
         Ok(Self { source, version, rustc, sysroot, tools })
     }
 
-    /// Where the standard library comes from.
+    /// Returns the origin of the standard library.
     pub fn source(&self) -> Source {
         self.source
     }
 
-    /// Builds the crate in a folder, optimised, into `target`; gives the component's file. With `locked` the crate's
-    /// lockfile has to be there and is not changed. Cargo's messages go to standard error.
+    /// Builds the crate in a folder in release mode into `target`; returns the path of the component. With `locked`, the crate's
+    /// lockfile must exist and is not changed. Cargo's messages go to stderr.
     pub fn build(&self, folder: &Path, target: &Path, locked: bool) -> Result<PathBuf, GuestBuildError> {
         let manifest = folder.join("Cargo.toml");
         let mut command = self.cargo("build")?;
@@ -188,7 +188,7 @@ impl Toolchain {
         component(&built.stdout).ok_or_else(|| GuestBuildError::NoComponent { folder: folder.to_owned() })
     }
 
-    /// A cargo that uses this toolchain and nothing that the environment asks of other builds.
+    /// Returns a cargo command that uses this toolchain, without the environment's settings for other builds.
     fn cargo(&self, subcommand: &str) -> Result<Command, GuestBuildError> {
         let own = std::env::var_os("PATH").unwrap_or_default();
         let folders = self.tools.iter().cloned().chain(std::env::split_paths(&own));
@@ -211,9 +211,9 @@ impl Toolchain {
         Ok(command)
     }
 
-    /// The compiler's flags: how to link, and new names for the folders of this machine that would get into the bytes. The folders of
-    /// crates are not among them, [`WRAPPER`] names those: cargo compiles a dependency again when the flags are others, and so all
-    /// nodes that are built into one folder share what they depend on.
+    /// Returns the compiler's flags: options of the linker, and replacements for folders of this machine whose paths would be in the
+    /// bytes. Folders of crates are replaced by [`WRAPPER`] instead: cargo rebuilds dependencies if the flags differ, and all nodes
+    /// that are built into one folder share their dependencies.
     fn flags(&self, folder: &Path, manifest: &Path) -> Result<OsString, GuestBuildError> {
         let mut flags = vec![
             OsString::from("-Clinker=wasm-component-ld"),
@@ -248,7 +248,7 @@ impl Toolchain {
         for registry in folders {
             remap(&registry, "/registry");
         }
-        // Without a shell, nothing else names them.
+        // Without a shell there is no wrapper that replaces these paths.
         for package in local.into_iter().filter(|_| cfg!(not(unix))) {
             if let (Some(name), Some(manifest)) = (package["name"].as_str(), manifest_of(package))
                 && let Some(folder) = manifest.parent()
@@ -268,9 +268,9 @@ impl Toolchain {
     }
 }
 
-/// Cargo distinguishes crates of the same name by their folder, and the compiler orders code by that, so that a build in
-/// another folder would give other bytes. For crates from a folder, name and version replace it; and in the paths of their files, the name
-/// replaces the folder. What the flags say of a folder above it comes later and counts.
+/// Wrapper of the compiler that makes the bytes independent of the crates' folders. Cargo distinguishes crates of the same name by
+/// their folder, and the compiler orders code by that. For crates from a folder, name and version replace it, and in paths of files the
+/// name replaces the folder. The flags for a parent folder come later and take precedence.
 #[cfg(unix)]
 const WRAPPER: &str = r#"#!/bin/sh
 case "$CARGO_MANIFEST_DIR" in
@@ -308,13 +308,13 @@ fn name_crates_by_name(command: &mut Command, target: &Path) -> std::io::Result<
     Ok(())
 }
 
-/// Without a shell to name crates, the bytes depend on where path dependencies outside of the crate's folder lie.
+/// Does nothing: without a shell, the bytes depend on the folders of path dependencies outside of the crate's folder.
 #[cfg(not(unix))]
 fn name_crates_by_name(_: &mut Command, _: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The last `.wasm` file that cargo says it made.
+/// Returns the last `.wasm` file among the artifacts in cargo's messages.
 fn component(messages: &[u8]) -> Option<PathBuf> {
     messages
         .split(|byte| *byte == b'\n')

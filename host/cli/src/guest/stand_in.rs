@@ -1,9 +1,9 @@
-//! Interfaces under other names while componentize-qjs builds.
+//! Renamed interfaces while componentize-qjs builds.
 //!
-//! It executes the modules of a node once, with functions that trap in place of those that its own host does not have. `wasi:io` its host has,
-//! and so it cannot give a stream of `wasi:http`, which its host does not have: the resources would be two. Under another namespace, both
-//! packages are unknown to it. Afterwards a second component is generated that imports the interfaces by their names and exports them under
-//! the others. It has no code. The two are composed, so that the whole imports what the sources do.
+//! componentize-qjs executes the modules of a node once; functions that its own host lacks trap. Its host has `wasi:io` but not
+//! `wasi:http`, so that the two would have different stream resources. In another namespace, both packages are unknown to it.
+//! Afterwards a second component is generated that imports the interfaces by their own names and exports them under the renamed ones.
+//! It has no code. The composition of the two components imports what the sources do.
 
 use wac_graph::types::{InterfaceId, ItemKind, Package};
 use wac_graph::{CompositionGraph, EncodeOptions};
@@ -13,7 +13,7 @@ pub const PACKAGES: [&str; 2] = ["io", "http"];
 const NAMESPACE: &str = "wasi:";
 const STAND_IN: &str = "stand-in:";
 
-/// Why the names could not be put back.
+/// Error of the restoration of the names.
 #[derive(Debug, thiserror::Error)]
 #[error("the interfaces of its requests cannot be linked: {0}")]
 pub struct StandInError(String);
@@ -22,19 +22,19 @@ fn wrong(error: impl std::fmt::Display) -> StandInError {
     StandInError(format!("{error:#}"))
 }
 
-/// The text of one of the packages, or the name of an interface, as the build has it.
+/// Renames the packages in a WIT text or in the name of an interface.
 pub fn renamed(text: &str) -> String {
     PACKAGES.iter().fold(text.to_owned(), |text, package| {
         text.replace(&format!("{NAMESPACE}{package}"), &format!("{STAND_IN}{package}"))
     })
 }
 
-/// The name that one of the build replaces.
+/// Returns the original name of a renamed interface; `None` if the name was not renamed.
 pub fn original(name: &str) -> Option<String> {
     name.strip_prefix(STAND_IN).map(|rest| format!("{NAMESPACE}{rest}"))
 }
 
-/// The component with the imports that its sources have. One that needs no other names is returned as it is.
+/// Restores the names of a component's imports. A component without renamed imports is returned unchanged.
 pub fn put_back(component: Vec<u8>) -> Result<Vec<u8>, StandInError> {
     let Some(HandingOn { component: provider, names }) = handing_on(&component)? else {
         return Ok(component);
@@ -59,13 +59,13 @@ pub fn put_back(component: Vec<u8>) -> Result<Vec<u8>, StandInError> {
     graph.encode(EncodeOptions::default()).map_err(wrong)
 }
 
-/// A component that exports interfaces under the names of the build.
+/// A component that exports interfaces under their renamed names, which are listed.
 struct HandingOn {
     component: Vec<u8>,
     names: Vec<String>,
 }
 
-/// The component that exports what another one imports under the names of the build; none if that imports nothing so.
+/// Generates the component that exports the renamed imports of another one; `None` if that has none.
 fn handing_on(component: &[u8]) -> Result<Option<HandingOn>, StandInError> {
     let mut graph = CompositionGraph::new();
     let package = Package::from_bytes("node", None, component.to_vec(), graph.types_mut()).map_err(wrong)?;
@@ -77,7 +77,7 @@ fn handing_on(component: &[u8]) -> Result<Option<HandingOn>, StandInError> {
             _ => None,
         })
         .collect();
-    // Types of one interface in another one are found by its name.
+    // The types that one interface uses of another are linked by the name of the interface.
     let used: Vec<InterfaceId> = interfaces
         .iter()
         .flat_map(|interface| graph.types()[*interface].uses.values().map(|used| used.interface))

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use super::stand_in;
 
-/// A file at the top of the project, by its path there. `sdk` links to it, so that a package of this crate has it.
+/// Embeds files of the project by their paths. `sdk` links to them, so that a package of this crate contains them.
 macro_rules! texts {
     ($($path:literal),* $(,)?) => {
         &[$(($path, include_str!(concat!("../../sdk/", $path)))),*]
     };
 }
 
-/// The contract, the interfaces of the host and those of WASI, by path.
+/// Files of the node contract, the host's interfaces and WASI, by path.
 pub const FILES: &[(&str, &str)] = texts![
     "wit/host/README.md",
     "wit/host/events.wit",
@@ -37,7 +37,8 @@ pub const FILES: &[(&str, &str)] = texts![
 /// The name of the world that [`write()`] writes.
 pub const WORLD: &str = "built";
 
-/// Every interface that a node may import, besides [`MODEL`]. Bindings offer all of them; a component imports those that the node calls.
+/// Interfaces that a node may import, in addition to [`MODEL`]. Bindings offer all of them; a component imports those that the node
+/// calls.
 pub const IMPORTS: [&str; 11] = [
     "graph-host:host/log@0.1.0",
     "graph-host:host/events@0.1.0",
@@ -52,12 +53,11 @@ pub const IMPORTS: [&str; 11] = [
     "wasi:filesystem/preopens@0.2.12",
 ];
 
-/// Completions of language models. Bindings in Python have them only for a node that names the interface, because there every import of the
-/// world is in the component and takes space.
+/// Interface of language models. Python bindings contain it only for a node that names it: there every import of the world is in the
+/// component and takes space.
 pub const MODEL: &str = "graph-host:host/model@0.1.0";
 
-/// Writes a folder with the world of a node that imports these interfaces, and all that it depends on, in the layout that tools for WIT
-/// read.
+/// Writes the world of a node that imports these interfaces, and its dependencies, in the folder layout of WIT tools.
 pub fn write<'n>(folder: &Path, imports: impl Iterator<Item = &'n str>) -> io::Result<()> {
     for (path, text) in FILES {
         let name = path.strip_prefix("wit/").unwrap_or(path);

@@ -4,17 +4,17 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long the program that opens a file is watched: one that cannot says so at once.
+/// Time for which the program that opens a file is watched: if it fails, it exits within this time.
 const WATCHED: Duration = Duration::from_secs(1);
 
-/// Opens a file in the browser of the user: `$BROWSER`, or what the platform has for it. Whether one could be started.
+/// Opens a file in the browser of the user: `$BROWSER`, or the opener of the platform. Returns whether a browser was started.
 pub fn open(file: &Path) -> bool {
     command(file).is_some_and(starts)
 }
 
 fn command(file: &Path) -> Option<Command> {
     if let Some(named) = std::env::var("BROWSER").ok().filter(|named| !named.trim().is_empty()) {
-        // Several are separated by colons; the first one is taken, with its options.
+        // `$BROWSER` is a list separated by colons; the first entry is used, with its options.
         let mut words = named.split(':').next().unwrap_or_default().split_whitespace();
         let mut command = Command::new(words.next()?);
         let mut is_named = false;
@@ -37,7 +37,7 @@ fn command(file: &Path) -> Option<Command> {
     if cfg!(windows) {
         return Some(with("explorer", file));
     }
-    // Without a screen there is nothing to show it on.
+    // Without a display no browser can be shown.
     let has_screen = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
     has_screen.then(|| with("xdg-open", file))
 }

@@ -10,7 +10,7 @@ use similar::{ChangeTag, TextDiff};
 use crate::terminal::output::{self, styled};
 use crate::terminal::run_report::counted;
 
-/// Every failure in full, what became of crashes, then the last line: `N passed, N failed`.
+/// Renders every failure in full, the counts of simulated crashes, and the last line: `N passed, N failed`.
 pub fn text(report: &Report) -> String {
     let mut text = String::new();
     for case in report.cases.iter().filter(|case| !case.passed()) {
@@ -100,13 +100,13 @@ fn write_problem(text: &mut String, problem: &Problem, file: &str) {
     }
 }
 
-/// The message of the actual error, if it has several lines.
+/// Returns the message of the actual error if it has several lines.
 fn long_message(mismatch: &Mismatch) -> Option<&str> {
     let message = mismatch.actual.get("message").filter(|_| mismatch.key == "error")?.as_str()?;
     message.contains('\n').then_some(message)
 }
 
-/// Expected and actual value, as a diff if they have several lines.
+/// Writes the expected and the actual value, as a diff if they have several lines.
 fn write_mismatch(text: &mut String, mismatch: &Mismatch) {
     if let Some(message) = long_message(mismatch) {
         let _ = writeln!(
@@ -150,7 +150,7 @@ fn write_mismatch(text: &mut String, mismatch: &Mismatch) {
     }
 }
 
-/// Short values on one line, others indented, and text as it is.
+/// Renders a value as JSON: on one line of up to 40 bytes, else indented.
 fn shown(value: &Value) -> String {
     let short = value.to_string();
     if short.len() <= 40 { short } else { serde_json::to_string_pretty(value).unwrap_or(short) }

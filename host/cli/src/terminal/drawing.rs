@@ -13,13 +13,13 @@ use layout::topo::layout::VisualGraph;
 
 use graph_runtime::error::{Error, Result};
 
-/// Nodes and edges that are drawn: the layout's cost grows faster than the picture's use.
+/// Limit of nodes and of edges in a picture: the cost of the layout grows faster than the use of the picture.
 const MOST: usize = 400;
 /// One size for all texts: the writer names a style for each size.
 const FONT: usize = 14;
-/// Room around the picture.
+/// Margin to the right of the picture and below it.
 const MARGIN: f64 = 12.0;
-/// Characters of a line that are shown.
+/// Limit of characters in a line of a label.
 const LONGEST: usize = 60;
 
 /// Draws a graph as SVG.
@@ -46,23 +46,24 @@ pub fn svg(topology: &Topology) -> Result<String> {
     Ok(sheet.finish())
 }
 
-/// The writer, and how far what it has drawn reaches: it reserves as much room below a text as the text is long.
+/// The writer with the extent of the picture. The writer's own extent is too large: it reserves as much height below a text as the text
+/// is long.
 struct Sheet {
     writer: SVGWriter,
     width: f64,
     height: f64,
-    /// Texts, which are drawn at last: over the lines.
+    /// Texts, drawn last so that they are above the lines.
     texts: Vec<(Point, String, StyleAttr)>,
 }
 
 impl Sheet {
-    /// What is drawn reaches to this point.
+    /// Extends the picture to this point.
     fn reach(&mut self, point: Point) {
         self.width = self.width.max(point.x);
         self.height = self.height.max(point.y);
     }
 
-    /// The picture: as large as what is in it, and with texts that can be read where a line goes through them.
+    /// Returns the SVG text: cropped to its content, with a white outline around texts that lines cross.
     fn finish(mut self) -> String {
         for (at, text, look) in self.texts {
             self.writer.draw_text(at, &text, &look);
@@ -163,7 +164,7 @@ fn boxed(text: &str, look: StyleAttr) -> Element {
     Element::create(ShapeKind::new_box(text), look, Orientation::TopToBottom, size)
 }
 
-/// How much room a text takes: half an em for a character.
+/// Estimates the size of a text: 8 by 18 per character and line.
 #[allow(clippy::cast_precision_loss, reason = "labels are short")]
 fn room_of(text: &str) -> Point {
     let longest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
@@ -191,7 +192,7 @@ fn arrow(edge: &TopologyEdge) -> Arrow {
     )
 }
 
-/// A text on one line, without what a terminal or a picture would act on.
+/// Returns a text on one line of at most [`LONGEST`] characters, without control characters.
 fn short(text: &str) -> String {
     let text = visible(text).replace(['\n', '\t'], " ");
     if text.chars().count() <= LONGEST {

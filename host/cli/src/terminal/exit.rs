@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use graph_runtime::error::{Error, Kind};
 
-/// How a command ended, as a shell sees it.
+/// Outcome of a command as a shell sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Exit {
@@ -28,7 +28,7 @@ pub enum Exit {
     NotFound = 9,
     /// The store cannot be read or written, or another process holds the run or has taken it over.
     Storage = 10,
-    /// What was waited for has not come in time.
+    /// The condition that a command waited for has not occurred in time.
     TimedOut = 124,
     /// Ctrl-C, or a cancelled or killed run.
     Cancelled = 130,

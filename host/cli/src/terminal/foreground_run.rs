@@ -24,9 +24,9 @@ use graph_runtime::run::typed_answers::TypedAnswers;
 pub struct Session {
     /// The id of the run that is driven.
     pub run: String,
-    /// The run as a command takes it: as it was typed, with the options that are needed to find it.
+    /// The run as an argument of commands: as the user typed it, with the options that are needed to find it.
     pub typed: String,
-    /// It can be resumed later.
+    /// `true` if the run is stored and can be resumed later.
     pub is_kept: bool,
     /// The driver, which holds the run against other processes.
     pub driver: Driver,
@@ -34,20 +34,20 @@ pub struct Session {
     pub progress: Progress,
     /// Further observers, such as streams and telemetry.
     pub observers: Observers,
-    /// How progress and questions are printed.
+    /// Output for progress and questions.
     pub output: Output,
-    /// Answers that were given beforehand, one for each question as it comes.
+    /// Answers from the command line, one for each question in the order in which they are raised.
     pub answers: TypedAnswers,
     /// The folder in which other processes leave requests to stop.
     pub thread: RunFolder,
     /// Reports to the process that started this one in the background that the run is under way.
     pub herald: Option<StartupReporter>,
-    /// What was verified of the run before it is resumed; none for a new run.
+    /// Extent of the verification before the run was resumed; `None` for a new run.
     pub checked: Option<Checked>,
 }
 
 impl Session {
-    /// Drives the run until it has ended, or waits for something that cannot be provided here.
+    /// Drives the run until it ends or needs an answer that cannot be given here.
     pub async fn go(&mut self, first: Event) -> Result<Summary> {
         if let Some(calls) = self.observers.calls() {
             self.driver.observe_calls(calls);
@@ -68,7 +68,7 @@ impl Session {
 
     async fn drive(&mut self, first: Event, stops: &Stops) -> Result<Summary> {
         let mut event = first;
-        // What the person at the terminal has just answered.
+        // The questions that the person at the terminal has just answered.
         let mut asked = Vec::new();
         loop {
             let mut watchers = Both(&mut self.progress, &mut self.observers);
@@ -100,7 +100,7 @@ impl Session {
         }
     }
 
-    /// Answers to what is open: from the command line, or from the person at the terminal.
+    /// Returns answers to open questions: from the command line, else from the person at the terminal.
     async fn next_answers(&mut self, summary: &Summary, stops: &Stops) -> Result<Option<Answers>> {
         let open = &summary.interrupts;
         if !self.answers.is_empty()
@@ -113,7 +113,7 @@ impl Session {
         }
         loop {
             match prompt::ask(self.output, &self.typed, open, stops.pressed()).await {
-                // The walker knows which questions can be passed over.
+                // Questions that need an answer are asked again.
                 Some(Answers::None) if open.iter().any(prompt::needs_answer) => {}
                 other => return Ok(other),
             }
@@ -121,15 +121,15 @@ impl Session {
     }
 }
 
-/// The questions that a person at the terminal has just answered with something that a component rejects, after they were asked
-/// again as often as a run does by itself: another answer replaces that one.
+/// Returns the questions whose answers a component has rejected after the run has asked again as often as it does by itself. The person
+/// at the terminal may replace these answers.
 fn rejected(failed: &Summary, asked: Vec<InterruptRecord>) -> Vec<InterruptRecord> {
     let error = failed.error.as_ref().filter(|error| error.category == Some(Category::InvalidInput));
     let is_of = |asked: &InterruptRecord| error.is_some_and(|error| error.node.as_ref() == Some(&asked.node));
     asked.into_iter().filter(is_of).collect()
 }
 
-/// Ctrl-C, the signal that asks a process to end, and the files by which other processes ask.
+/// Requests to stop a run: Ctrl-C, the signal that asks a process to end, and files of other processes.
 #[derive(Debug)]
 struct Stops {
     presses: watch::Receiver<u32>,
@@ -138,8 +138,8 @@ struct Stops {
 }
 
 impl Stops {
-    /// The first signal stops the run at the boundary, the second one at once, the third one ends the process. Files say
-    /// which of the two they want.
+    /// Starts to listen. The first signal stops the run at the boundary of its superstep, the second one at once, the third one ends
+    /// the process. A file names one of these requests.
     fn listen(
         control: mpsc::UnboundedSender<Control>,
         run: Option<&str>,
@@ -153,7 +153,7 @@ impl Stops {
             let tell = move |wish| {
                 press.send_modify(|count| *count += 1);
                 stopping(output, run.as_deref(), wish, "it was asked to");
-                // A driver that is gone has stopped already.
+                // If the driver is gone, it has stopped already.
                 let _ = control.send(wish);
             };
             Listener::start(thread, tell, || std::process::exit(Exit::Cancelled.code().into())).map_err(
@@ -165,7 +165,7 @@ impl Stops {
             )?
         };
         let run = run.map(str::to_owned);
-        // Before the task is spawned: a signal that comes before the task is polled for the first time counts as well.
+        // Created before the task is spawned: a signal that arrives before the task is polled for the first time counts as well.
         let signals = Signals::new();
         let signals = tokio::spawn(async move {
             let mut signals = match signals {
@@ -190,7 +190,7 @@ impl Stops {
         Ok(Self { presses, signals, files: Some(files) })
     }
 
-    /// Is ready once a stop was asked for.
+    /// Resolves once a stop was requested.
     async fn pressed(&self) {
         let mut presses = self.presses.clone();
         if presses.wait_for(|count| *count > 0).await.is_err() {
@@ -198,7 +198,7 @@ impl Stops {
         }
     }
 
-    /// Takes away the files that were heeded.
+    /// Removes the files of requests that were fulfilled.
     fn finish(mut self, ended: bool) {
         if let Some(files) = self.files.take() {
             files.finish(ended);
@@ -223,7 +223,7 @@ impl Drop for Stops {
     }
 }
 
-/// Comes back once the process is asked to end, by Ctrl-C or otherwise.
+/// Resolves once the process is asked to end, by Ctrl-C or a signal.
 pub(crate) async fn asked_to_stop() {
     match Signals::new() {
         Ok(mut signals) => signals.next().await,

@@ -17,7 +17,7 @@ use crate::terminal::run_report::{
 use crate::terminal::text::event_line;
 use crate::terminal::width::one_line;
 
-/// What has been printed of a run.
+/// State of a printed history: the names that its next lines need.
 #[derive(Debug, Default)]
 pub struct HistoryLines {
     /// The nodes that were next at the newest checkpoint of each namespace.
@@ -28,17 +28,17 @@ pub struct HistoryLines {
     current: BTreeMap<String, Digest>,
     /// The `foreach` nodes of all graphs.
     foreach: BTreeSet<(Digest, String)>,
-    /// The task that failed last, and why.
+    /// Task that failed last, with the message.
     failed: Option<(String, String)>,
 }
 
 impl HistoryLines {
-    /// Nothing yet, of a run whose child runs are of these graphs, with these `foreach` nodes in all of them.
+    /// Creates the state for a run with these graphs of child runs and these `foreach` nodes.
     pub fn of(graphs: BTreeMap<Digest, String>, foreach: BTreeSet<(Digest, String)>) -> Self {
         Self { graphs, foreach, ..Self::default() }
     }
 
-    /// The lines of a record's entries that come after a number.
+    /// Returns the lines for the entries of a record whose number is greater than `after`.
     pub fn lines(&mut self, numbered: &Numbered, record: &Record, after: u64) -> Vec<String> {
         let namespace = numbered.record.namespace.as_str();
         let mut lines = Vec::new();
@@ -54,7 +54,7 @@ impl HistoryLines {
             let mut next: Vec<String> = checkpoint.next.iter().map(|next| next.node.clone()).collect();
             next.dedup();
             if checkpoint.end.is_some() && !namespace.is_empty() {
-                // Nothing comes below it any more.
+                // A child run that has ended has no further lines.
                 self.next.remove(namespace);
             } else {
                 self.next.insert(namespace.to_owned(), next);
@@ -109,7 +109,7 @@ impl HistoryLines {
             Entry::Task(task) => {
                 let failure = task.failure.as_ref()?;
                 let shown = (task.task.clone(), failure.message.clone());
-                // A task whose child run has just failed with the same words says nothing new.
+                // A failure of a child run is not repeated for its task.
                 let is_of_child = |(child, message): &(String, String)| {
                     *message == shown.1
                         && child.strip_prefix(&shown.0).is_some_and(|rest| rest.starts_with(['/', '@']))
@@ -129,7 +129,7 @@ impl HistoryLines {
         })
     }
 
-    /// What a task is called: the path of nodes to it, and its number where there are several of its node.
+    /// Returns the name of a task: the path of nodes to it, and its number if its node has several tasks.
     fn label(&self, task: &str, node: &str) -> String {
         let (namespace, own) = task.rsplit_once('/').unwrap_or(("", task));
         let name = self.numbered(namespace, own, node);
@@ -137,7 +137,7 @@ impl HistoryLines {
         if above.is_empty() { name } else { format!("{above}/{name}") }
     }
 
-    /// A node with the number of its task, where the superstep has no other node and there are several tasks: of a `foreach`, the
+    /// Returns a node with the number of its task if the superstep runs this node only and it has several tasks; for a `foreach`, the
     /// number of the item.
     fn numbered(&self, namespace: &str, task: &str, node: &str) -> String {
         let ordinal = task.split('@').next().and_then(|task| task.rsplit_once('.')?.1.parse::<u64>().ok());
@@ -150,14 +150,14 @@ impl HistoryLines {
         }
     }
 
-    /// The path of nodes to a child run, without the numbers of their tasks, as events are shown while it runs.
+    /// Returns the path of nodes to a child run without the numbers of tasks, as in events of a run under way.
     fn nodes_above(&self, namespace: &str) -> String {
         let path = self.path(namespace);
         let nodes = path.split('/').map(|node| node.split('#').next().unwrap_or(node));
         nodes.collect::<Vec<_>>().join("/")
     }
 
-    /// The path of nodes to a child run, as far as it is known from what came before; else its tasks' ids.
+    /// Returns the path of nodes to a child run; ids of tasks stand for nodes that are not known.
     fn path(&self, namespace: &str) -> String {
         if namespace.is_empty() {
             return String::new();
@@ -178,7 +178,7 @@ impl HistoryLines {
     }
 }
 
-/// A superstep that has committed.
+/// Returns the line of a superstep that has committed.
 fn commit(numbered: &Numbered, checkpoint: &Checkpoint, took: Option<&str>) -> String {
     let fuel = checkpoint.tasks.iter().map(|task| task.fuel).fold(0, u64::saturating_add);
     let values = numbered.record.values.iter();

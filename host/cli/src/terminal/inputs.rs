@@ -13,7 +13,7 @@ use graph_runtime::run::typed_inputs::{self, MAX_DEPTH};
 /// The largest file of inputs, in bytes.
 const LARGEST: u64 = 64 << 20;
 
-/// Splits `--input k=v`. The graph says which type a value has.
+/// Splits `--input k=v`. The graph defines the type of the value.
 pub fn split_pair(text: &str) -> Result<(String, String), String> {
     let (key, value) =
         text.split_once('=').ok_or_else(|| format!("`{text}` has no `=`: write it as KEY=VALUE"))?;
@@ -23,8 +23,7 @@ pub fn split_pair(text: &str) -> Result<(String, String), String> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
-/// Reads `--update k=v`. A value that is JSON is that value, anything else is text: `n=3` is a number, `n="3"` and
-/// `name=Ada` are text.
+/// Reads `--update k=v`. A value that is JSON is parsed, anything else is text: `n=3` is a number, `n="3"` and `name=Ada` are text.
 pub fn parse_pair(text: &str) -> Result<(String, Value), String> {
     let (key, value) = split_pair(text)?;
     match parse_value(&value) {
@@ -33,8 +32,8 @@ pub fn parse_pair(text: &str) -> Result<(String, Value), String> {
     }
 }
 
-/// A value as it is typed: JSON if it is JSON, else text. JSON that would not be taken as it is (a key twice, a number
-/// that does not fit) is neither.
+/// Parses a typed value: as JSON if it is JSON, else as text. JSON that cannot be kept unchanged (a duplicate key, a number out of
+/// range) is an error.
 pub fn parse_value(text: &str) -> Result<Value, StrictJsonError> {
     match json::parse_strict(text.trim(), MAX_DEPTH, TreeLimit::INPUTS) {
         Err(error) if json::is_json(text.trim()) => Err(error),
@@ -42,7 +41,7 @@ pub fn parse_value(text: &str) -> Result<Value, StrictJsonError> {
     }
 }
 
-/// The inputs of a command line: those of the file, then the single ones over them, as the graph's schema types them.
+/// Collects the inputs of a command line: those of the file, overridden by the single ones, which get the types of the graph's schema.
 pub fn gather(
     file: Option<&Path>,
     typed: &[(String, String)],
@@ -56,7 +55,7 @@ pub fn gather(
     Ok(inputs)
 }
 
-/// Reads a JSON or YAML file with a mapping, `-` for stdin. `what`: `inputs`, `values`.
+/// Reads a mapping from a JSON or YAML file, `-` for stdin. `what` names its content in messages: `inputs`, `values`.
 pub fn read(what: &str, path: &Path) -> Result<Map<String, Value>> {
     let stdin = path == Path::new("-");
     let name = if stdin { "<stdin>".to_owned() } else { graph_runtime::project::shown(path) };
@@ -81,7 +80,7 @@ pub fn read(what: &str, path: &Path) -> Result<Map<String, Value>> {
 }
 
 fn parse_document(name: &str, text: &str) -> Result<Value> {
-    // JSON first: its numbers and its limits are those of every other value in a run.
+    // JSON is tried first: its numbers and limits are those of all values in a run.
     let is_json = Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
     let mut not_json = None;
     let as_json = text.trim_start_matches('\u{feff}');
@@ -91,7 +90,7 @@ fn parse_document(name: &str, text: &str) -> Result<Value> {
             Err(error) if error.too_large.is_some() => {
                 return Err(Error::invalid(format!("{name} is too large: {error}")));
             }
-            // YAML would read it as something else: of a key twice, one; of a number that does not fit, another one.
+            // YAML would change it: it would keep one of two equal keys, and round a number that is out of range.
             Err(error) if !is_json && json::is_json(as_json) => {
                 let message = format!("{name} is JSON that cannot be used unchanged: {error}");
                 return Err(Error::invalid(message));
@@ -104,14 +103,14 @@ fn parse_document(name: &str, text: &str) -> Result<Value> {
     let (value, _) = problems.finish(name, text, value)?;
     match not_json {
         None => Ok(value),
-        // What is YAML and not JSON would be read as something else than its name says.
+        // YAML in a file that is named `.json` is rejected: it would be read otherwise than its name says.
         Some(error) => {
             Err(Error::invalid(format!("{name} is not JSON: {error}")).help("a file of YAML ends in .yaml"))
         }
     }
 }
 
-/// What kind of value it is, for messages.
+/// Names the type of a value, for messages.
 pub(crate) const fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

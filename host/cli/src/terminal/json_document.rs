@@ -1,4 +1,4 @@
-//! JSON documents that are written while they are made, so that a long list in one is never held as a whole.
+//! JSON documents that are written while their lists are produced, so that a long list is never held as a whole.
 
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -13,23 +13,23 @@ use crate::terminal::output::json_for_terminals;
 use graph_runtime::error::Result;
 use graph_runtime::history::streamed::Streamed;
 
-/// Bytes that are passed on at one time.
+/// Bytes that are written at one time.
 const PIECE: usize = 64 << 10;
 
-/// A member that is not held as a value.
+/// Member that is not held as a JSON value.
 enum Part<'e> {
     List(Streamed<'e>),
     Text(Option<Arc<str>>),
 }
 
-/// A document with lists that are made while it is written. Its members come in the order of their names.
+/// Document whose lists are produced while it is written. Its members are sorted by name.
 pub struct Document<'e> {
     members: Map<String, Value>,
     parts: RefCell<Vec<(String, Part<'e>)>>,
 }
 
 impl<'e> Document<'e> {
-    /// A document with members that are there.
+    /// Creates a document with these members.
     pub fn new(members: Map<String, Value>) -> Self {
         Self { members, parts: RefCell::default() }
     }
@@ -44,7 +44,7 @@ impl<'e> Document<'e> {
         self.add(name, Part::List(Streamed::new(elements)))
     }
 
-    /// Adds a member that is kept as JSON text, and is written as it is kept; null where there is none.
+    /// Adds a member that is kept as JSON text and written unchanged; `None` is written as null.
     #[must_use]
     pub fn with_text(self, name: &str, text: Option<Arc<str>>) -> Self {
         self.add(name, Part::Text(text))
@@ -56,7 +56,7 @@ impl<'e> Document<'e> {
         self
     }
 
-    /// Writes the document. Where a list cannot be made to its end, the document ends there, and that is the error.
+    /// Writes the document. If a list fails, the document ends there, and the inner result is that error.
     pub(crate) fn write(self, out: impl Write, pretty: bool) -> io::Result<Result<()>> {
         let written = write(&self, out, pretty);
         let parts = self.parts.into_inner();
@@ -71,7 +71,7 @@ impl<'e> Document<'e> {
     }
 }
 
-/// Writes a document piece by piece.
+/// Writes a JSON value in pieces that are safe for terminals.
 pub(crate) fn write(document: &impl serde::Serialize, out: impl Write, pretty: bool) -> io::Result<()> {
     let mut out = ForTerminals { out, held: Vec::with_capacity(PIECE) };
     let written = if pretty {
@@ -112,13 +112,13 @@ fn serialize_part<M: SerializeMap>(
         Part::Text(None) => map.serialize_entry(name, &()),
         Part::Text(Some(text)) => match serde_json::from_str::<&RawValue>(text) {
             Ok(raw) => map.serialize_entry(name, raw),
-            // What is not JSON is shown as text.
+            // Text that is not JSON is written as a string.
             Err(_) => map.serialize_entry(name, &**text),
         },
     }
 }
 
-/// Passes text on piece by piece, safe for terminals.
+/// Writer that escapes each piece of text for terminals.
 struct ForTerminals<W> {
     out: W,
     held: Vec<u8>,
@@ -128,7 +128,7 @@ impl<W: Write> ForTerminals<W> {
     fn pass_on(&mut self) -> io::Result<()> {
         let whole = match std::str::from_utf8(&self.held) {
             Ok(text) => text.len(),
-            // The rest of a character comes with the next piece.
+            // The rest of a cut character is in the next piece.
             Err(error) => error.valid_up_to(),
         };
         let rest = self.held.split_off(whole);

@@ -1,7 +1,7 @@
-//! The line at the bottom of a terminal that says what is under way: which nodes run, which component is compiled, for how long.
+//! The line at the bottom of a terminal that shows the work under way: nodes that run, components that are compiled, and for how long.
 //!
-//! It is on stderr, and redrawn by a thread that only exists while stderr is a terminal and something is under way. All
-//! other output is printed above it, by way of [`above`]. Without a terminal, reporting costs one atomic load.
+//! The line is on stderr. A thread redraws it, which is started with the first work under way if stderr is a terminal. All other output
+//! is printed above the line, with [`above`]. Without a terminal, reporting costs one atomic load.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,28 +16,28 @@ use crate::terminal::output::{self, styled};
 use crate::terminal::run_report::short_number;
 use crate::terminal::width::{cut, one_line, width};
 
-/// How often it is drawn.
+/// Interval at which the line is drawn.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// What has been under way for less than this is not shown.
+/// Duration below which work under way is not shown.
 const BRIEF: Duration = Duration::from_millis(200);
-/// What turns while something is under way.
+/// Frames of the animation while work is under way.
 const TURNING: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
-/// Back to the beginning of the line, and what is there erased.
+/// Escape sequence that moves to the beginning of the line and erases it.
 const ERASE: &str = "\r\x1b[K";
-/// Nodes that are named at a time.
+/// Limit of nodes or components that are named in the line.
 const NAMED: usize = 3;
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
 static UNDER_WAY: Mutex<UnderWay> = Mutex::new(UnderWay::new());
 static CHANGED: Condvar = Condvar::new();
 
-/// Whether a person can watch a line that is redrawn.
+/// Checks whether stderr can show a line that is redrawn.
 pub fn can_be_drawn() -> bool {
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     !is_dumb && io::stderr().is_terminal()
 }
 
-/// Draws what is under way from now on, or no longer.
+/// Turns the line on, if it can be drawn, or off.
 pub fn turn(on: bool) {
     IS_ON.store(on && can_be_drawn(), Ordering::Relaxed);
     if !on {
@@ -45,12 +45,12 @@ pub fn turn(on: bool) {
     }
 }
 
-/// Whether it is drawn.
+/// Returns whether the line is turned on.
 pub fn is_on() -> bool {
     IS_ON.load(Ordering::Relaxed)
 }
 
-/// Prints something where the line is, which is drawn again below it.
+/// Erases the line and prints above it; the line is drawn again with its next frame.
 pub fn above<T>(print: impl FnOnce() -> T) -> T {
     if !is_on() {
         return print();
@@ -60,7 +60,7 @@ pub fn above<T>(print: impl FnOnce() -> T) -> T {
     print()
 }
 
-/// Erases the line and forgets what was under way: the run asks something, or has stopped.
+/// Erases the line and forgets the tasks under way: the run asks a question, or has stopped.
 pub fn clear() {
     let mut under_way = lock();
     under_way.erase();
@@ -68,7 +68,7 @@ pub fn clear() {
     under_way.settled.clear();
 }
 
-/// A component is being compiled.
+/// Reports that the compilation of a component has started.
 pub fn compiling(id: &str, bytes: usize) {
     if is_on() {
         let compiling = Compiling { bytes, since: Instant::now() };
@@ -77,14 +77,14 @@ pub fn compiling(id: &str, bytes: usize) {
     }
 }
 
-/// A component is compiled, or could not be.
+/// Reports that the compilation of a component has ended, with or without success.
 pub fn compiled(id: &str) {
     if is_on() {
         lock().compiling.remove(id);
     }
 }
 
-/// An attempt of a task has begun.
+/// Reports that an attempt of a task has started.
 pub fn task_started(task: &str, label: String, item: Option<ItemPlace>) {
     if is_on() {
         lock().tasks.insert(task.to_owned(), Running { label, item, since: Instant::now() });
@@ -92,7 +92,7 @@ pub fn task_started(task: &str, label: String, item: Option<ItemPlace>) {
     }
 }
 
-/// An attempt of a task is over; with the fuel that it has used, if that is known.
+/// Reports that an attempt of a task has ended, with the fuel that it has used, 0 if that is not known.
 pub fn task_ended(task: &str, fuel: u64) {
     if !is_on() {
         return;
@@ -106,7 +106,7 @@ pub fn task_ended(task: &str, fuel: u64) {
     }
 }
 
-/// A superstep has begun.
+/// Reports that a superstep has started.
 pub fn superstep(number: u64) {
     if is_on() {
         let mut under_way = lock();
@@ -119,7 +119,7 @@ fn lock() -> MutexGuard<'static, UnderWay> {
     UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has the line drawn until nothing is under way.
+/// Wakes the thread that draws the line, or starts it.
 fn tick() {
     let mut under_way = lock();
     if under_way.has_thread {
@@ -128,11 +128,11 @@ fn tick() {
     }
     under_way.has_thread = true;
     drop(under_way);
-    // Without the thread there is no line; everything else is as it is.
+    // If the thread cannot be started, no line is drawn.
     let _ = std::thread::Builder::new().name("live line".to_owned()).spawn(redraw);
 }
 
-/// Draws the line again and again while something is under way.
+/// Draws the line at each interval while work is under way, and waits otherwise.
 fn redraw() {
     let mut under_way = lock();
     let mut frame = 0;
@@ -164,14 +164,14 @@ struct Compiling {
     since: Instant,
 }
 
-/// What is under way.
+/// Work under way.
 #[derive(Debug)]
 struct UnderWay {
     superstep: u64,
-    /// Fuel of the attempts that are over.
+    /// Fuel of the attempts that have ended.
     fuel: u64,
     tasks: BTreeMap<String, Running>,
-    /// How many items of the `foreach` nodes of this superstep are done, by their label.
+    /// Number of items done by the `foreach` nodes of this superstep, by their label.
     settled: BTreeMap<String, u64>,
     compiling: BTreeMap<String, Compiling>,
     is_drawn: bool,
@@ -204,7 +204,7 @@ impl UnderWay {
 
     fn draw(&mut self, frame: usize) {
         let Some(text) = self.text(Instant::now(), frame) else { return self.erase() };
-        // The last column is left free: some terminals would begin another line.
+        // The last column is left free: some terminals would start another line.
         let text = cut(&text, width().saturating_sub(1));
         let text = if output::colours() { text } else { anstream::adapter::strip_str(&text).to_string() };
         let mut stderr = io::stderr().lock();
@@ -212,12 +212,12 @@ impl UnderWay {
         self.is_drawn = true;
     }
 
-    /// The line; nothing where nothing has been under way for long.
+    /// Renders the line; `None` if no work has been under way for long.
     fn text(&self, now: Instant, frame: usize) -> Option<String> {
         let since = self.tasks.values().map(|task| task.since);
         let since = since.chain(self.compiling.values().map(|compiling| compiling.since)).min()?;
         let long = now.saturating_duration_since(since);
-        // Items that are brief by themselves are many.
+        // A `foreach` is shown even if each of its items is brief.
         if long < BRIEF && self.settled.is_empty() {
             return None;
         }
@@ -251,7 +251,7 @@ impl UnderWay {
         named.chain((more > 0).then(|| format!("{more} more"))).collect()
     }
 
-    /// What runs: each node once, of a `foreach` with the item.
+    /// Names the running nodes, each once, a `foreach` with its item or items.
     fn running(&self) -> Vec<String> {
         let mut nodes: BTreeMap<&str, (u64, Option<ItemPlace>)> = BTreeMap::new();
         for task in self.tasks.values() {

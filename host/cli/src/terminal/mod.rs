@@ -1,4 +1,4 @@
-//! What a person or a script sees: text, JSON documents, exit codes, questions.
+//! User interface of the command: text, JSON documents, exit codes, questions.
 
 pub mod browser;
 pub mod case_report;

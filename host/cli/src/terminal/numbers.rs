@@ -1,5 +1,5 @@
-//! Numbers in JSON that is printed: as records have them. A component may answer `1.0`, which a record keeps as `1`; a document is the
-//! same text before and after that.
+//! Numbers in printed JSON, written as in records: a record keeps `1.0` as `1`, so that a document is the same before and after its
+//! values were recorded.
 
 use std::io::{self, Write};
 
@@ -18,10 +18,10 @@ pub(crate) fn write_compact(value: &impl Serialize, out: impl Write) -> serde_js
     value.serialize(&mut Serializer::with_formatter(out, AsRecorded(CompactFormatter)))
 }
 
-/// Another formatter, with numbers as records have them.
+/// Formatter that writes numbers as in records and leaves the rest to another formatter.
 struct AsRecorded<F>(F);
 
-/// Methods that the other formatter has.
+/// Forwards methods to the other formatter.
 macro_rules! passed_on {
     ($($name:ident($($argument:ident: $kind:ty),*);)*) => {
         $(fn $name<W: Write + ?Sized>(&mut self, out: &mut W $(, $argument: $kind)*) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! Where output goes: results on stdout, everything else on stderr, colours only where a person looks.
+//! Output of commands: results on stdout, everything else on stderr, colours on terminals only.
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, IsTerminal as _, Write as _};
@@ -15,33 +15,33 @@ use crate::terminal::width::{width, wrapped};
 use crate::terminal::{exit, live_line, report};
 use graph_runtime::error::{Error, Result};
 
-/// Text that is neither good nor bad but belongs to the frame.
+/// Text of the frame, such as labels and units.
 pub const DIM: Style = Style::new().dimmed();
-/// Names worth finding again.
+/// Names.
 pub const BOLD: Style = Style::new().bold();
-/// Something that went well.
+/// Success.
 pub const GOOD: Style = AnsiColor::Green.on_default();
-/// Something to look at.
+/// Warnings.
 pub const CAUTION: Style = AnsiColor::Yellow.on_default();
-/// Something that went wrong.
+/// Failures.
 pub const BAD: Style = AnsiColor::Red.on_default().bold();
 
-/// The text between a style's escape sequences. Whether they reach the screen is decided where it is printed.
+/// Puts a text between a style's escape sequences; the printing function decides whether they are written.
 pub fn styled(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// JSON text that a terminal may be shown: what it could act on, or what could turn the direction of writing, is escaped; in a
-/// terminal also characters that are invisible. JSON leaves more of that as it is than a terminal bears. Line breaks can only be layout, and stay.
+/// Escapes JSON text for terminals: control characters and those that change the direction of writing; if stdout is a terminal, also
+/// invisible characters. Line breaks can only be layout in JSON, and stay.
 pub fn json_for_terminals(text: String) -> String {
     static IS_TERMINAL: LazyLock<bool> = LazyLock::new(|| io::stdout().is_terminal());
     escaped_json(text, if *IS_TERMINAL { is_invisible } else { turns })
 }
 
-/// JSON text in which control characters are escaped, and those that `is_hidden` names. It means the same.
+/// Escapes control characters and those that `is_hidden` selects in JSON text. The JSON value stays the same.
 fn escaped_json(text: String, is_hidden: fn(char) -> bool) -> String {
     if text.is_ascii() {
-        // `serde_json` escapes everything below the space; this is the one that is left.
+        // `serde_json` escapes everything below the space; of ASCII, DEL is left.
         return if text.contains('\u{7f}') { text.replace('\u{7f}', "\\u007f") } else { text };
     }
     let mut escaped = String::with_capacity(text.len());
@@ -58,7 +58,7 @@ fn escaped_json(text: String, is_hidden: fn(char) -> bool) -> String {
     escaped
 }
 
-/// An error as `--json` prints it.
+/// Converts an error to the document that `--json` prints.
 pub fn error_document(error: &Error) -> Value {
     let message = in_named_project(error.message());
     let mut members = json!({ "code": error.code(), "exit": exit::of(error).code(), "message": message });
@@ -76,20 +76,19 @@ pub fn error_document(error: &Error) -> Value {
     json!({ "error": members })
 }
 
-/// Whether stdout has the beginning of a JSON document that an error has cut short: the error is then no document of its
-/// own. A process prints one document.
+/// `true` if an error has cut short a JSON document on stdout: the error is then not printed as a second document.
 static DOCUMENT_HAS_BEGUN: AtomicBool = AtomicBool::new(false);
 
-/// How a command speaks.
+/// Form of a command's output.
 #[derive(Clone, Copy, Debug)]
 pub struct Output {
     json: bool,
-    /// Documents are one line each, as everything before them.
+    /// `true` if documents are on one line each, after a stream of lines.
     lines: bool,
 }
 
 impl Output {
-    /// With `json`, one JSON document on stdout and nothing else there.
+    /// Creates an output; with `json`, stdout gets one JSON document and nothing else.
     pub const fn new(json: bool) -> Self {
         Self { json, lines: false }
     }
@@ -101,7 +100,7 @@ impl Output {
         Self { lines, ..self }
     }
 
-    /// Whether stdout is a stream of JSON lines.
+    /// Returns whether stdout is a stream of JSON lines.
     pub const fn is_in_lines(self) -> bool {
         self.lines
     }
@@ -112,27 +111,27 @@ impl Output {
         live_line::above(|| quiet_pipe(writeln!(io::stdout().lock(), "{line}")))
     }
 
-    /// Whether stdout carries one JSON document.
+    /// Returns whether stdout gets one JSON document.
     pub const fn is_json(self) -> bool {
         self.json
     }
 
-    /// Whether a person reads what is on stdout.
+    /// Returns whether stdout is a terminal on which a person reads text.
     pub fn is_read_by_people(self) -> bool {
         !self.json && io::stdout().is_terminal()
     }
 
-    /// How wide a table on stdout may be; any width where no terminal shows it.
+    /// Width of tables on stdout; `None` for any width, if neither a terminal nor `COLUMNS` limits it.
     pub fn table_width(self) -> Option<usize> {
         (io::stdout().is_terminal() || std::env::var_os("COLUMNS").is_some()).then(width)
     }
 
-    /// Whether a person sits at both ends, so that a question can be asked.
+    /// Returns whether a person can be asked: stdin and stderr are terminals, and the output is not JSON.
     pub fn can_ask(self) -> bool {
         !self.json && io::stdin().is_terminal() && io::stderr().is_terminal()
     }
 
-    /// Asks a person something, and takes the line that is typed; an empty one where nothing more comes.
+    /// Asks a question on stderr and reads a line from stdin, trimmed; empty at the end of stdin.
     pub fn ask_line(self, question: &str) -> Result<String> {
         live_line::above(|| {
             let _ = write!(anstream::stderr().lock(), "{question} ");
@@ -149,7 +148,7 @@ impl Output {
         quiet_pipe(json_document::write(value, io::stdout().lock(), !self.lines))
     }
 
-    /// Prints the command's JSON document while its lists are made.
+    /// Prints the command's JSON document while its lists are produced.
     pub fn document_in_pieces(self, document: Document<'_>) -> Result<()> {
         let (written, made) = match document.write(io::stdout().lock(), !self.lines) {
             Ok(made) => (Ok(()), made),
@@ -161,7 +160,7 @@ impl Output {
         quiet_pipe(written).and(made)
     }
 
-    /// Prints a report: its JSON document with `--json`, otherwise what `render` makes of it for people.
+    /// Prints a report: as a JSON document with `--json`, else as the text that `render` returns.
     pub fn show(self, report: &impl serde::Serialize, render: impl FnOnce() -> String) -> Result<()> {
         if self.json {
             let value = serde_json::to_value(report)
@@ -177,7 +176,7 @@ impl Output {
         live_line::above(|| quiet_pipe(writeln!(anstream::stdout().lock(), "{text}")))
     }
 
-    /// Writes a text for a program or a file: its bytes as they are, and no more.
+    /// Writes a text for a program or a file unchanged, without a line break.
     pub fn unchanged(self, text: &str) -> Result<()> {
         live_line::above(|| {
             let mut stdout = io::stdout().lock();
@@ -197,7 +196,7 @@ impl Output {
     pub fn warn(self, text: impl Display) {
         let text = text.to_string();
         let text = in_named_project(&text);
-        // It is only wrapped for a terminal: a program that reads it gets the lines as they are, none of them at the margin.
+        // The text is wrapped for a terminal only: programs get its lines as they are, with all but the first one indented.
         let text = if io::stderr().is_terminal() {
             wrapped(&format!("warning: {}", printable_lines(&text)), width(), "  ")
         } else {
@@ -206,7 +205,7 @@ impl Output {
         self.note(text.replacen("warning:", &styled(CAUTION, "warning:"), 1));
     }
 
-    /// Prints why the command ended, in the form that was asked for.
+    /// Prints the error that ended the command, in the form of this output.
     pub fn error(self, error: &Error) {
         // If the document cannot be written to stdout, the error is reported on stderr.
         let is_document = self.json && !DOCUMENT_HAS_BEGUN.load(Ordering::Relaxed);
@@ -224,12 +223,12 @@ impl Output {
     }
 }
 
-/// Whether what goes to stderr has colours.
+/// Returns whether stderr shows colours.
 pub(crate) fn colours() -> bool {
     anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
 }
 
-/// A reader that has seen enough is no error.
+/// Treats a closed pipe as success: its reader has seen enough.
 fn quiet_pipe(written: io::Result<()>) -> Result<()> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -1,4 +1,4 @@
-//! A page for a browser: one file, without scripts, which loads nothing and is read by day and by night.
+//! A page for a browser: one HTML file without scripts, which loads nothing and has a light and a dark theme.
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ table { border-collapse: collapse; } td, th { text-align: left; padding: .15rem 
 pub struct Page(String);
 
 impl Page {
-    /// An empty page with this title.
+    /// Starts a page with this title.
     pub fn new(title: &str) -> Self {
         let title = escaped(title);
         Self(format!(
@@ -39,7 +39,7 @@ impl Page {
         let _ = writeln!(self.0, "<h1>{}</h1>", escaped(text));
     }
 
-    /// Names, each with what it says.
+    /// Adds a list of names and values.
     pub fn facts(&mut self, facts: &[(&str, String)]) {
         self.0.push_str("<dl>\n");
         for (name, text) in facts {
@@ -48,7 +48,7 @@ impl Page {
         self.0.push_str("</dl>\n");
     }
 
-    /// A picture that the host has drawn as SVG. What comes before its element, such as the XML declaration, has no place in a page.
+    /// Adds a picture that the host has drawn as SVG. Text before its `<svg` element, such as the XML declaration, is dropped.
     pub fn picture(&mut self, svg: &str) {
         let svg = svg.find("<svg").map_or("", |at| &svg[at..]);
         let _ = writeln!(self.0, "<figure>\n{}\n</figure>", svg.trim_end());
@@ -79,7 +79,7 @@ fn table_row<'t>(cells: impl Iterator<Item = &'t str>, element: &str) -> String 
     row + "</tr>\n"
 }
 
-/// Text that is nothing but text in HTML.
+/// Escapes text for HTML.
 fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in visible(text).chars() {

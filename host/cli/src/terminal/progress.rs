@@ -1,4 +1,4 @@
-//! What happens in a run, in lines on stderr while it is under way.
+//! Progress of a run, in lines on stderr while it is under way.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -17,10 +17,10 @@ use crate::terminal::run_report::{
 };
 use crate::terminal::width::{one_line, width};
 
-/// Failures that are remembered, so that they are not printed again.
+/// Limit of printed failures that are remembered, so that they are not repeated.
 const REMEMBERED: usize = 64;
 
-/// Prints what happens in a run, and keeps the line up to date that says what is under way.
+/// Prints the notices of a run, and updates the line at the bottom of the terminal.
 #[derive(Debug)]
 pub struct Progress {
     output: Output,
@@ -29,10 +29,10 @@ pub struct Progress {
     step_started: Instant,
     /// Attempts that were started and have not ended.
     running: u64,
-    /// Names of tasks that are not those of their nodes alone: items, and tasks of child runs.
+    /// Names of tasks that differ from their nodes: tasks for items, and tasks of child runs.
     labels: HashMap<String, String>,
     hooks: HookLines,
-    /// A failure that is printed unless it is the one that stops the run, whose message follows anyway.
+    /// A failure that is held back: if it stops the run, the message of the run repeats it.
     held: Option<Shown>,
     /// The failures that were printed last.
     shown: Vec<Shown>,
@@ -47,7 +47,7 @@ struct Shown {
 }
 
 impl Progress {
-    /// With `quiet`, it says nothing but warnings.
+    /// Creates a printer; with `quiet`, it prints warnings only.
     pub fn new(output: Output, quiet: bool) -> Self {
         if quiet {
             live_line::turn(false);
@@ -65,13 +65,13 @@ impl Progress {
         }
     }
 
-    /// For how long this process has been driving the run.
+    /// Time for which this process has been driving the run.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// The run goes no further for now: prints what was held back, unless `error` says it. Gives the error without what was
-    /// printed of it already.
+    /// Ends the progress when the run stops: prints the failure that was held back, unless `error` repeats it. Returns the error
+    /// without the text that was printed before.
     pub fn pause(&mut self, error: Option<&RunError>) -> Option<RunError> {
         live_line::clear();
         self.running = 0;
@@ -95,7 +95,7 @@ impl Progress {
         self.output.note(text);
     }
 
-    /// What a task is called.
+    /// Returns the name of a task.
     fn label(&self, task: &str, path: &str, node: &str) -> String {
         let known = self.labels.get(task).cloned();
         known.unwrap_or_else(|| if path.is_empty() { node.to_owned() } else { format!("{path}/{node}") })
@@ -120,7 +120,7 @@ impl Progress {
         }
     }
 
-    /// A task has failed for good. One whose child run has just failed with the same words says nothing new.
+    /// Handles a task that has failed for good. A failure of a child run is not repeated for its task.
     fn failed(&mut self, task: &str, label: String, failure: &Failure) {
         let is_of_child = |shown: &Shown| {
             shown.failure.message == failure.message
@@ -138,7 +138,7 @@ impl Progress {
         }
     }
 
-    /// Something has happened in the run, or in the child run of that namespace.
+    /// Prints a notice of the run, or of the child run at that path.
     fn show_notice(&mut self, at: Timestamp, path: &str, notice: &Notice) {
         if !matches!(notice, Notice::HookFinished(_)) {
             self.print_hooks();
@@ -213,7 +213,7 @@ impl Progress {
         self.hooks.add(hook);
     }
 
-    /// The path of nodes to a child run, with the items that it is for.
+    /// Returns the path of nodes to a child run, with the numbers of their items.
     fn child_label(&self, namespace: &str, path: &str, item: Option<ItemPlace>) -> String {
         let parent = namespace.rsplit_once('/').and_then(|(parent, _)| self.labels.get(parent));
         let mut label = match (parent, path.rsplit_once('/')) {
@@ -229,7 +229,7 @@ impl Progress {
 
 impl Observer for Progress {
     fn notice(&mut self, at: Timestamp, notice: &Notice) {
-        // Most of a run's notices are made for lines that `--quiet` leaves out.
+        // With `--quiet`, lines are not even built.
         if self.quiet {
             match notice {
                 Notice::Warning(warning) => self.warning(warning),
@@ -252,7 +252,7 @@ impl Observer for Progress {
         self.running += 1;
         let task = &spec.activation.task;
         let above = task.rsplit_once('/').and_then(|(namespace, _)| self.labels.get(namespace));
-        // Most tasks are called like their node, and most runs are not watched.
+        // Most tasks have the name of their node, and most runs are not watched.
         if above.is_none() && spec.item.is_none() && !live_line::is_on() {
             return;
         }

@@ -19,9 +19,9 @@ use graph_core::diagnostic::{block, printable, printable_lines};
 use graph_runtime::host::now;
 use graph_runtime::run::typed_answers::AS_TEXT;
 
-/// Asks the user, on stderr; `None` if the user leaves, by the end of input or by Ctrl-C, which resolves `leave`.
+/// Asks the user the open questions on stderr; `None` if the user leaves, by the end of input or by Ctrl-C, which resolves `leave`.
 ///
-/// `run` is the run as a command takes it.
+/// `run` is the run as an argument of commands.
 pub async fn ask(
     output: Output,
     run: &str,
@@ -32,7 +32,7 @@ pub async fn ask(
     let mut answers = BTreeMap::new();
     for interrupt in open {
         output.note(question(interrupt, Some(run)));
-        // No answer counts any more.
+        // An expired question accepts no answer.
         if Question::of(&interrupt.payload.0).expired(now()).is_some() {
             continue;
         }
@@ -63,7 +63,7 @@ pub async fn ask(
     Some(if answers.is_empty() { Answers::None } else { Answers::ById(answers) })
 }
 
-/// Whether it is a question that an answer counts for: no pause, and not expired.
+/// Checks whether an interrupt needs an answer: it is neither a pause nor expired.
 pub fn needs_answer(asked: &InterruptRecord) -> bool {
     !asked.payload.0.is_null() && Question::of(&asked.payload.0).expired(now()).is_none()
 }
@@ -89,7 +89,7 @@ enum Reply {
     Again(String),
 }
 
-/// What a line means to a question.
+/// Reads a line as an answer to a question.
 fn answer(line: &str, payload: &Value) -> Reply {
     if line.is_empty() {
         return if payload.is_null() { Reply::GoOn } else { Reply::Again("an answer is needed".to_owned()) };
@@ -105,8 +105,8 @@ fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A question as a person reads it: who asks, what, and which answers are taken. Where something of it is left out, the last
-/// line says how all of it is shown, if the run, as a command takes it, is known.
+/// Renders a question: its node, its text, and the accepted answers. If something is left out and `run`, an argument of commands, is
+/// given, the last line names the command that shows all of it.
 pub fn question(interrupt: &InterruptRecord, run: Option<&str>) -> String {
     let columns = width();
     let node = one_line(&interrupt.node, columns / 2);
@@ -163,7 +163,7 @@ pub fn question(interrupt: &InterruptRecord, run: Option<&str>) -> String {
     shown
 }
 
-/// How long ago a question has expired, and what counts instead of an answer.
+/// Renders the time since a question expired, and the default that is used instead of an answer.
 pub fn expired_line(expired: &ExpiredQuestion, now: Timestamp) -> String {
     let ago = short_span(Duration::from_millis(now.0.saturating_sub(expired.until.0)));
     match &expired.default {
@@ -179,7 +179,7 @@ pub fn expired_line(expired: &ExpiredQuestion, now: Timestamp) -> String {
     }
 }
 
-/// The key and the text of what is asked.
+/// Returns the key and the text of a question in its payload.
 fn asked(payload: &Value) -> Option<(&str, &str)> {
     match payload {
         Value::String(text) => Some(("", text)),
@@ -190,8 +190,7 @@ fn asked(payload: &Value) -> Option<(&str, &str)> {
     }
 }
 
-/// Whether a member says which answers are taken: the list of the choices follows; what makes it a question of an `ask` node
-/// says nothing to a person.
+/// Checks whether a member describes the accepted answers, which are listed below the question, or marks an `ask` node.
 fn is_form(key: &str, value: &Value) -> bool {
     match key {
         "choices" | "options" => value.is_array(),

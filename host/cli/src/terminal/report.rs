@@ -1,4 +1,4 @@
-//! Problems as they are shown: `error[CODE]: what`, the place in the file, and `help:` with what to type next.
+//! Rendered problems: `error[CODE]: message`, the place in the file, and `help:` with the next command.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use crate::terminal::output::{self, styled};
 use crate::terminal::typed::in_named_project;
 use crate::terminal::width::wrapped;
 
-/// How many columns what belongs to a line is indented by.
+/// Indent of the lines that belong to another line.
 const INDENT: &str = "  ";
 
-/// A diagnostic with its snippets, its help, and those that belong to it.
+/// Renders a diagnostic with its snippets, its help, and its related diagnostics.
 pub fn render(diagnostic: &dyn Diagnostic, width: usize) -> String {
     let mut shown = String::new();
     add(&mut shown, diagnostic, None, width);
@@ -27,7 +27,6 @@ pub fn render(diagnostic: &dyn Diagnostic, width: usize) -> String {
     shown
 }
 
-/// A line below what it is about.
 fn line(text: &str) -> String {
     format!("{text}\n")
 }
@@ -36,7 +35,7 @@ fn hint(code: &str) -> String {
     styled(output::DIM, format_args!("more about it: graph-host explain {code}"))
 }
 
-/// The codes of a diagnostic and of those that belong to it, each once.
+/// Collects the codes of a diagnostic and of its related ones, each once.
 fn codes(diagnostic: &dyn Diagnostic, found: &mut Vec<String>) {
     if let Some(code) = diagnostic.code().map(|code| code.to_string())
         && !found.contains(&code)
@@ -59,9 +58,9 @@ fn add(shown: &mut String, diagnostic: &dyn Diagnostic, around: Option<&dyn Sour
     let message = in_named_project(&message);
     let message = printable_lines(&message);
     let head = format!("{word}{code}:");
-    // What it is about begins behind it, however long its first word is.
+    // No line break is allowed between the head and the message, however long its first word is.
     let text = wrapped(&format!("{head}\u{a0}{message}"), width, INDENT).replacen('\u{a0}', " ", 1);
-    // The style is put on once it is known where lines end.
+    // The style is added after wrapping: escape sequences would count as columns.
     shown.push_str(&text.replacen(&head, &styled(style, &head), 1));
     shown.push('\n');
     let source = diagnostic.source_code().or(around);
@@ -75,14 +74,14 @@ fn add(shown: &mut String, diagnostic: &dyn Diagnostic, around: Option<&dyn Sour
     }
 }
 
-/// `help:` with its text.
+/// Renders a `help:` text.
 pub fn help_lines(help: &str, width: usize) -> String {
     let head = "help:";
     let text = wrapped(&format!("{head} {}", printable_lines(&in_named_project(help))), width, INDENT);
     line(&text.replacen(head, &styled(output::GOOD, head), 1))
 }
 
-/// The places in the document, as miette draws them.
+/// Renders the places in the document with miette.
 fn snippets(diagnostic: &dyn Diagnostic, source: Option<&dyn SourceCode>, width: usize) -> String {
     let (Some(_), Some(source)) = (diagnostic.labels(), source) else { return String::new() };
     let theme = if output::colours() { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
@@ -92,11 +91,11 @@ fn snippets(diagnostic: &dyn Diagnostic, source: Option<&dyn SourceCode>, width:
     if handler.render_report(&mut drawn, &places).is_err() {
         return String::new();
     }
-    // The message is empty, and has a line nevertheless.
+    // The empty message of `Places` takes one line.
     drawn.split_once('\n').map(|(_, places)| places.to_owned()).unwrap_or_default()
 }
 
-/// The places of a diagnostic, without anything else of it.
+/// The places of a diagnostic, without its message and help.
 struct Places<'d> {
     diagnostic: &'d dyn Diagnostic,
     source: &'d dyn SourceCode,
@@ -130,7 +129,7 @@ impl Diagnostic for Places<'_> {
     }
 }
 
-/// An error in a line of its own, for what stops without a diagnostic: `error: CODE in NODE: message`.
+/// Renders an error that has no diagnostic: `error: CODE in NODE: message`.
 pub fn error_lines(what: &str, message: &str, width: usize) -> String {
     let head = "error:";
     let text = format!("{head} {what}: {}", printable_lines(message));

@@ -1,4 +1,4 @@
-//! A run in the forms in which it is shown: lines while it is under way, and its outcome.
+//! Text and JSON about runs: lines while a run is under way, and its outcome.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -27,7 +27,7 @@ pub fn print(document: &RunDocument<'_>, output: Output) -> Result<()> {
     document.take_failure().map_or(written, Err)
 }
 
-/// The exit code for the outcome of a run.
+/// Returns the exit code for the outcome of a run.
 pub fn exit(summary: &Summary) -> Exit {
     match summary.status {
         Status::Completed | Status::CompletedWithErrors => Exit::Ok,
@@ -40,12 +40,12 @@ pub fn exit(summary: &Summary) -> Exit {
     }
 }
 
-/// A value on several lines, safe to show.
+/// Renders a value as indented JSON that is safe for terminals.
 pub fn pretty(value: &Value) -> String {
     printable_lines(&serde_json::to_string_pretty(value).unwrap_or_default()).into_owned()
 }
 
-/// The output of a run on stdout: for people, where they read it on a terminal; else as JSON, or as the text that it is.
+/// Prints the output of a run on stdout: as readable lines on a terminal, else as JSON, or as the plain text that it is.
 pub fn print_result(value: &Value, run: Option<&str>, output: Output) -> Result<()> {
     if !output.is_read_by_people() {
         return match value {
@@ -57,7 +57,7 @@ pub fn print_result(value: &Value, run: Option<&str>, output: Output) -> Result<
             }
         };
     }
-    // What is in no store can be seen nowhere else.
+    // The output of a run that is not stored is shown in full.
     let mut lines = ValueLines::new(if run.is_some() { Extent::LONG } else { Extent::ALL }, width());
     lines.value(value, 0);
     let (text, is_shortened) = lines.finish();
@@ -68,12 +68,12 @@ pub fn print_result(value: &Value, run: Option<&str>, output: Output) -> Result<
     Ok(())
 }
 
-/// The line below something that is shortened: the command that shows all of it.
+/// Renders the line below a shortened value: the command that shows all of it.
 pub fn all_of_it(command: &str) -> String {
     styled(output::DIM, format_args!("all of it: graph-host {command}"))
 }
 
-/// A number for people: three digits and a letter.
+/// Renders a number with one decimal and a unit letter: `1.2M`.
 pub fn short_number(number: u64) -> String {
     #[allow(clippy::cast_precision_loss, reason = "three digits are shown")]
     let number_f = number as f64;
@@ -85,7 +85,7 @@ pub fn short_number(number: u64) -> String {
     }
 }
 
-/// A span of time for people.
+/// Renders a duration for people.
 pub fn short_span(span: Duration) -> String {
     let micros = span.as_micros();
     let seconds = span.as_secs_f64();
@@ -97,17 +97,17 @@ pub fn short_span(span: Duration) -> String {
     }
 }
 
-/// `1 step`, `2 steps`.
+/// Renders a count with its noun: `1 step`, `2 steps`.
 pub fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Nodes in a row, each once with how often it is there: `list, count ×12`.
+/// Lists nodes, each once with its count: `list, count ×12`.
 pub fn nodes(names: &[String]) -> String {
     nodes_within(names, 60)
 }
 
-/// The same in at most `columns` columns.
+/// Lists nodes in at most `columns` columns.
 fn nodes_within(names: &[String], columns: usize) -> String {
     let mut groups: Vec<(&str, u64)> = Vec::new();
     for name in names {
@@ -123,7 +123,7 @@ fn nodes_within(names: &[String], columns: usize) -> String {
     one_line(&shown.join(", "), columns)
 }
 
-/// What changed in the state: `files +12, summary`.
+/// Lists the channels that changed: `files +12, summary`.
 pub fn changes(changed: &[ChannelChange]) -> String {
     let shown: Vec<_> = changed
         .iter()
@@ -135,8 +135,8 @@ pub fn changes(changed: &[ChannelChange]) -> String {
     one_line(&shown.join(", "), 60)
 }
 
-/// What each task of a superstep is called: its node, and its number where there are several of one node, `count#3`. Of a
-/// `foreach` that is the number of the item, from 1.
+/// Returns the name of each task of a superstep: its node, and its number if the node has several tasks, `count#3`. For a `foreach`
+/// this is the number of the item, from 1.
 pub fn task_labels<'t>(tasks: impl Iterator<Item = (&'t str, &'t str)> + Clone) -> BTreeMap<&'t str, String> {
     let ordinal = |task: &str| task.rsplit_once('.').and_then(|(_, ordinal)| ordinal.parse::<u64>().ok());
     let mut nodes: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
@@ -154,7 +154,7 @@ pub fn task_labels<'t>(tasks: impl Iterator<Item = (&'t str, &'t str)> + Clone) 
     tasks.map(label).collect()
 }
 
-/// A line about a task that has failed.
+/// Renders the line of a task that has failed.
 pub fn failure_line(label: &str, failure: &Failure) -> String {
     let label = one_line(label, width() / 2);
     let head = format!("{label} {}: ", failure.category);
@@ -162,7 +162,7 @@ pub fn failure_line(label: &str, failure: &Failure) -> String {
     format!("      {} {head}{}", styled(output::BAD, "✗"), one_line(&failure.message, room))
 }
 
-/// A line about a task that is tried again.
+/// Renders the line of a task that is retried.
 pub fn retry_line(label: &str, attempt: u32, wait: &str, failure: &Failure) -> String {
     let label = one_line(label, width() / 2);
     let head = format!("{label} attempt {attempt} in {wait}, after {}: ", failure.category);
@@ -170,7 +170,7 @@ pub fn retry_line(label: &str, attempt: u32, wait: &str, failure: &Failure) -> S
     format!("      {} {head}{}", styled(output::CAUTION, "↻"), one_line(&failure.message, room))
 }
 
-/// A line about a task for which a cached result was used.
+/// Renders the line of a task whose result was taken from the cache.
 pub fn cached_line(node: &str, from: &str) -> String {
     format!(
         "      {} {} {}",
@@ -180,22 +180,22 @@ pub fn cached_line(node: &str, from: &str) -> String {
     )
 }
 
-/// How wide the column of names is in lines about steps and nodes.
+/// Width of the column of names in lines about steps and nodes.
 fn column() -> usize {
     (width() * 28 / 100).clamp(14, 44)
 }
 
-/// A name with as many blanks as its column needs.
+/// Pads a name to the width of its column.
 fn in_column(name: &str) -> String {
     format!("{name}{:blanks$}", "", blanks = column().saturating_sub(display_width(name)))
 }
 
-/// A name in the column of names: cut where the line would not fit the terminal.
+/// Pads a name to its column, and cuts it if the line would not fit the terminal.
 pub fn name_in_column(name: &str) -> String {
     in_column(&one_line(name, column().max(width().saturating_sub(60))))
 }
 
-/// A line about one superstep: `  3  count ×12     1.2M fuel     8.1 ms  counts +12`.
+/// Renders the line of a superstep: `  3  count ×12     1.2M fuel     8.1 ms  counts +12`.
 pub fn step_line(step: u64, names: &[String], fuel: u64, took: Option<&str>, changed: &str) -> String {
     let width = width();
     let mut line = String::new();
@@ -214,13 +214,12 @@ pub fn step_line(step: u64, names: &[String], fuel: u64, took: Option<&str>, cha
     line
 }
 
-/// Lines about hooks that were asked, and what they decided. The same hook with the same answer, once for each task of a
-/// superstep, is one line.
+/// Lines about hooks and their decisions. Equal lines of one superstep, such as one for each task, become one line with a count.
 #[derive(Debug, Default)]
 pub struct HookLines(Vec<(String, u64)>);
 
 impl HookLines {
-    /// A hook has answered, or failed.
+    /// Adds a hook that has answered or failed.
     pub fn add(&mut self, hook: &HookSummary) {
         let line = hook_line(hook);
         match self.0.iter_mut().find(|(known, _)| *known == line) {
@@ -229,13 +228,13 @@ impl HookLines {
         }
     }
 
-    /// The lines of the hooks that were added.
+    /// Takes the lines of the hooks that were added.
     pub fn take(&mut self) -> Vec<String> {
         let lines = std::mem::take(&mut self.0).into_iter();
         lines.map(|(line, count)| if count == 1 { line } else { format!("{line}  ×{count}") }).collect()
     }
 
-    /// The lines of these hooks.
+    /// Returns the lines of these hooks.
     pub fn of<'h>(hooks: impl IntoIterator<Item = &'h HookSummary>) -> Vec<String> {
         let mut lines = Self::default();
         hooks.into_iter().for_each(|hook| lines.add(hook));
@@ -243,7 +242,7 @@ impl HookLines {
     }
 }
 
-/// A line about a hook: which one was asked, when, and what it decided.
+/// Renders the line of a hook: its name, layer, event and decision.
 pub fn hook_line(hook: &HookSummary) -> String {
     let (style, mark, decision) = match (&hook.failure, &hook.control) {
         (Some(failure), _) => {
@@ -263,7 +262,7 @@ pub fn hook_line(hook: &HookSummary) -> String {
     format!("      {} hook {name} {whose}, at {}{item} {decision}", styled(style, mark), hook.event)
 }
 
-/// The outcome of a run in a line: `✓ completed: 3 steps, 1.2M fuel, 35.1 ms`.
+/// Renders the outcome of a run in a line: `✓ completed: 3 steps, 1.2M fuel, 35.1 ms`.
 pub fn verdict(summary: &Summary, took: Option<Duration>) -> String {
     let (style, mark) = match summary.status {
         Status::Completed => (output::GOOD, "✓"),
@@ -287,7 +286,8 @@ pub fn verdict(summary: &Summary, took: Option<Duration>) -> String {
     text
 }
 
-/// Why a run stopped, and what to do: lines for stderr. `run` is the run as it was typed; none of one that is not kept.
+/// Renders lines for stderr about a run that stopped: its error, its questions, and the next command. `run` is `None` if the run is not
+/// stored.
 pub fn aftermath(run: Option<&str>, summary: &Summary, error: Option<&RunError>) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(error) = error {
@@ -311,37 +311,37 @@ pub fn aftermath(run: Option<&str>, summary: &Summary, error: Option<&RunError>)
     lines
 }
 
-/// How a run is resumed, in a line.
+/// Renders a line with the command that resumes a run.
 pub fn resume_line(run: &str, summary: &Summary) -> Option<String> {
     let command = resume_command(run, summary)?;
     let label = if is_unanswered(summary) { "ask again in a fork with:" } else { "resume with:" };
     Some(format!("{} {command}", styled(output::DIM, label)))
 }
 
-/// An error of a run. Most messages name the node themselves.
+/// Renders an error of a run, with its node unless the message names it.
 pub fn error_lines(error: &RunError) -> String {
     let named = |node: &&String| !error.message.contains(&format!("`{node}`"));
     let place = error.node.as_ref().filter(named).map(|node| format!(" in `{}`", one_line(node, 60)));
     report::error_lines(&format!("{}{}", error.code, place.unwrap_or_default()), &error.message, width())
 }
 
-/// Whether a node has failed for something that a manifest or a graph may have to allow.
+/// Checks whether an error may be fixed by a change of the manifest or the graph.
 fn may_lack_a_permission(error: &RunError) -> bool {
     matches!(error.category, Some(Category::Denied | Category::Limit))
 }
 
-/// Whether the run has failed since a question of it has expired: to resume it fails in the same way.
+/// Checks whether the run failed because a question expired: resuming it would fail in the same way.
 fn is_unanswered(summary: &Summary) -> bool {
     let limit = summary.error.as_ref().and_then(|error| error.limit);
     summary.status == Status::Failed && limit == Some(StopLimit::Deadline)
 }
 
-/// The open questions, without pauses.
+/// Returns the open questions, without pauses.
 fn asked(summary: &Summary) -> impl Iterator<Item = &InterruptRecord> {
     summary.interrupts.iter().filter(|open| !open.payload.0.is_null())
 }
 
-/// The command line that resumes the run. Every one does what it says when it is typed as it is, apart from words in capitals.
+/// Returns the command line that resumes the run. It can be copied unchanged, apart from words in capitals.
 pub fn resume_command(run: &str, summary: &Summary) -> Option<String> {
     let questions = asked(summary).count();
     let is_open = |open: &&InterruptRecord| Question::of(&open.payload.0).expired(now()).is_none();
@@ -350,7 +350,7 @@ pub fn resume_command(run: &str, summary: &Summary) -> Option<String> {
     let limit = summary.error.as_ref().map(StoppingLimit::of);
     Some(match (summary.status, limit, open.as_slice()) {
         (Status::Completed | Status::CompletedWithErrors, ..) => return None,
-        // What lets it continue is a manifest that allows more, and the message says which line of it.
+        // Only a manifest that allows more lets the run continue; the message names its line.
         (Status::Limit, Some(StoppingLimit::Budget), _) => {
             format!("{base} --accept-changes  # once the manifest allows more")
         }

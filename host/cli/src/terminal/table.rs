@@ -4,25 +4,25 @@ use textwrap::core::display_width;
 
 use crate::terminal::width::one_line;
 
-/// What a cell that is cut keeps at least.
+/// Least width of a cell that is cut, in columns.
 const SHORTEST: usize = 8;
 /// Columns between two cells.
 const BETWEEN: usize = 2;
 
-/// The columns of a table, and which of them are shortened if it is wider than the terminal.
+/// Columns of a table, with the ones that are shortened or dropped if it is wider than the terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Columns<const N: usize> {
     /// The headings.
     pub names: [&'static str; N],
-    /// Those whose cells are cut.
+    /// Indices of the columns whose cells are cut.
     pub cut: &'static [usize],
-    /// Those that are left out, in this order, where cutting is not enough.
+    /// Indices of the columns that are dropped, in this order, if cutting is not enough.
     pub dropped: &'static [usize],
-    /// How many of them there are at most, the first ones; none for all.
+    /// Number of columns that are shown, from the first one; `None` for all.
     pub shown: Option<usize>,
 }
 
-/// The columns of a table once it is known how wide their cells are; `None` for one that is left out.
+/// Columns with their widths; `None` for a column that is left out.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout<const N: usize> {
     names: [&'static str; N],
@@ -30,13 +30,13 @@ pub struct Layout<const N: usize> {
 }
 
 impl<const N: usize> Columns<N> {
-    /// The first of these columns alone.
+    /// Limits the table to its first columns.
     #[must_use]
     pub const fn first(self, shown: usize) -> Self {
         Self { shown: Some(shown), ..self }
     }
 
-    /// Lays the table out for cells of these widths. Without a width of the whole table, all is shown in full.
+    /// Computes the layout for cells of these widths. Without a width of the table, all columns are shown in full.
     pub fn layout(&self, cells: [usize; N], table: Option<usize>) -> Layout<N> {
         let mut widths = [None; N];
         let shown = self.shown.unwrap_or(N);
@@ -71,13 +71,13 @@ impl<const N: usize> Layout<N> {
         1 + shown.clone().sum::<usize>() + shown.count().saturating_sub(1) * BETWEEN
     }
 
-    /// How much narrower a column can be.
+    /// Returns the number of columns by which a column can be narrowed.
     fn room(&self, column: usize) -> usize {
         let least = SHORTEST.max(self.names[column].len());
         self.widths[column].map_or(0, |width| width.saturating_sub(least))
     }
 
-    /// Makes columns narrower, the widest first.
+    /// Narrows columns by `by` in total, the widest first.
     fn shrink(&mut self, columns: &[usize], by: usize) {
         for _ in 0..by {
             let widest = columns.iter().copied().filter(|column| self.room(*column) > 0);
@@ -108,7 +108,7 @@ impl<const N: usize> Layout<N> {
     }
 }
 
-/// How wide each cell of some rows is at most.
+/// Raises the widths to those of the cells of a row.
 pub fn widest<const N: usize>(widths: &mut [usize; N], cells: &[String; N]) {
     for (width, cell) in widths.iter_mut().zip(cells) {
         *width = (*width).max(display_width(cell));

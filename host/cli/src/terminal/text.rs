@@ -1,4 +1,4 @@
-//! Short texts about items, and the lines that notices become.
+//! Short texts about items, and the lines of notices.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::terminal::width::{one_line, width};
 use graph_runtime::notice::{Notice, NoticeObserver};
 use graph_runtime::registry::yank::reason_text;
 
-/// What a graph's signature is worth, in a few words.
+/// Describes the standing of a graph's signature in a few words.
 pub fn standing_text(standing: &TextStanding) -> String {
     match standing {
         TextStanding::Unsigned => styled(output::CAUTION, "unsigned"),
@@ -32,17 +32,17 @@ pub fn standing_text(standing: &TextStanding) -> String {
     }
 }
 
-/// The line about an event that a component has emitted.
+/// Renders the line of an event that a component has emitted.
 pub fn event_line(path: &str, name: &str, payload: &Value) -> String {
     let head = format!("{}: {} ", one_line(path, width() / 2), one_line(name, 60));
     let room = width().saturating_sub(12 + head.chars().count()).max(200);
     format!("      {} {head}{}", styled(output::DIM, "event"), one_line(&payload.to_string(), room))
 }
 
-/// The deepest level of a tree that is indented for itself.
+/// Depth of the deepest level of a tree with an indent of its own.
 const DEEPEST: usize = 24;
 
-/// How a line of a tree begins: indented by its depth, and where that is too deep for a screen, with the depth as a number.
+/// Returns the start of a line of a tree: an indent for its depth; below [`DEEPEST`], the depth as a number.
 pub fn branch(depth: usize) -> String {
     match depth {
         0 => String::new(),
@@ -51,7 +51,7 @@ pub fn branch(depth: usize) -> String {
     }
 }
 
-/// The path of a task, with its number where it is for an item.
+/// Returns the path of a task, with its number if it is for an item.
 fn of_item(path: &str, item: Option<ItemPlace>) -> Cow<'_, str> {
     item.map_or(Cow::Borrowed(path), |item| Cow::Owned(format!("{path}#{}", item.number)))
 }
@@ -59,9 +59,9 @@ fn of_item(path: &str, item: Option<ItemPlace>) -> Cow<'_, str> {
 /// Shows notices on stderr.
 #[derive(Clone, Copy, Debug)]
 pub struct TerminalNotices {
-    /// Where they are shown.
+    /// Output that prints the notices.
     pub output: Output,
-    /// Whether what components write and emit is left out, as far as it is no warning, and a warning about a file is one line.
+    /// `true` if lines and events of components are left out, warnings excepted, and a warning about a file is one line.
     pub quiet: bool,
 }
 
@@ -74,7 +74,7 @@ impl NoticeObserver for TerminalNotices {
             Notice::Doubtful(diagnostics) => self.output.report(diagnostics),
             Notice::Compiling { id, bytes } => live_line::compiling(id, bytes),
             Notice::Compiled { id } => live_line::compiled(id),
-            // The line at the bottom says so already.
+            // The line at the bottom shows the compilation already.
             Notice::SlowCompilation { .. } if live_line::is_on() => {}
             Notice::SlowCompilation { id, bytes } => {
                 let size = if bytes < 1 << 20 {

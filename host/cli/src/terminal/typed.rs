@@ -1,4 +1,4 @@
-//! Commands that are shown to be typed: they name the project and the files that this command was given, so that they work on the same.
+//! Options in suggested commands: the project and the files that this command was given, so that a suggestion works on the same.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -10,13 +10,13 @@ use graph_core::diagnostic::shell_path;
 
 use crate::terminal::width::end_of_command;
 
-/// The project that this command was given, where it is not the one of the current folder. A process works on one.
+/// Project that this command was given, if it is not the one of the current folder. A process works on one project.
 static NAMED: OnceLock<PathBuf> = OnceLock::new();
 
-/// The files of trust and the folders of items that this command was given.
+/// Trust files and folders of items that this command was given.
 static GIVEN: OnceLock<Given> = OnceLock::new();
 
-/// Options that a shown command repeats, as they are typed.
+/// Options that a suggested command repeats, quoted for a shell.
 #[derive(Clone, Debug, Default)]
 struct Given {
     /// The project.
@@ -25,17 +25,17 @@ struct Given {
     trust: Vec<String>,
     /// The folders of items, `--items`.
     items: Vec<String>,
-    /// The trust store that a command about trust was to work on in place of the user's.
+    /// Trust store of a `trust` command, `--file`, in place of the user's.
     file: Option<String>,
 }
 
-/// Notes the project that this command was given.
+/// Records the project that this command was given.
 pub fn name_project(folder: &Path) {
     // A process has one project: a second call has no effect.
     let _ = NAMED.set(folder.to_path_buf());
 }
 
-/// Notes the files and folders of a command line.
+/// Records the files and folders of a command line.
 pub fn name_files(line: &ArgMatches) {
     let is_about_trust = line.subcommand_name() == Some("trust");
     let mut leaf = line;
@@ -47,28 +47,28 @@ pub fn name_files(line: &ArgMatches) {
         found.into_iter().flatten().map(|path| typed(path)).collect()
     };
     let file = if is_about_trust { all("file").pop() } else { None };
-    // A pattern of the items of a key is no folder.
+    // In `trust` commands, `--items` is a pattern, not a folder.
     let items = if is_about_trust { Vec::new() } else { all("items") };
     let _ = GIVEN.set(Given { project: None, trust: all("trust"), items, file });
 }
 
-/// A path as a command takes it.
+/// Quotes a path for a shell.
 fn typed(path: &Path) -> String {
     shell_path(&path.display().to_string())
 }
 
-/// The option that names a project.
+/// Returns the option that names a project.
 pub fn project_option(folder: &Path) -> String {
     format!(" --project {}", typed(folder))
 }
 
-/// The text with the project and the files that this command was given in each command of it that works on them.
+/// Adds the options of this command's project and files to each command in a text that takes them.
 pub fn in_named_project(text: &str) -> Cow<'_, str> {
     let project = NAMED.get().map(|folder| typed(folder));
     with_options(text, &Given { project, ..GIVEN.get().cloned().unwrap_or_default() })
 }
 
-/// The text with the options at the end of each command that takes them and does not have them.
+/// Adds the options to each command in a text that takes them and does not have them.
 fn with_options<'t>(text: &'t str, given: &Given) -> Cow<'t, str> {
     const PROGRAM: &str = "graph-host ";
     if !text.contains(PROGRAM) {
@@ -90,7 +90,7 @@ fn with_options<'t>(text: &'t str, given: &Given) -> Cow<'t, str> {
             && words == "pull"
             && let Some(folder) = &given.project
         {
-            // It restores what the lockfile of the current folder names.
+            // `pull` restores the items of the lockfile in the current folder.
             let _ = write!(shown, "cd {folder} && ");
         }
         shown.push_str(command);
@@ -110,7 +110,7 @@ fn with_options<'t>(text: &'t str, given: &Given) -> Cow<'t, str> {
     Cow::Owned(shown)
 }
 
-/// The options that a command takes of those that were given. A command that is only mentioned, without what it works on, takes none.
+/// Returns those of the given options that a command takes. A command that is mentioned without its arguments takes none.
 fn options(command: &str, given: &Given) -> Vec<String> {
     let mut words = command.split(' ');
     let all = |option: &str, values: &[String]| -> Vec<String> {

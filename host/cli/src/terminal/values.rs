@@ -1,5 +1,4 @@
-//! Values as people read them: texts of several lines as blocks, lists and mappings with an entry on each line, and what is long
-//! shortened.
+//! Readable values: texts of several lines as blocks, lists and mappings with an entry on each line, long values shortened.
 
 use std::fmt::Write as _;
 
@@ -10,30 +9,30 @@ use crate::terminal::numbers;
 use crate::terminal::output::{self, styled};
 use crate::terminal::width::one_line;
 
-/// How much of a value is shown.
+/// Limits of the part of a value that is shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
-    /// Entries of a list or a mapping.
+    /// Limit of entries of a list or a mapping.
     pub entries: usize,
-    /// Lines of a text.
+    /// Limit of lines of a text.
     pub lines: usize,
-    /// Values inside of each other that have lines of their own.
+    /// Depth of nested values that have lines of their own.
     pub deepest: usize,
-    /// Characters of a key.
+    /// Limit of characters of a key.
     pub key: usize,
 }
 
 impl Extent {
-    /// For one of many values on a screen.
+    /// Limits for one of many values on a screen.
     pub const SHORT: Self = Self { entries: 8, lines: 12, deepest: 8, key: 60 };
-    /// For what a command is about: the output of a run, a question.
+    /// Limits for the subject of a command: the output of a run, a question.
     pub const LONG: Self = Self { entries: 30, lines: 60, deepest: 8, key: 60 };
-    /// Everything, as with `--all`.
+    /// No limits, as with `--all`.
     pub const ALL: Self =
         Self { entries: usize::MAX, lines: usize::MAX, deepest: usize::MAX, key: usize::MAX };
 }
 
-/// Writes values, and remembers whether something was left out.
+/// Writer of values that records whether something was left out.
 #[derive(Debug)]
 pub struct ValueLines {
     text: String,
@@ -43,7 +42,7 @@ pub struct ValueLines {
 }
 
 impl ValueLines {
-    /// For a screen of that width.
+    /// Creates a writer for a screen of this width.
     pub const fn new(extent: Extent, width: usize) -> Self {
         Self { text: String::new(), extent, width, is_shortened: false }
     }
@@ -68,7 +67,7 @@ impl ValueLines {
         }
     }
 
-    /// What was added, and whether something of it was left out.
+    /// Returns the text, and whether something was left out.
     pub fn finish(self) -> (String, bool) {
         (self.text, self.is_shortened)
     }
@@ -111,7 +110,7 @@ impl ValueLines {
         self.below(&key, value, indent, depth);
     }
 
-    /// A value behind a name or a dash: on the same line where it fits there.
+    /// Adds a value after a name or a dash: on the same line if it fits there.
     fn below(&mut self, head: &str, value: &Value, indent: usize, depth: usize) {
         let room = self.width.saturating_sub(indent + head.chars().count() + 1).max(20);
         if let Some(short) = on_one_line(value, room) {
@@ -139,14 +138,14 @@ impl ValueLines {
         }
     }
 
-    /// A text in lines of its own, wrapped to the width.
+    /// Adds a text in lines of its own, wrapped to the width.
     fn lines_of(&mut self, text: &str, indent: usize) {
         let text = text.trim_end_matches('\n');
         let mut left = self.extent.lines;
         let mut lines = text.lines();
         let width = self.width.saturating_sub(indent).max(20);
         while let Some(line) = lines.next() {
-            // A line that is longer than all that is shown is not wrapped whole.
+            // Only the part of a long line that can be shown is wrapped.
             let most = left.saturating_mul(width);
             let cut = line.char_indices().nth(most).map_or(line, |(at, _)| &line[..at]);
             let shown = printable_lines(cut);
@@ -171,7 +170,7 @@ impl ValueLines {
     }
 }
 
-/// A value on one line, if it fits there: a text as it is where it cannot be taken for something else, the rest as JSON.
+/// Renders a value on one line if it fits: text without quotation marks if it is unambiguous, the rest as JSON.
 fn on_one_line(value: &Value, room: usize) -> Option<String> {
     let text = match value {
         Value::String(text) if text.len() > room.saturating_mul(4) || text.contains('\n') => return None,
@@ -180,7 +179,7 @@ fn on_one_line(value: &Value, room: usize) -> Option<String> {
         Value::Object(members) if members.len() > room => return None,
         other => {
             let text = beginning(other, room);
-            // A text of several lines inside would be escaped.
+            // A nested text of several lines would be escaped.
             if matches!(other, Value::Array(_) | Value::Object(_)) && text.contains("\\n") {
                 return None;
             }
@@ -190,7 +189,7 @@ fn on_one_line(value: &Value, room: usize) -> Option<String> {
     (textwrap::core::display_width(&text) <= room).then_some(text)
 }
 
-/// Whether a text reads as a text without quotation marks.
+/// Checks whether a text is unambiguous without quotation marks.
 fn is_plain(text: &str) -> bool {
     let starts = text.chars().next();
     starts.is_some_and(|c| !c.is_whitespace() && !"[{\"'|>-#&*!%@`".contains(c))
@@ -199,7 +198,7 @@ fn is_plain(text: &str) -> bool {
         && text.parse::<f64>().is_err()
 }
 
-/// The JSON text of a value, of which no more is written than can be shown.
+/// Returns the beginning of the JSON text of a value: somewhat more than `room` columns can show.
 fn beginning(value: &Value, room: usize) -> String {
     struct Bounded {
         bytes: Vec<u8>,
@@ -219,7 +218,7 @@ fn beginning(value: &Value, room: usize) -> String {
         }
     }
     let mut bounded = Bounded { bytes: Vec::new(), most: room.saturating_mul(4) };
-    // What is longer than that ends with an error, and is cut.
+    // Longer text ends with an error, and is cut.
     let _ = numbers::write_compact(value, &mut bounded);
     String::from_utf8_lossy(&bounded.bytes).into_owned()
 }

@@ -1,14 +1,14 @@
-//! How wide the terminal is, and text that is cut or wrapped to fit it.
+//! Width of the terminal, and text that is cut or wrapped to fit it.
 
 use graph_core::diagnostic::printable;
 use textwrap::core::display_width;
 
-/// The width where nothing says how wide the reader's screen is: a pipe, a file.
+/// Width in columns if neither `COLUMNS` nor a terminal defines it: for a pipe or a file.
 const UNKNOWN: usize = 100;
-/// Narrower than this, nothing can be laid out.
+/// Least width for which text is laid out.
 const NARROWEST: usize = 20;
 
-/// The width to lay text out for: `COLUMNS`, else that of the terminal on stderr, stdout or stdin.
+/// Returns the width for the layout of text: `COLUMNS`, else that of the terminal on stderr or stdout.
 pub fn width() -> usize {
     let named = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|width| *width > 0);
     named.or_else(of_terminal).unwrap_or(UNKNOWN).max(NARROWEST)
@@ -20,9 +20,9 @@ fn of_terminal() -> Option<usize> {
     size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0)
 }
 
-/// The text on one line, safe to show, in at most this many columns; `…` where something is left out.
+/// Returns the text on one line, safe for terminals, in at most `columns` columns; `…` marks a cut.
 pub fn one_line(text: &str, columns: usize) -> String {
-    // No character of those that are shown takes less than a byte.
+    // Bounds the work for a long text: four characters for each column are enough.
     let enough = text
         .char_indices()
         .nth(columns.saturating_mul(4).saturating_add(4))
@@ -30,7 +30,7 @@ pub fn one_line(text: &str, columns: usize) -> String {
     cut(&printable(&enough.replace(['\n', '\t'], " ")), columns)
 }
 
-/// Text of one line in at most this many columns. Escape sequences of styles take none, and are kept.
+/// Cuts one line of text to `columns` columns. Escape sequences of styles are kept and take no column.
 pub fn cut(text: &str, columns: usize) -> String {
     if display_width(text) <= columns {
         return text.to_owned();
@@ -57,9 +57,8 @@ pub fn cut(text: &str, columns: usize) -> String {
     shown
 }
 
-/// Text that is wrapped between words, each line after the first one indented, and further where it is in a list. What is there to
-/// be copied stays in one piece, however narrow the screen: a word that is longer than a line, such as a path, a command of
-/// graph-host, and a line of YAML.
+/// Wraps text between words, each line after the first one indented, list items below their text. Text that is meant to be copied is
+/// not broken: words longer than a line, such as paths, commands of graph-host, and lines of YAML.
 pub fn wrapped(text: &str, columns: usize, indent: &str) -> String {
     let mut lines = Vec::new();
     for (number, line) in text.split('\n').enumerate() {
@@ -68,7 +67,7 @@ pub fn wrapped(text: &str, columns: usize, indent: &str) -> String {
             lines.push(format!("{initial}{}", line.trim_end()));
             continue;
         }
-        // What an item of a list begins with is its own indent.
+        // The continuation of a list item is aligned with its text.
         let own: String = line.chars().take_while(|c| *c == ' ').collect();
         let bullet = if line[own.len()..].starts_with("- ") { "  " } else { "" };
         let below = format!("{indent}{own}{bullet}");
@@ -85,15 +84,15 @@ pub fn wrapped(text: &str, columns: usize, indent: &str) -> String {
     lines.join("\n")
 }
 
-/// Stands for a blank that no line is broken at. It is a character of private use, and none of those that are shown.
+/// Stand-in for a blank at which no line is broken. A character of private use, which is never printed.
 const JOINT: char = '\u{f8ff}';
 
-/// Whether a line of a text is one of a YAML document, such as a manifest: it is indented, and has a key or an element of a list.
+/// Checks whether a line looks like YAML, such as a line of a manifest: it is indented, and has a key or is a list element.
 fn is_yaml(line: &str) -> bool {
     let text = line.trim_start_matches(' ');
     let depth = line.len() - text.len();
     let (text, is_element) = text.strip_prefix("- ").map_or((text, false), |text| (text, true));
-    // Items of a list of prose are not indented, or by as much as the list is.
+    // Items of a list in prose are indented by less than 2.
     if depth < 2 {
         return false;
     }
@@ -105,7 +104,7 @@ fn is_yaml(line: &str) -> bool {
     is_key || (is_element && !text.trim_end().contains(' '))
 }
 
-/// The same line with each command of graph-host in one piece, up to where prose continues.
+/// Replaces the blanks in each command of graph-host by [`JOINT`], up to the point where prose continues.
 fn with_joined_commands(line: &str) -> String {
     const PROGRAM: &str = "graph-host ";
     let mut joined = String::with_capacity(line.len());
@@ -158,7 +157,7 @@ pub fn end_of_command(text: &str, is_in_backticks: bool) -> usize {
     text.len()
 }
 
-/// The commands of graph-host, sorted. Behind its name anything else is prose.
+/// The commands of graph-host, sorted. After the program's name, any other word is prose.
 pub const COMMANDS: [&str; 30] = [
     "build",
     "bundle",

@@ -10,7 +10,7 @@ use bindings::exports::graph_host::walker::{
 };
 use bindings::graph_host::walker::types::Problem;
 
-/// What `wit-bindgen` makes of `wit/walker`.
+/// Generated bindings of `wit/walker`.
 #[allow(missing_docs, clippy::all, clippy::pedantic, unreachable_pub)]
 mod bindings {
     wit_bindgen::generate!({ world: "graph-host:walker/walker", path: "../../../wit/walker", generate_all });
@@ -385,7 +385,7 @@ impl runs_of::GuestRun for Run {
     }
 
     fn handle(&self, now: u64, event: String) -> Result<String, Problem> {
-        // Nothing calls back into the component, so no other call has it borrowed.
+        // Nothing calls back into the component, so that no other call holds the borrow.
         self.0.borrow_mut().handle(now, &event).map_err(problem)
     }
 

@@ -1,4 +1,4 @@
-// Runs that `graph-host runs export` has written: read, and checked before anything is used. As `host/runtime/src/history/archive.rs`.
+// Reads and verifies files of `graph-host runs export` before anything in them is used. As `host/runtime/src/history/archive.rs`.
 
 import { field } from "./export";
 import { members, object } from "./json";
@@ -8,12 +8,12 @@ import { words, type Walker } from "./walker";
 const FORMAT = "graph-host/run";
 const VERSION = 3;
 const DOMAIN = "graph-host/export/v1";
-/** What a signature of the project covers begins with. */
+/** Prefix of every message that the project signs. */
 const SIGNED = "graph-host signature v1";
-/** The longest file that is read, in bytes: all of it is held in memory, several times. */
+/** Size of the largest file that is read, in bytes: several copies of it are held in memory. */
 export const LONGEST = 64 << 20;
 
-/** A record, as its line has it: `body` is the signed text, `values` a JSON text. */
+/** A record of a line: `body` is the signed text, `values` a JSON text. */
 export interface RecordLine {
   kind: string;
   namespace: string;
@@ -26,14 +26,14 @@ export interface RecordLine {
   document: string;
 }
 
-/** A run that was found intact. */
+/** A verified run. */
 export interface Archive {
   run: string;
   /** The public key of the host that made it, in PEM, and the key's id. */
   key: string;
   keyId: string;
   row: Map<string, string>;
-  /** The texts that it keeps, by digest. */
+  /** Texts that the file contains, by digest. */
   texts: Map<string, string>;
   records: RecordLine[];
   /** Namespaces whose first checkpoints were removed. */
@@ -48,7 +48,7 @@ function string(of: string | undefined): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** The lines of a file, each with its end. */
+/** Splits a file into lines, each with its line break. */
 function linesOf(bytes: Uint8Array): Uint8Array[] {
   const lines: Uint8Array[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -86,7 +86,7 @@ function header(line: Uint8Array | undefined): { run: string; key: string | unde
 const derOf = (pem: string): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(atob(pem.replace(/-----[A-Z ]+-----|\s/g, "")), (character) => character.charCodeAt(0));
 
-/** Whether the key has signed the file as a whole. */
+/** Checks the signature of the whole file, which is over its digest. */
 async function isSigned(pem: string, signature: string, digest: string): Promise<boolean> {
   const hex = digest.slice("sha256:".length);
   const raw = Uint8Array.from({ length: 32 }, (_, at) => Number.parseInt(hex.slice(2 * at, 2 * at + 2), 16));
@@ -96,7 +96,7 @@ async function isSigned(pem: string, signature: string, digest: string): Promise
   return crypto.subtle.verify("Ed25519", key, given, message);
 }
 
-/** The id of a public key, whose raw bytes are the last 32 of its PEM block. */
+/** Returns the id of a public key, whose raw bytes are the last 32 of its PEM block. */
 async function idOf(pem: string): Promise<string> {
   try {
     return await keyIdOf(Array.from(derOf(pem).slice(-32), (byte) => byte.toString(16).padStart(2, "0")).join(""));
@@ -136,13 +136,13 @@ function recordOf(run: string, line: string): RecordLine {
   };
 }
 
-/** The document that the walker reads as what was stored of a run. */
+/** Returns the document of a stored run for the walker. */
 export function storedOf(records: RecordLine[], texts: Map<string, string>): string {
   const written = Array.from(texts, ([digest, text]) => JSON.stringify({ digest, text }));
   return `{"records":[${records.map(({ document }) => document).join(",\n")}],"texts":[${written.join(",\n")}]}`;
 }
 
-/** Reads a file, and checks it as `graph-host runs import` does: that it is whole, then every signature, link and digest. */
+/** Reads a file, and verifies it as `graph-host runs import` does: its completeness, then every signature, link and digest. */
 export async function readArchive(bytes: Uint8Array, walker: Walker): Promise<Archive> {
   if (bytes.length > LONGEST) throw new Refused(`the file has more than ${LONGEST >> 20} MiB: replay the run with \`graph-host replay\``);
   const lines = linesOf(bytes);
@@ -173,7 +173,7 @@ export async function readArchive(bytes: Uint8Array, walker: Walker): Promise<Ar
   await checkEnd(end, lines, key, archive.keyId);
   if (archive.row.size === 0) throw damaged(lines.length, "there is no row");
   if (string(archive.row.get("run_id")) !== run) throw damaged(lines.length, "the row is of another run");
-  // A history whose beginning was removed is not verified here: it is refused before a replay.
+  // A history whose first checkpoints were removed is not verified here: the replay refuses it.
   if (archive.pruned.length === 0) walker.runs.Run.verify(run, key, storedOf(archive.records, archive.texts));
   return archive;
 }

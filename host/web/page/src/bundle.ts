@@ -1,4 +1,4 @@
-// `bundle.json`: everything that a run needs.
+// `bundle.json`, with everything that a run needs.
 
 import type { BundledFunction } from "./functions";
 import { fields, Refused } from "./verify";
@@ -16,11 +16,11 @@ export interface BundledComponent {
   path: string;
   envelope?: string;
   imports: string[];
-  /** Its core modules, and how many pages the memories of an instance of each begin with. */
+  /** Core modules, each with the initial pages of its memories in an instance. */
   cores: { name: string; pages: number }[];
-  /** It was transpiled for imports that wait. */
+  /** `true` if it was transpiled for asynchronous imports. */
   waits: boolean;
-  /** The functions of it that are called in place of its node action. */
+  /** Functions that are called in place of its node action. */
   functions?: BundledFunction[];
 }
 
@@ -31,17 +31,17 @@ export interface Bundle {
   hooks: object;
   manifest: { name: string; folder: string; text: string };
   trust: string;
-  /** Components without a signature are taken, as `--allow-unsigned` does. */
+  /** `true` if unsigned components are accepted, as with `--allow-unsigned`. */
   allow_unsigned: boolean;
-  /** What the page gives to components: its executors check that they do. */
+  /** Interfaces that the page provides to components; executors check that they do. */
   interfaces: string[];
   components: BundledComponent[];
   knowledge: unknown[];
   directives: unknown[];
   entries: { key: string; text: string }[];
-  /** Folders that components are granted; those that are not packed are asked for. */
+  /** Folders that components are granted; the page asks for those that are not packed. */
   folders: { host: string; access: string; packed: boolean }[];
-  /** `at` is where it is, on the host that wrote the bundle; that of an empty folder, which has no path, ends in a slash. */
+  /** `at` is the path on the host that wrote the bundle. For an empty folder, `path` is empty and `at` ends in a slash. */
   files: { path: string; digest: string; at: string }[];
   engine: string;
   inputs_schema?: unknown;
@@ -53,7 +53,7 @@ export interface Bundle {
   export?: string;
 }
 
-/** The interfaces of these that a page cannot give. */
+/** Returns the imports that a page cannot provide. */
 export function missing(bundle: Bundle, imports: string[]): string[] {
   return imports.filter((name) => !bundle.interfaces.includes(name.replace(/@.*$/, "")));
 }

@@ -1,4 +1,4 @@
-// Filters the list of a catalogue. The list itself is in the page: without this script, all of it is shown.
+// Filters the list of a catalogue. The list itself is in the page: without this script, all items are shown.
 
 interface Row {
   readonly element: HTMLElement;
@@ -33,7 +33,7 @@ const rows: readonly Row[] = Array.from(element("items", HTMLUListElement).child
     trusted: child.dataset["trusted"] === "true",
   }));
 
-/** Whether a row has every word of the query somewhere. */
+/** Checks whether a row has the kind and trust that are wanted, and every word of the query. */
 function fits(row: Row, wanted: Wanted, words: readonly string[]): boolean {
   return (wanted.kind === "" || row.kind === wanted.kind) && (!wanted.trusted || row.trusted) && words.every((word) => row.text.includes(word));
 }
@@ -54,7 +54,7 @@ function show(wanted: Wanted): void {
   found.textContent = shown === rows.length ? all : `${shown} of ${all}`;
 }
 
-/** The search is kept in the fragment of the address, so that a search can be linked to and is back after a reload. */
+/** Stores the search in the fragment of the address, so that it can be linked to and survives a reload. */
 function keep(wanted: Wanted): void {
   const kept = new URLSearchParams();
   if (wanted.query !== "") kept.set("q", wanted.query);
@@ -68,7 +68,7 @@ function restore(): void {
   const kept = new URLSearchParams(location.hash.slice(1));
   query.value = (kept.get("q") ?? "").slice(0, query.maxLength);
   kind.value = kept.get("kind") ?? "";
-  // What is no kind selects nothing.
+  // An unknown kind selects all.
   if (kind.selectedIndex < 0) kind.value = "";
   trusted.checked = kept.get("trusted") === "true";
   show(current());

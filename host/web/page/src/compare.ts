@@ -1,9 +1,10 @@
-// A checkpoint of a replay next to the recorded one, and the first key in which they differ. As `host/runtime/src/replay/compare.rs`.
+// Compares a checkpoint of a replay with the recorded one, and finds the first key in which they differ. As
+// `host/runtime/src/replay/compare.rs`.
 
 import { elements, escape, members, object } from "./json";
 import { string, type Mark } from "./recorded";
 
-/** How many characters of a value are shown. */
+/** Limit of characters of a value in messages. */
 const SHOWN = 200;
 
 export interface Difference {
@@ -16,13 +17,13 @@ export interface Difference {
   replayed: string;
 }
 
-/** A text as messages show it. */
+/** Escapes and shortens a text for messages. */
 export function shortened(text: string): string {
   const characters = [...escape(text.replaceAll("\n", " ").replaceAll("\t", " "))];
   return characters.length > SHOWN ? `${characters.slice(0, SHOWN).join("")}…` : characters.join("");
 }
 
-/** A difference in the words of the command line. */
+/** Describes a difference in the words of the command line. */
 export function saidOf({ step, namespace, task, node, key, recorded, replayed }: Difference): string {
   const child = namespace === "" ? "" : ` of the child run ${namespace}`;
   const of = task === undefined ? "" : `, task ${task}`;
@@ -37,7 +38,7 @@ interface Found {
   task?: Map<string, string>;
 }
 
-/** The first place in which two JSON texts differ, in the order of their keys. Numbers are compared as they are written. */
+/** Finds the first place in which two JSON texts differ, in the order of their keys. Numbers are compared as text. */
 function differing(recorded: string | undefined, replayed: string | undefined, path: string): Found | undefined {
   if (recorded === replayed) return undefined;
   const found = { key: path, recorded: shortened(recorded ?? "nothing"), replayed: shortened(replayed ?? "nothing") };
@@ -77,7 +78,7 @@ function take(from: Map<string, string>, to: Map<string, string>, ...names: stri
 
 const written = (fields: Map<string, string>): string => object(Object.fromEntries(fields));
 
-/** Takes over what was measured, and what nodes have no part in. Gives whether attempts had been cut short. */
+/** Copies measured fields, and fields that do not depend on nodes, from the record. Returns whether attempts were cut short. */
 function takeMeasured(recorded: Map<string, string>, now: Map<string, string>, cut: boolean): boolean {
   take(recorded, now, "micros", "parent", "accepted", "step_limit", "pins");
   const warned = [members(recorded.get("warned") ?? "{}"), members(now.get("warned") ?? "{}")] as const;
@@ -92,7 +93,7 @@ function takeMeasured(recorded: Map<string, string>, now: Map<string, string>, c
     const events = list(task, "events");
     for (const [at, event] of events.entries()) if (was[at]?.get("kind") === event.get("kind")) take(was[at] ?? event, event, "at");
     if (task.has("events")) task.set("events", `[${events.map(written).join(",")}]`);
-    // Of an attempt that was cut short, only its existence is recorded.
+    // An attempt that was cut short is recorded without details.
     if (Number(before.get("dispatches")) > Number(task.get("dispatches")) && before.get("task") === task.get("task")) {
       take(before, task, "dispatches");
       isCut = true;
@@ -105,7 +106,7 @@ function takeMeasured(recorded: Map<string, string>, now: Map<string, string>, c
 
 const FIGURES = ["attempts", "dispatches", "fuel", "host"];
 
-/** The first task that differs: in its figures, or in everything else. */
+/** Finds the first task that differs, in its figures or in all other fields. */
 function ofTasks(recorded: Map<string, string>, now: Map<string, string>, figures: boolean): Found | undefined {
   const [then, tasks] = [list(recorded, "tasks"), list(now, "tasks")];
   for (const [place, task] of then.entries()) {
@@ -119,7 +120,7 @@ function ofTasks(recorded: Map<string, string>, now: Map<string, string>, figure
   return { key: "tasks", recorded: String(then.length), replayed: String(tasks.length) };
 }
 
-/** The first channel that has another value, and the task that wrote it. */
+/** Finds the first channel with another value, and the task that wrote it. */
 function ofValues(recorded: Map<string, string>, now: Map<string, string>, thenValues: string, nowValues: string): Found | undefined {
   const state = (values: string): Map<string, string> =>
     new Map(elements(values).map(members).map((value) => [string(value.get("channel")), string(value.get("json"))]));
@@ -136,9 +137,9 @@ function ofValues(recorded: Map<string, string>, now: Map<string, string>, thenV
   return undefined;
 }
 
-/** Digests follow from the rest. */
+/** Fields that are compared last, since they follow from the others. */
 const LAST = ["result", "visited_digest", "channels", "state", "delta", "warned"];
-/** Under `durability: exit`, a record covers more than one superstep. */
+/** Fields that are not compared under `durability: exit`, where a record covers several supersteps. */
 const TOLD = ["tasks", "updates", "visited", "warned", "warnings", "fired", "executions"];
 
 function ofRecord(recorded: Map<string, string>, now: Map<string, string>, strict: boolean): Found | undefined {
@@ -159,7 +160,7 @@ export function compare(mark: Mark, body: string, values: string, strict: boolea
   cut.was = takeMeasured(mark.fields, now, cut.was);
   const sameResult = now.get("result") === mark.fields.get("result");
   if (sameResult && (!strict || differing(written(mark.fields), written(now), "") === undefined)) return undefined;
-  // Figures such as fuel follow from what was done: they are named only where nothing else differs.
+  // Figures such as fuel follow from the other fields: they are named only if nothing else differs.
   const found = ofTasks(mark.fields, now, false) ??
     ofValues(mark.fields, now, mark.values, values) ??
     ofTasks(mark.fields, now, true) ??

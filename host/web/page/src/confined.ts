@@ -1,9 +1,9 @@
-// A worker in which components run: nothing is left in it that reaches a network, a storage or another worker.
+// A worker in which components run: nothing in it reaches a network, a storage or another worker.
 //
-// Its script is a `data:` URL. So it has an origin of its own, without storage, and inherits the Content Security Policy of the page, whatever
-// the server sends with its files. What it executes besides is text that was verified.
+// Its script is a `data:` URL. Therefore it has an origin of its own, without storage, and inherits the Content Security Policy of the page,
+// whatever the server sends with its files. It only executes verified text.
 
-/** Names of the language, and of the few things that this page and the generated code use. */
+/** Names that are kept: those of the language, and those that this page and the generated code use. */
 const KEPT = new Set(
   (
     "Array ArrayBuffer AsyncDisposableStack Atomics BigInt BigInt64Array BigUint64Array Boolean DataView Date DisposableStack Error AggregateError " +
@@ -17,20 +17,20 @@ const KEPT = new Set(
   ).split(" "),
 );
 
-/** Takes everything else out of the scope: `fetch`, `indexedDB`, `navigator`, `Worker`, `postMessage`, and what browsers will have. */
+/** Removes everything else from the scope: `fetch`, `indexedDB`, `navigator`, `Worker`, `postMessage`, and names of future browsers. */
 export function confine(): void {
   const { getOwnPropertyNames, getPrototypeOf } = Object;
   for (let of: object | null = globalThis; of !== null && of !== Object.prototype; of = getPrototypeOf(of) as object | null) {
     for (const name of getOwnPropertyNames(of)) {
       if (KEPT.has(name) || Reflect.deleteProperty(of, name)) continue;
-      // Constants of interfaces stay, and reach nothing.
+      // Numeric constants of interfaces give no access to anything.
       if (typeof Reflect.getOwnPropertyDescriptor(of, name)?.value === "number") continue;
       throw new Error(`this browser lets no worker do without \`${name}\``);
     }
   }
 }
 
-/** Starts one; `script` is the text of `worker.js`. */
+/** Starts a confined worker; `script` is the text of `worker.js`. */
 export function confinedWorker(script: string): Worker {
   return new Worker(`data:text/javascript;charset=utf-8,${encodeURIComponent(script)}`, { type: "module" });
 }

@@ -1,11 +1,11 @@
-// Performs the walker's effects and tells it what came of them. It decides nothing about the run. As `host/driver`.
+// Performs the walker's effects and reports their outcomes as events. It makes no decisions about the run. As `host/driver`.
 
 import { elements, members, object } from "./json";
 import type { Performer } from "./performer";
 import { Full, type Persisted, type Store } from "./store";
 import { problem, type Run } from "./walker";
 
-/** After so many milliseconds the messages of the page are looked at. */
+/** Milliseconds after which the event loop of the worker gets a turn, so that messages of the page are handled. */
 const TURN = 20;
 
 export interface Observer {
@@ -13,7 +13,7 @@ export interface Observer {
   checkpoint(line: Checkpoint): void;
 }
 
-/** A boundary that was persisted. */
+/** A persisted checkpoint. */
 export interface Checkpoint {
   namespace: string;
   sequence: string;
@@ -25,7 +25,7 @@ export interface Checkpoint {
 
 export class Driver {
   private readonly events: string[] = [];
-  /** Attempts that wait until what they may use of models is on record. */
+  /** Attempts that wait until their model reservation is stored. */
   private readonly reserving = new Map<string, () => void>();
   private readonly timers = new Map<string, ReturnType<typeof setTimeout>>();
   private wake: (() => void) | undefined;
@@ -39,7 +39,7 @@ export class Driver {
     private readonly observer: Observer,
   ) {}
 
-  /** Tells the walker of an event, before whatever waits. */
+  /** Queues an event before all others. */
   urgent(event: string): void {
     this.events.unshift(event);
     this.wake?.();
@@ -50,7 +50,7 @@ export class Driver {
     this.wake?.();
   }
 
-  /** Hands the walker an event, and goes on until the run stops: gives its status. */
+  /** Handles an event, then all others until the run stops; returns its status. */
   async drive(first: string): Promise<string> {
     this.stopped = undefined;
     await this.handle(first);
@@ -65,7 +65,7 @@ export class Driver {
       try {
         await this.handle(event);
       } catch (error) {
-        // A timer that fires as its task ends, an abort that comes too late: the walker has gone on.
+        // The walker refuses late events, such as that of a timer that fires as its task ends.
         const refused = problem(error);
         if (!refused || refused.code === "illegal_event" || refused.code === "invalid_json") throw error;
       }
@@ -192,7 +192,7 @@ export class Driver {
   private timer(timer: string, at: number): void {
     clearTimeout(this.timers.get(timer));
     const fire = (): void => {
-      // The longest wait of a browser's timer is 24 days.
+      // A timer of a browser waits at most 24 days.
       const left = at - Date.now();
       if (left > 0) this.timers.set(timer, setTimeout(fire, Math.min(left, 2 ** 31 - 1)));
       else {

@@ -21,20 +21,20 @@ import type { Call, Done, Grant, KnowledgeQuestion, Limits, LoadedComponent, Log
 import { Waits } from "./waiting_time";
 import { errorOf, load, words, type Budget, type FunctionCall, type Walker } from "./walker";
 
-/** The walker words the failure of a call that was too late: its entry says what it may have used. */
+/** The walker words the failure of a late call: its entry contains its possible use. */
 const LATE_MODEL = "it ran past its deadline while it waited for a model";
 
 interface Ready {
   component: LoadedComponent;
   instantiate: (imports: object, meter: Meter) => Promise<Instance>;
-  /** How many pages the memories of each core module begin with. */
+  /** Initial pages of the memories, by core module. */
   begins: Map<WebAssembly.Module, number>;
 }
 
-/** One component that is called: that of a task, or one that another component calls. */
+/** A call of a component: that of a task, or that of another component. */
 interface Frame {
   component: string;
-  /** The function that is called in place of the node action. */
+  /** Function that is called in place of the node action. */
   called?: string | undefined;
   activation: string;
   params: string;
@@ -42,9 +42,9 @@ interface Frame {
   clock: number;
   limits: Limits;
   grant: string;
-  /** What it may use of models. */
+  /** Budget of language models. */
   budget: Budget;
-  /** How many calls of components are around it. */
+  /** Depth of nested calls of components. */
   depth: number;
   played?: Entry[] | undefined;
 }
@@ -52,11 +52,11 @@ interface Frame {
 interface Ended {
   outcome: Outcome;
   fuel: bigint;
-  /** Host fuel for the values of a function. */
+  /** Host fuel for the conversion of a function's values. */
   work: bigint;
-  /** Its time was over while it waited. */
+  /** `true` if its time was over while it waited. */
   late: boolean;
-  /** How many milliseconds it has waited. */
+  /** Milliseconds that it has waited. */
   waited: number;
   output: Output;
   journal: Journal;
@@ -70,7 +70,7 @@ export class Executor {
     private readonly ready: Map<string, Ready>,
     private readonly files: Files,
     private readonly ask: (question: Question) => Promise<unknown>,
-    /** Tells what calls of models have used, as soon as they have ended. */
+    /** Reports the use of each call of a model as soon as it has ended. */
     private readonly spent: (entry: string) => void,
   ) {}
 
@@ -88,7 +88,7 @@ export class Executor {
     return executor;
   }
 
-  /** Every interface that bundles are made for is there, and no other: types alone need nothing. */
+  /** Checks that this worker provides exactly the interfaces that the bundle was made for; interfaces with types only need nothing. */
   private check(interfaces: string[]): void {
     const budget = this.walker.models.Budget.open([]);
     const frame = { seed: new Uint8Array(32), clock: 0, depth: 0, limits: {} as Limits, grant: "{}", budget, component: "", activation: "", params: "" };
@@ -158,7 +158,7 @@ export class Executor {
       return { outcome, fuel: counted.used(limit), work: 0n, waited: waits.spent(), ...ended };
     } catch (error) {
       const failure = classify(error, { stop: meter?.stop.value ?? 0, wanted: meter?.fuel.value ?? 0n, pages: meter?.pages.value ?? 0n }, limits.memory);
-      // Waiting takes time and no fuel, and an attempt that asks for more of a budget of models begins again. Any other end is charged in full.
+      // Waiting takes time and no fuel, and an attempt that asks for more model budget is started again. Any other failure is charged in full.
       const late = error instanceof Fault && error.category === "timeout";
       const isKnown = late || (error instanceof Fault && error.isOfModels() && limits.model_asks === true);
       return { outcome: { failure }, fuel: isKnown && meter ? meter.used(limit) : limit, work: opened?.work() ?? 0n, late, waited: waits.spent(), output, journal };
@@ -168,7 +168,7 @@ export class Executor {
     }
   }
 
-  /** Everything that a component may import: what it is not granted, it was refused before. */
+  /** Returns all imports of components: those that are not granted were refused before. */
   private imports(frame: Frame, grant: Grant, journal: Journal, output: Output, waits: Waits, meter: () => Meter | undefined): Record<string, object> {
     const handles = new Handles();
     const asked = <T>(question: Question, late: string): Promise<T> => waits.until(this.ask(question) as Promise<T>, late);
@@ -215,7 +215,7 @@ export class Executor {
     };
   }
 
-  /** Performs a component that another one calls, within what that one has left and is granted. */
+  /** Performs a called component, within the rest of the caller's budget and grant. */
   private async callee(caller: Frame, { item, params, fuel, host: left, budget: shared, number }: ToolCall, waits: Waits, logs: LogLine[]): Promise<ToolReport> {
     const nothing = { fuel: 0n, host: NOTHING, events: [] };
     const depth = caller.depth + 1;
@@ -240,12 +240,12 @@ export class Executor {
     budget[DISPOSE]();
     waits.spend(ended.waited);
     logs.push(...ended.output.logs);
-    // Where both have the same deadline, it is the caller that ends first.
+    // If both have the same deadline, the caller ends first.
     if (ended.late && time <= own.timeout) {
       shared.charge(host.model);
       throw lateCall(host.model);
     }
-    // The host's work for the callee is paid by the caller.
+    // The caller pays for the host's work for the callee.
     const used = { fuel: ended.fuel + ended.work, host, events: ended.output.events };
     const refused = (what: string): ToolReport => ({ result: { failure: { category: "invalid-input", message: `\`${item}\` ${what}` } }, ...used });
     if ("interrupt" in ended.outcome) return refused("asks a question, which cannot be answered inside of a call");
@@ -254,7 +254,7 @@ export class Executor {
   }
 }
 
-/** The report about what a function has given. */
+/** Returns the report on the return value of a function. */
 function answerOf(opened: FunctionCall, given: string, output: number): string {
   try {
     return opened.answer(given, BigInt(output));

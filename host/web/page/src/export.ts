@@ -1,4 +1,4 @@
-// A run as the command line exports it: JSON lines, whose last one says whether the file is whole.
+// Exports a run in the format of the command line: JSON lines, the last of which shows that the file is complete.
 
 import type { Bundle } from "./bundle";
 import { members, object } from "./json";
@@ -12,13 +12,13 @@ const base64 = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes)
 const pem = (what: string, bytes: Uint8Array): string => `-----BEGIN ${what}-----\n${base64(bytes)}\n-----END ${what}-----\n`;
 const digits = (text: string): number[] => Array.from({ length: text.length >> 1 }, (_, at) => Number.parseInt(text.slice(2 * at, 2 * at + 2), 16));
 
-/** The private key of a seed (RFC 8032), as PKCS#8. */
+/** Returns the private key of a seed (RFC 8032), as PKCS#8. */
 const pkcs8 = (seed: string): Uint8Array<ArrayBuffer> => new Uint8Array([...digits("302e020100300506032b657004220420"), ...digits(seed)]);
 
-/** The private key, for `graph-host runs import --identity`. */
+/** Returns the private key in PEM, for `graph-host runs import --identity`. */
 export const privateKey = (seed: string): string => pem("PRIVATE KEY", pkcs8(seed));
 
-/** The public key of a seed, in PEM. */
+/** Returns the public key of a seed, in PEM. */
 export async function publicKey(seed: string): Promise<string> {
   const key = await crypto.subtle.importKey("pkcs8", pkcs8(seed), "Ed25519", true, ["sign"]);
   const { x = "" } = await crypto.subtle.exportKey("jwk", key);
@@ -26,14 +26,14 @@ export async function publicKey(seed: string): Promise<string> {
   return pem("PUBLIC KEY", new Uint8Array([...digits("302a300506032b6570032100"), ...raw]));
 }
 
-/** Bytes behind their length, as digests and signatures of more than one part have them. */
+/** Prefixes bytes with their length, as in digests and signatures of several parts. */
 export function field(bytes: Uint8Array): Uint8Array[] {
   const length = new DataView(new ArrayBuffer(8));
   length.setBigUint64(0, BigInt(bytes.length), true);
   return [new Uint8Array(length.buffer), bytes];
 }
 
-/** A record without what only the walker reads. */
+/** Returns the line of a record, without the fields that only the walker uses. */
 function recordLine(text: string): string {
   const { run: _run, events: _events, results: _results, ...kept } = Object.fromEntries(members(text));
   return object({ record: object(kept) });
@@ -43,11 +43,11 @@ export interface Exported {
   run: string;
   seed: string;
   bundle: Bundle;
-  /** The digest of the manifest. */
+  /** Digest of the manifest. */
   manifest: string;
   durability: string;
   summary: string;
-  /** The inputs that the run began with, in canonical form. */
+  /** Initial inputs of the run, in canonical form. */
   inputs: string;
   persisted: Persisted[];
 }

@@ -1,4 +1,4 @@
-// What ends a call, in the words of the native host.
+// Errors that end a call, in the words of the native host.
 
 import type { Plain } from "./json";
 
@@ -10,25 +10,25 @@ export interface Failure {
   details?: string;
 }
 
-/** A fault of a component in a host call. It is an error, so that it ends the call. */
+/** A fault of a component in a host call. It is thrown, so that it ends the call. */
 export class Fault extends Error {
   constructor(
     readonly category: Category,
     message: string,
-    /** What the entry of the host call has as its result, if that is more than this failure. */
+    /** Result in the entry of the host call, if it is more than this failure. */
     readonly kept?: Plain,
   ) {
     super(message);
   }
 
-  /** A figure of the budget of language models does not suffice. */
+  /** Returns whether a budget of language models does not suffice. */
   isOfModels(): boolean {
     const { fault } = (this.kept ?? {}) as { fault?: { figure?: unknown } };
     return fault?.figure !== undefined;
   }
 }
 
-/** A replayed call is not what its journal says it was. */
+/** A replayed call that differs from its journal. */
 export class Difference extends Fault {
   constructor(message: string) {
     super("internal", message);
@@ -44,7 +44,7 @@ const TRAPS: [RegExp, string][] = [
   [/signature mismatch|call type mismatch/, "wasm trap: indirect call type mismatch"],
 ];
 
-/** Why the meter of a call has stopped it, what was asked for then, and the pages that were left: `host/docs/design/fuel.md`. */
+/** State of a stopped meter: the reason, the amount that was requested, and the pages that were left: `host/docs/design/fuel.md`. */
 export interface Stopped {
   stop: number;
   wanted: bigint;
@@ -52,13 +52,13 @@ export interface Stopped {
 }
 
 const PAGE = 65536n;
-/** The most elements of a table. */
+/** Limit of elements of a table. */
 const MAX_TABLE_ELEMENTS = 100_000;
 
-/** The refusal of more memory than a call may have. */
+/** Returns the message about a request for more memory than a call may have. */
 export const tooMuchMemory = (wanted: bigint, memory: number): string => `it asked for ${wanted} bytes of memory; ${memory} are allowed`;
 
-/** The failure that an error of a call becomes. `memory` is the limit in bytes. */
+/** Converts an error of a call to a failure. `memory` is the limit in bytes. */
 export function classify(error: unknown, { stop, wanted, pages }: Stopped, memory: number): Failure {
   const over = (message: string): Failure => ({ category: "limit", message });
   if (error instanceof Fault) return { category: error.category, message: error.message };

@@ -1,11 +1,11 @@
-// Calls of functions that components export. The walker reads params and writes answers, as `graph_core::wit_value`; what is here turns its
-// values into those that the generated JavaScript of a component takes, and back. As `host/engine/src/functions`.
+// Calls of functions that components export. The walker converts params and answers, as `graph_core::wit_value`; this module converts its values
+// to those of a component's generated JavaScript, and back. As `host/engine/src/functions`.
 
 import { Fault, type Failure } from "./fault";
 import { members } from "./json";
 import type { Outcome } from "./outcome";
 
-/** A type, as `wit/walker/README.md` says. */
+/** A type, in the form of `wit/walker/README.md`. */
 type Type =
   | string
   | { list: Type }
@@ -18,23 +18,23 @@ type Type =
   | { option: Type }
   | { result: [Type | null, Type | null] };
 
-/** A function that a component exports, as `bundle.json` has it. */
+/** A function that a component exports, in `bundle.json`. */
 export interface BundledFunction {
-  /** Its name after `#` in item ids. */
+  /** Name after `#` in item ids. */
   name: string;
-  /** The interface that has it, with its version. */
+  /** Interface that contains it, with its version. */
   interface?: string;
   types: { params: [string, Type][]; result?: Type };
 }
 
-/** A value as the walker writes and reads it. */
+/** A value in the walker's form. */
 type Plain = null | boolean | number | string | Plain[];
 
-/** What one value takes up in the native host, in bytes, and how much one call may hand to it besides its answer's limit. */
+/** Size of one value in the native host, and limit of the data of one call in addition to the limit of its answer, in bytes. */
 const VALUE = 40;
 const HANDED = 4 << 20;
 
-/** Lists of these have arrays of their own. */
+/** Typed arrays of the lists of these types. */
 const ARRAYS = {
   u8: Uint8Array,
   s8: Int8Array,
@@ -48,7 +48,7 @@ const ARRAYS = {
   f64: Float64Array,
 } as const;
 
-/** A name of WIT in generated JavaScript: `dark-blue` is `darkBlue`. */
+/** Converts a name of WIT for generated JavaScript: `dark-blue` to `darkBlue`. */
 const camel = (name: string): string =>
   name
     .toLowerCase()
@@ -56,12 +56,12 @@ const camel = (name: string): string =>
     .map((word, at) => (at === 0 ? word : word.slice(0, 1).toUpperCase() + word.slice(1)))
     .join("");
 
-/** Whether the generator writes a value of the type as it is or as `undefined`; an option of such a type is tagged. */
+/** Checks whether the generator writes a value of the type as itself or `undefined`; an option of such a type is tagged. */
 const isNullable = (type: Type): boolean => typeof type === "object" && "option" in type && !isNullable(type.option);
 
 const textOf = (value: number): string => (Object.is(value, -0) ? "-0" : String(value));
 
-/** What the generated JavaScript takes. */
+/** Converts a value for the generated JavaScript. */
 function given(type: Type, value: Plain): unknown {
   if (typeof type === "string") {
     if (type === "u64" || type === "s64") return BigInt(value as string);
@@ -93,7 +93,7 @@ function given(type: Type, value: Plain): unknown {
   return array ? (array as unknown as { from(values: unknown[]): unknown }).from(all) : all;
 }
 
-/** Takes what the generated JavaScript gives, and counts what it takes up in the native host. */
+/** Converts values of the generated JavaScript, and counts their size in the native host. */
 class Taken {
   constructor(private left: number) {}
 
@@ -151,13 +151,13 @@ class Taken {
     if ("tuple" in type) return type.tuple.map((of, at) => this.inside(of, (value as unknown[])[at]));
     const of = "list" in type ? type.list : type["fixed-length-list"][0];
     const values = value as ArrayLike<unknown>;
-    // Counted before anything is made of them.
+    // Counted before the elements are converted.
     this.count(VALUE * values.length);
     return Array.from(values, (one) => this.value(of, one));
   }
 }
 
-/** The function of an instance. */
+/** Finds the function of an instance. */
 function find(instance: object, { name, interface: from }: BundledFunction): (...values: unknown[]) => unknown {
   const own = camel(name.slice(name.lastIndexOf("/") + 1));
   const scope = from === undefined ? instance : (instance as Record<string, object>)[from.includes(":") ? from : camel(from)];
@@ -166,10 +166,10 @@ function find(instance: object, { name, interface: from }: BundledFunction): (..
   return found as (...values: unknown[]) => unknown;
 }
 
-/** The generator has functions throw what they fail with, except those whose result has a name from elsewhere. */
+/** Mark in the generated code of functions that throw the error of their `result`; others, whose `result` type is imported, return it. */
 const THROWS = "retCopy.tag === 'err'";
 
-/** Calls a function with what the walker has made of its params, and gives what the walker makes an answer of. `output` is how many bytes that may have. */
+/** Calls a function with arguments from the walker, and returns its result for the walker. `output` is the limit of the answer, in bytes. */
 export async function callFunction(instance: object, bundled: BundledFunction, values: string, output: number): Promise<string> {
   const { params, result } = bundled.types;
   const called = find(instance, bundled);
@@ -186,7 +186,7 @@ export async function callFunction(instance: object, bundled: BundledFunction, v
   return JSON.stringify(result === undefined ? null : new Taken(output + HANDED).value(result, value));
 }
 
-/** What a report of the walker says about a call: what came of it, and host fuel for its values. */
+/** Reads the walker's report on a call: its outcome, and the host fuel for its values. */
 export function outcomeOf(report: string): { outcome: Outcome; work: bigint } {
   const fields = members(report);
   const work = BigInt(fields.get("work") ?? 0);

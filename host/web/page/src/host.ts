@@ -1,4 +1,4 @@
-// The worker that holds the walker: it loads a bundle, plans, and drives runs. The page only shows what it tells.
+// The worker with the walker: it loads a bundle, plans, and drives runs. The page only shows its messages.
 
 import { Driver, type Checkpoint } from "./driver";
 import type { FetchNews, FetchWish } from "./worker_fetch";
@@ -12,7 +12,7 @@ import { exported, privateKey, publicKey } from "./export";
 import { words, type Run } from "./walker";
 import { members, object } from "./json";
 
-/** What the page asks for. Values of the graph are JSON texts. */
+/** Requests of the page. Values of the graph are JSON texts. */
 export type Wish =
   | { wish: "open"; base: string }
   | { wish: "grant"; folder: string; files: [string, File][] }
@@ -31,7 +31,7 @@ export type Wish =
 /** A notice of the walker, or a line that a component logged. */
 export type Step = { notice: string } | { node: string; line: LogLine };
 
-/** What the page is told. */
+/** Messages to the page. */
 export type News =
   | { news: "opened"; plan: Plan; runs: { run: string; status: string }[] }
   | FetchNews
@@ -46,7 +46,7 @@ export type News =
   | { news: "replay ended"; summary: ReplaySummary }
   | { news: "removed"; runs: { run: string; status: string }[] };
 
-/** Steps are told together, so that many of them do not keep the page from drawing. */
+/** Milliseconds for which steps are collected, so that many of them do not keep the page from drawing. */
 const TOGETHER = 50;
 let steps: Step[] = [];
 
@@ -67,7 +67,7 @@ function tell(news: News): void {
 let loaded: Loaded | undefined;
 let driver: { run: string; driver: Driver } | undefined;
 
-/** Takes the files of a folder that the person has chosen. */
+/** Adds the files of a folder that the user has chosen. */
 async function grantFolder(of: Loaded, folder: string, files: [string, File][]): Promise<void> {
   for (const [path, file] of files) of.setup.files.set(`${folder.replace(/\/$/, "")}/${path}`, file);
   of.plan.folders = of.plan.folders.filter((one) => one !== folder);
@@ -99,7 +99,7 @@ async function driverOf(of: Loaded, run: string, begun: Run): Promise<Driver> {
   return new Driver(begun, run, of.store, performer, observer);
 }
 
-/** Refuses to go on without the values of secrets: natively, too, a run begins or resumes with them. */
+/** Refuses to start or resume a run without the values of its secrets, as the native host does. */
 function checkSecrets(of: Loaded): void {
   const refusal = of.services.refusal(of.grants);
   if (refusal !== undefined) throw new Refused(refusal);
@@ -124,7 +124,7 @@ function checkReady(of: Loaded): void {
   if (of.plan.folders.length > 0) throw new Refused("choose the folders that the components are to read first");
 }
 
-/** Replays the run that is in the bundle, or one of a file. */
+/** Replays the run in the bundle, or that of a file. */
 async function replayOf(of: Loaded, file: File | undefined): Promise<void> {
   checkReady(of);
   if (file === undefined && of.bundle.export === undefined) throw new Refused("there is no run in this bundle: choose a file");
@@ -160,7 +160,7 @@ async function runsOf(of: Loaded): Promise<{ run: string; status: string }[]> {
   return runs.map(({ run, status }) => ({ run, status }));
 }
 
-/** Checks every signature, link and digest of a stored run, of all namespaces. */
+/** Verifies every signature, link and digest of a stored run, in all namespaces. */
 async function verify(of: Loaded, run: string): Promise<void> {
   const known = (await of.store.runs()).find((one) => one.run === run);
   if (!known) throw new Refused(`there is no run \`${run}\` in this page`);
@@ -196,7 +196,7 @@ async function restore(of: Loaded, run: string): Promise<void> {
     checkSecrets(of);
     return drive(of, run, restored, '{"event":"resumed"}');
   }
-  // It waits for answers, or has ended: there is something to show, and nothing to do yet.
+  // The run waits for answers, or has ended: only its state is shown.
   driver = { run, driver: await driverOf(of, run, restored) };
   tell({ news: "stopped", run, status: summary.status, summary: restored.summary() });
 }

@@ -1,11 +1,11 @@
-// What a call asked of the host and what was answered: kept, or played back. As `host/engine/src/journal.rs`.
+// Journal of a call's requests to the host and of the answers: recorded, or played back. As `host/engine/src/journal.rs`.
 
 import { canonical, Raw, type Plain } from "./json";
 import { Difference, Fault, type Category } from "./fault";
 import type { Limits } from "./protocol";
 import type { Budget, Walker } from "./walker";
 
-/** How many bytes of contents an attempt's journal keeps whole; of all others it keeps the digest. */
+/** Bytes of content that the journal of an attempt stores in full; of further content it stores the digest. */
 const KEPT_BYTES = 64 << 10;
 
 export interface Entry {
@@ -16,26 +16,26 @@ export interface Entry {
   result: Plain;
 }
 
-/** What the world answered: as the component gets it, and as an entry has it. */
+/** Answer of the world: `value` for the component, `kept` for the entry. */
 export interface Answer<T> {
   ok: boolean;
   value: T;
   kept: Plain;
 }
 
-/** Calls of the host, and the bytes of what was asked and answered. */
+/** Calls of the host, and the bytes of requests and answers. */
 export interface CallsAndBytes {
   calls: number;
   bytes: number;
 }
 
-/** How much of the host was used. */
+/** Use of the host. */
 export interface HostUse extends CallsAndBytes {
-  /** What language models have used: a JSON text, `{}` for nothing. */
+  /** Use of language models: a JSON text, `{}` for none. */
   model: string;
 }
 
-/** The interface of language models, and the one by which a component calls another one, which may ask them. */
+/** Interfaces of calls that may use language models: their own, and that for calls of other components. */
 const MODEL = "graph-host:host/model";
 const TOOLS = "graph-host:host/tools";
 
@@ -44,7 +44,7 @@ const length = (text: string): number => new TextEncoder().encode(text).length;
 const size = (entry: Entry): number =>
   length(canonical(entry.request)) + length(canonical(entry.result)) + entry.interface.length + entry.function.length;
 
-/** The result of a call that ends its attempt after models have used something. */
+/** Returns the result of a call that ends its attempt after language models were used. */
 export const faultAfter = ({ category, message }: { category: Category; message: string }, used = "{}"): Plain => ({
   fault: { category, message },
   ...(used === "{}" ? {} : { used: new Raw(used) }),
@@ -66,7 +66,7 @@ export class Journal {
   private bytes = 0;
   private keep = KEPT_BYTES;
   private next = 0;
-  /** Calls of components that this one called. */
+  /** Host calls by components that this one called. */
   private inner = 0;
 
   constructor(
@@ -74,7 +74,7 @@ export class Journal {
     readonly budget: Budget,
     private readonly walker: Walker,
     private readonly played?: Entry[],
-    /** Is given the entries of calls of models at once: they are charged even if the component does not come back. */
+    /** Receives the entries of calls of models at once: they are charged even if the component does not return. */
     private readonly spent?: (entry: string) => void,
   ) {}
 
@@ -87,13 +87,13 @@ export class Journal {
     if (entry.interface === MODEL) this.spent?.(canonical(entry as unknown as Plain));
   }
 
-  /** What models have used in a call, as `HostUse` has it. */
+  /** Returns the model use of a call, in the form of `HostUse`. */
   private usedIn(entry: Entry): string {
     const isCounted = entry.interface === MODEL || entry.interface === TOOLS;
     return isCounted ? this.walker.models.usedIn(canonical(entry as unknown as Plain)) : "{}";
   }
 
-  /** Makes a call of the host: the world answers it, or the journal does. An error that is no `Fault` is the answer's error. */
+  /** Makes a call of the host, which the world or the journal answers. A thrown string is the error of the answer. */
   call<T>(name: string, of: string, request: Plain, world: () => { value: T; kept: Plain }, again: (kept: Plain) => T): T {
     const recorded = this.begin(name, of, request);
     if (recorded) {
@@ -112,7 +112,7 @@ export class Journal {
     }
   }
 
-  /** The same of a call that waits for its answer. A `Fault` of the world ends the attempt. `again` gives nothing for what is no answer. */
+  /** Makes a call that waits for its answer. A `Fault` of the world ends the attempt. `again` returns `undefined` for an invalid entry. */
   async ask<T>(
     name: string,
     of: string,
@@ -137,7 +137,7 @@ export class Journal {
     return answer.value;
   }
 
-  /** Begins a call of the host: gives the entry that answers it, or nothing if the world does. */
+  /** Starts a call of the host; returns the entry that answers it, or `undefined` if the world does. */
   private begin(name: string, of: string, request: Plain): Entry | undefined {
     const found: Entry = { function: of, interface: name, ok: false, request, result: null };
     if (this.played) {
@@ -181,32 +181,32 @@ export class Journal {
     return new Difference(message);
   }
 
-  /** The content of the entry that was played last cannot be had again. */
+  /** Reports that the content of the last played entry is not available again. */
   contentDiffers(reason: string): Difference {
     const entry = this.played?.[this.next - 1];
     return this.differs(`entry ${this.next - 1} of the journal is ${entry ? called(entry) : "missing"}: ${reason}`);
   }
 
-  /** The call has ended: nothing of what is played may be left. */
+  /** Ends the call: a played entry that is left is a difference. */
   finish(): void {
     const left = this.played?.[this.next];
     if (left) this.difference ??= `the component ended, and entry ${this.next} of the journal is ${called(left)}`;
   }
 
-  /** How much use of the host is left for a component that is called, besides its budget; the call itself has been subtracted. */
+  /** Returns the host use that is left for a called component, apart from its budget; the call itself is subtracted. */
   left(): CallsAndBytes {
     const { calls, bytes } = this.limits;
     return { calls: Math.max(calls - this.entries.length - this.inner - 1, 0), bytes: Math.max(bytes - this.bytes, 0) };
   }
 
-  /** Charges what a called component has used of the host. */
+  /** Charges the host use of a called component. */
   usedInside({ calls, bytes, model }: HostUse): void {
     this.inner += calls;
     this.bytes += bytes;
     this.budget.charge(model);
   }
 
-  /** What all calls have used, those of called components included; a call that was refused has used nothing. */
+  /** Returns the use by all calls, including those of called components; refused calls use nothing. */
   used(): HostUse {
     const used = { calls: 0, bytes: 0, model: this.budget.used() };
     for (const entry of this.entries) {
@@ -219,7 +219,7 @@ export class Journal {
     return used;
   }
 
-  /** Bytes that can be had again, as an entry has them. */
+  /** Converts bytes that can be read again for an entry. */
   content(bytes: Uint8Array): Plain {
     if (bytes.length > this.keep) return this.digested(bytes);
     this.keep -= bytes.length;
@@ -230,7 +230,7 @@ export class Journal {
     return { length: bytes.length, sha256: this.digest(bytes).slice("sha256:".length) };
   }
 
-  /** The bytes of an entry; `read` reads them again where the entry has their digest alone. */
+  /** Returns the bytes of an entry; `read` reads them again if the entry has only their digest. */
   contentAgain(entry: Plain, path: string, read: (length: number) => Uint8Array): Uint8Array {
     const whole = asKept(entry);
     if (whole) return whole;
@@ -246,20 +246,20 @@ export class Journal {
   }
 }
 
-/** Bytes that an entry has whole. */
+/** Converts bytes for an entry that stores them in full. */
 export function keptBytes(bytes: Uint8Array): Plain {
   let text = "";
   for (const byte of bytes) text += String.fromCharCode(byte);
   return { bytes: btoa(text), length: bytes.length };
 }
 
-/** The bytes that `keptBytes` wrote; nothing for any other value. */
+/** Returns the bytes that `keptBytes` wrote; `undefined` for any other value. */
 export function asKept(entry: Plain | undefined): Uint8Array | undefined {
   const bytes = (entry as { bytes?: Plain } | null | undefined)?.bytes;
   return typeof bytes === "string" ? Uint8Array.from(atob(bytes), (character) => character.charCodeAt(0)) : undefined;
 }
 
-/** The failure of an attempt that was ended because its time was over, out of its journal. */
+/** Returns the failure of an attempt that its deadline ended, from its journal. */
 export function deadlineOf(entries: Entry[]): { category: Category; message: string } | undefined {
   const last = entries.at(-1);
   return last?.interface === "graph-host:host" && last.function === "deadline" ? faultOf(last) : undefined;

@@ -1,8 +1,8 @@
-// JSON texts taken apart without reading their values: what a graph computes stays as it was written, 64-bit integers included.
+// Splits JSON texts without parsing their values: values of a graph stay as written, 64-bit integers included.
 
 import { INVISIBLE } from "./invisible";
 
-/** What stands at `from`, and where it ends. The text is known to be JSON, because the walker wrote it. */
+/** Returns the end of the value at `from`. The text is valid JSON, because the walker wrote it. */
 function end(text: string, from: number): number {
   let depth = 0;
   for (let at = from; at < text.length; at += 1) {
@@ -31,7 +31,7 @@ function end(text: string, from: number): number {
   return text.length;
 }
 
-/** The texts of an array's elements. */
+/** Returns the texts of an array's elements. */
 export function elements(text: string): string[] {
   const found: string[] = [];
   let at = text.indexOf("[") + 1;
@@ -45,7 +45,7 @@ export function elements(text: string): string[] {
   return found;
 }
 
-/** The texts of an object's members, by name. */
+/** Returns the texts of an object's members, by name. */
 export function members(text: string): Map<string, string> {
   const found = new Map<string, string>();
   let at = text.indexOf("{") + 1;
@@ -62,20 +62,20 @@ export function members(text: string): Map<string, string> {
   return found;
 }
 
-/** An object of texts that are JSON already. */
+/** Builds an object from values that are JSON texts. */
 export function object(fields: Record<string, string | undefined>): string {
   const each = Object.entries(fields).flatMap(([name, text]) => (text === undefined ? [] : [`${JSON.stringify(name)}:${text}`]));
   return `{${each.join(",")}}`;
 }
 
-/** A JSON text that is canonical already, as a part of a value: its integers stay exact. */
+/** A canonical JSON text as a part of a value: its integers stay exact. */
 export class Raw {
   constructor(readonly text: string) {}
 }
 
 export type Plain = null | boolean | number | string | Raw | Plain[] | { [name: string]: Plain };
 
-/** Canonical JSON (RFC 8785) of a value whose large integers are in texts. */
+/** Returns canonical JSON (RFC 8785) of a value whose large integers are in `Raw` texts. */
 export function canonical(value: Plain): string {
   if (value instanceof Raw) return value.text;
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
@@ -85,7 +85,7 @@ export function canonical(value: Plain): string {
   return JSON.stringify(value);
 }
 
-/** A JSON text as a value, with its large integers as texts. The text is known to be JSON. */
+/** Parses a JSON text, with its large integers as `Raw` texts. The text is valid JSON. */
 export function plain(text: string): Plain {
   if (text.startsWith("[")) return elements(text).map(plain);
   if (text.startsWith("{")) return Object.fromEntries([...members(text)].map(([name, value]) => [name, plain(value)]));
@@ -95,7 +95,7 @@ export function plain(text: string): Plain {
 
 const TURNS = /[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u;
 
-/** A text for a person: control characters, except line breaks and tabs, and what nobody sees are escaped, as the native host does. */
+/** Escapes control characters, except line breaks and tabs, and invisible characters, as the native host does for people. */
 export function printable(text: string): string {
   let out = "";
   for (const character of text) {
@@ -108,7 +108,7 @@ export function printable(text: string): string {
 
 const isControl = (code: number): boolean => code < 0x20 || (code >= 0x7f && code < 0xa0);
 
-/** Escapes what could change how a page or a terminal shows the text around it, as the native host does where texts are recorded. */
+/** Escapes characters that could change the display of the text around them, as the native host does in records. */
 export function escape(text: string): string {
   let out = "";
   for (const character of text) {

@@ -1,4 +1,4 @@
-// The knowledge of this page: the entries of its bundle, and over them what components have written, in the browser's database. A text is
+// The knowledge of this page: the entries of its bundle, overlaid with those that components have written to the browser's database. A text is
 // durable when `put` has ended. As `host/store/src/knowledge/store.rs`.
 
 import { DISPOSE } from "./interfaces/streams";
@@ -6,20 +6,20 @@ import type { KnowledgeQuestion, Told } from "./protocol";
 import { errorOf, type Ranking, type Walker } from "./walker";
 
 const NAME = "graph-host-knowledge";
-/** The most entries, and the most bytes of all texts. */
+/** Limits of entries, and of the bytes of all texts. */
 const MAX_ENTRIES = 100_000;
 const MAX_BYTES = 256 << 20;
-/** How long one search may take, in milliseconds. */
+/** Time limit of one search, in milliseconds. */
 const LONGEST_SEARCH = 1000;
-/** How many entries are read at a time. */
+/** Number of entries that are read at a time. */
 const BATCH = 16;
 
-/** A search has taken too long. */
+/** Thrown if a search takes too long. */
 class Late extends Error {}
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-/** Keys are ASCII: their order as texts is that of their bytes. */
+/** Compares keys. They are ASCII: their order as strings is that of their bytes. */
 const byKey = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 function asked<T>(request: IDBRequest<T>): Promise<T> {
@@ -32,7 +32,7 @@ function asked<T>(request: IDBRequest<T>): Promise<T> {
 export class KnowledgeBase {
   private readonly bundled: Map<string, string>;
   private database: Promise<IDBDatabase> | undefined;
-  /** Writes happen one after the other: each looks at what the ones before it have left. */
+  /** The last write. Writes are sequential: each reads the result of those before it. */
   private writing: Promise<unknown> = Promise.resolve();
 
   /** `place` is the address of the page: every page of an origin has its own knowledge. */
@@ -62,7 +62,7 @@ export class KnowledgeBase {
     return written ?? this.bundled.get(key);
   }
 
-  /** Looks at all entries, some at a time, in one transaction: other pages of the same address may have written some. */
+  /** Visits all entries in one transaction, in batches: other pages of the same address may have written some. */
   private async each(look: (key: string, text: string) => void): Promise<void> {
     const store = await this.store("readonly");
     const written = new Set<string>();
@@ -80,7 +80,7 @@ export class KnowledgeBase {
     for (const [key, text] of this.bundled) if (!written.has(key)) look(key, text);
   }
 
-  /** Comes after all keys of this page. */
+  /** Returns an upper bound of the keys of this page. */
   private end(): IDBValidKey {
     return [this.place, []];
   }
@@ -118,7 +118,7 @@ export class KnowledgeBase {
     return keys.sort(byKey).slice(0, limit);
   }
 
-  /** The walker ranks, as the native store does. It has no index: every entry is looked at. */
+  /** Searches with the walker's ranking, that of the native store. There is no index: every entry is read. */
   private async search({ prefix, query, limit }: KnowledgeQuestion & { of: "search" }): Promise<Told> {
     const ranking = this.ranking(prefix, query, limit);
     if (typeof ranking === "string") return { error: "invalid", message: ranking };
@@ -142,7 +142,7 @@ export class KnowledgeBase {
     }
   }
 
-  /** What ranks the entries of a search, or why its query cannot be used. */
+  /** Opens the ranking of a search, or returns the reason why its query is invalid. */
   private ranking(prefix: string, query: string, limit: number): Ranking | string {
     try {
       return this.walker.host.Ranking.open(prefix, query, limit);
@@ -153,7 +153,7 @@ export class KnowledgeBase {
     }
   }
 
-  /** Answers a component. Keys, prefixes and grants were checked. */
+  /** Answers a component. Keys, prefixes and grants are checked before. */
   async answer(question: KnowledgeQuestion): Promise<Told> {
     try {
       switch (question.of) {

@@ -1,23 +1,23 @@
-// What all core modules of a component count with, in one call: `host/docs/design/fuel.md`.
+// The meter of one call, shared by all core modules of the component: `host/docs/design/fuel.md`.
 
 import { Fault, tooMuchMemory } from "./fault";
 
 const PAGE = 65536;
-/** The module that core modules import it from. */
+/** Module name of the meter in imports of core modules. */
 const NAME = "graph-host:meter";
 
-/** Whether a core module counts its fuel. */
+/** Checks whether a core module counts its fuel. */
 export const counts = (module: WebAssembly.Module): boolean => WebAssembly.Module.imports(module).some(({ module: from }) => from === NAME);
 
 export class Meter {
-  /** Counted up to 0. Instantiating is not limited. */
+  /** Negative fuel, counted up to 0. Instantiation is not limited. */
   readonly fuel = new WebAssembly.Global({ value: "i64", mutable: true }, -(2n ** 63n));
-  /** How many pages the memories may still grow by, all together. */
+  /** Pages by which all memories together may still grow. */
   readonly pages: WebAssembly.Global<"i64">;
   readonly stop = new WebAssembly.Global({ value: "i32", mutable: true }, 0);
   private began = false;
 
-  /** `begins` has the pages that the memories of a module begin with. */
+  /** `begins` has the initial pages of the memories, by module. */
   constructor(
     private readonly memory: number,
     private readonly begins: Map<WebAssembly.Module, number>,
@@ -25,7 +25,7 @@ export class Meter {
     this.pages = new WebAssembly.Global({ value: "i64", mutable: true }, BigInt(Math.floor(memory / PAGE)));
   }
 
-  /** What an instance of a module that is about to be made imports: it counts here, and so do its memories. */
+  /** Returns the imports of a new instance of a module: it counts here, and its memories are charged. */
   imports(module: WebAssembly.Module): WebAssembly.Imports {
     const begins = BigInt(this.begins.get(module) ?? 0);
     const left = this.pages.value - begins;
@@ -34,13 +34,13 @@ export class Meter {
     return { [NAME]: { fuel: this.fuel, pages: this.pages, stop: this.stop } };
   }
 
-  /** From here on, fuel counts. */
+  /** Starts the count of fuel. */
   begin(fuel: bigint): void {
     this.fuel.value = -fuel;
     this.began = true;
   }
 
-  /** What was used of so much fuel; all of it where the component was not instantiated. */
+  /** Returns the used part of `fuel`; all of it if the component was not instantiated. */
   used(fuel: bigint): bigint {
     const counted = fuel + this.fuel.value;
     return !this.began || counted > fuel ? fuel : counted;

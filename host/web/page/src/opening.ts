@@ -1,4 +1,4 @@
-// Opens a bundle: checks its files, verifies its components, and plans what it may do.
+// Opens a bundle: verifies its files and components, and plans its grants.
 
 import { missing, read, type Bundle } from "./bundle";
 import { hasJspi } from "./executor";
@@ -27,33 +27,33 @@ export interface Plan {
   description: string;
   key: Key;
   files: number;
-  /** What the page cannot check, though the command line can. */
+  /** Checks that only the command line can make. */
   unchecked: string[];
-  /** Folders that the person has to choose. */
+  /** Folders that the user has to choose. */
   folders: string[];
-  /** Secrets whose values the person has to enter; of one with a `model`, it is that model's key. */
+  /** Secrets whose values the user has to enter; with `model`, the key of that model. */
   secrets: AskedSecret[];
   items: PlannedItem[];
   problems: string[];
-  /** The bundle has a run to replay. */
+  /** `true` if the bundle has a run to replay. */
   replayable: boolean;
   inputsSchema: string;
   exampleInputs: string;
 }
 
-/** A secret that the page asks for, and the host that it is sent to. */
+/** A secret that the page asks for, with the host to which it is sent. */
 export interface AskedSecret {
   name: string;
   host: string;
   model?: string;
 }
 
-/** A bundle that is open. */
+/** An open bundle. */
 export interface Loaded {
-  /** The run that is in the bundle, as it was exported. */
+  /** The exported run in the bundle; empty if there is none. */
   packed: Uint8Array<ArrayBuffer>;
   setup: Setup;
-  /** The text of the script of all workers. */
+  /** Text of the script of all workers. */
   worker: string;
   bundle: Bundle;
   walker: Walker;
@@ -62,7 +62,7 @@ export interface Loaded {
   store: Store;
   services: Services;
   fetches: Fetches;
-  /** What components are granted, as JSON texts: those that nodes name, and those that may be called. */
+  /** Grants of components, as JSON texts: of those that nodes name, and of those that may be called. */
   grants: string[];
   plan: Plan;
 }
@@ -90,7 +90,7 @@ async function loadWalker(opened: Opened): Promise<Code> {
 
 export async function openBundle(base: string, tell: (news: FetchNews) => void): Promise<Loaded> {
   const opened = await open(base);
-  // The page itself is looked at, too, though one that was changed could leave that out.
+  // The page itself is verified, too, although a changed page could omit that.
   const [worker] = await Promise.all(["assets/worker.js", "index.html", "assets/page.js", "assets/page.css"].map((path) => opened.read(path)));
   const walkerSetup = await loadWalker(opened);
   const walker = await (await load<Walker>(walkerSetup))({});
@@ -109,7 +109,7 @@ export async function openBundle(base: string, tell: (news: FetchNews) => void):
       const report = JSON.parse(verified.report()) as { digest: string; not_after: number | null };
       if (report.digest !== bundled.digest) throw new Refused(`\`${bundled.item}\` is ${report.digest}, and bundle.json names ${bundled.digest}`);
       const item = { bundled, verified, notAfter: report.not_after ?? undefined, again: (recorded: bigint) => void verify(recorded) };
-      // Actions may name its version, too.
+      // Actions may name the item with its version.
       const ids = [bundled.item, ...(bundled.version === undefined ? [] : [`${bundled.item}@${bundled.version}`])];
       const called = (bundled.functions ?? []).map(({ name }) => ({ ...item, verified: verified.function(name), called: name }));
       for (const id of ids) for (const of of [item, ...called]) items.set("called" in of ? `${id}#${of.called}` : id, of);
@@ -148,7 +148,7 @@ export async function openBundle(base: string, tell: (news: FetchNews) => void):
   const fetches = new Fetches(tell);
   const services = new Services(walker, items, new KnowledgeBase(walker, base, bundle.entries), fetches.send);
   const opening: Loaded = { packed, bundle, walker, items, setup, worker: text(worker ?? new Uint8Array()), pool: undefined, store: await Store.open(), services, fetches, grants, plan };
-  // Its workers load what they need, so that a run needs no network any more.
+  // Workers load everything now, so that a run needs no network.
   if (problems.length === 0 && plan.folders.length === 0) await poolOf(opening);
   return opening;
 }
@@ -158,7 +158,7 @@ export async function poolOf(of: Loaded): Promise<Pool> {
   return of.pool;
 }
 
-/** What the components of a bundle are granted, wherever they are used. One that is refused is granted nothing. */
+/** Returns the grants of a bundle's components, independent of nodes. Refused components are omitted. */
 function grantsOf(bundle: Bundle, items: Map<string, Item>): string[] {
   const { name, id, text: graph } = bundle.graph;
   const { folder, text: manifest } = bundle.manifest;
@@ -171,7 +171,7 @@ function grantsOf(bundle: Bundle, items: Map<string, Item>): string[] {
   });
 }
 
-/** The secrets of grants, and the keys of their models: where each is sent. */
+/** Returns the secrets of grants and the keys of their models, each with its host. */
 function secretsOf(grants: string[]): AskedSecret[] {
   const each = grants.flatMap((text): AskedSecret[] => {
     const { secrets = [], models = [] } = JSON.parse(text) as Grant;
@@ -198,7 +198,7 @@ function planOf(bundle: Bundle, walker: Walker, items: Map<string, Item>, grants
     for (const node of report.graph?.nodes ?? []) {
       const action = node.action;
       if (!action || action.item_id.includes("${")) continue;
-      // The walker performs them itself.
+      // The walker performs these items itself.
       const isOfWalker = action.item_id === "graph/validate" || action.item_id === "rye/agent/threads/orchestrator";
       if (isOfWalker && action.primary === "execute" && action.item_type === "tool") continue;
       if (bundle.graphs.some((graph) => graph.id === action.item_id)) continue;

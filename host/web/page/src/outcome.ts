@@ -1,13 +1,13 @@
-// What a component is given, and what it answers. As `host/engine/src/convert.rs`.
+// Conversion of activations and outcomes. As `host/engine/src/convert.rs`.
 
 import type { Failure } from "./fault";
 import { elements, escape, members, object } from "./json";
 import { errorOf } from "./walker";
 
-/** The longest failure message that is kept, in bytes. */
+/** Length of the longest failure message, in bytes. */
 const MAX_MESSAGE = 8 << 10;
 
-/** A component that was instantiated. Its `run` gives a promise if it may wait. */
+/** An instance of a component. `run` returns a promise if the component may wait. */
 export interface Instance {
   "graph-host:node/action@0.1.0": { run(activation: object, params: string): Returned | Promise<Returned> };
 }
@@ -17,20 +17,20 @@ interface Returned {
   val: string | { update: string; goto: { node: string; argument?: string }[] };
 }
 
-/** What came of a call. Values are JSON texts. */
+/** Outcome of a call. Values are JSON texts. */
 export type Outcome = { result: string } | { interrupt: string } | { command: string } | { failure: Failure };
 
 const length = (text: string): number => new TextEncoder().encode(text).length;
 
-/** A failure as a report has it. */
+/** Converts a failure for a report. */
 export const failed = ({ category, message, details }: Failure): string =>
   object({ category: JSON.stringify(category), message: JSON.stringify(message), details });
 
-/** An outcome as a report has it. */
+/** Converts an outcome for a report. */
 export const reported = (outcome: Outcome): Record<string, string> =>
   "failure" in outcome ? { failure: failed(outcome.failure) } : { outcome: object(outcome as Record<string, string>) };
 
-/** Calls `run`, and reads what it answered: strict JSON, within the output limit. */
+/** Calls `run`, and reads its outcome: strict JSON, within the output limit. */
 export async function run(instance: Instance, activation: string, params: string, output: number, readJson: (text: string) => string): Promise<Outcome> {
   let returned: Returned | undefined;
   let failure: { category: string; message: string; details?: string } | undefined;
@@ -75,7 +75,7 @@ export async function run(instance: Instance, activation: string, params: string
   }
 }
 
-/** A failure message, escaped, and not longer than is kept. */
+/** Escapes and shortens a failure message. */
 function shortened(message: string): string {
   const bytes = new TextEncoder().encode(message);
   if (bytes.length <= MAX_MESSAGE) return escape(message);

@@ -1,4 +1,4 @@
-// The page: it asks the worker that holds the walker, and shows what that tells.
+// The page: it sends requests to the worker with the walker, and shows its messages.
 
 import { PageFetches } from "./page_fetch";
 import type { News, Step, Wish } from "./host";
@@ -7,12 +7,12 @@ import { printable } from "./json";
 import { ReplayView } from "./replay_view";
 import { line } from "./steps";
 
-/** Older steps are not shown any more. */
+/** Limit of steps that are shown; older ones are removed. */
 const STEPS = 200;
-/** How many steps a frame adds. */
+/** Number of steps that a frame adds. */
 const A_FRAME = 20;
 
-/** The id of an interrupt before or after a node, which asks nothing. */
+/** Ids of interrupts before or after a node, which ask nothing. */
 const PAUSE = /(^|\/)\d+\/(before|after)\/[^/]+$/;
 
 const at = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
@@ -140,7 +140,7 @@ class Page {
     at("public").textContent = plan.key.public;
     at("unchecked").replaceChildren(...plan.unchecked.map((one) => element("li", `not checked here: ${one}`)));
     at("folders").replaceChildren(...plan.folders.map((folder, place) => this.folder(folder, place)));
-    // What was entered stays, as the plan is shown again once a folder is chosen.
+    // Fields of secrets are kept, since the plan is shown again after each choice of a folder.
     if (at("secrets").childElementCount !== plan.secrets.length) at("secrets").replaceChildren(...plan.secrets.map((secret, place) => this.secret(secret, place)));
     at("files").textContent = String(plan.files);
     at("problems").replaceChildren(...plan.problems.map((problem) => element("li", problem)));
@@ -157,7 +157,7 @@ class Page {
     this.runs(runs);
   }
 
-  /** A field by which the files of a folder are granted, to be read. */
+  /** Creates a field that grants the files of a folder for reading. */
   private folder(folder: string, place: number): HTMLElement {
     const field = document.createElement("div");
     const label = element("label", `Folder to be read as ${folder}`) as HTMLLabelElement;
@@ -173,7 +173,7 @@ class Page {
     return field;
   }
 
-  /** A field for the value of a secret. It is kept in memory alone, and sent to its host alone. */
+  /** Creates a field for the value of a secret, which is only held in memory, and only sent to its host. */
   private secret({ name, host, model }: AskedSecret, place: number): HTMLElement {
     const field = document.createElement("div");
     const label = element("label", `${model === undefined ? `Secret ${name}` : `Key of the model ${model}`}, sent to ${host} only, and not stored`) as HTMLLabelElement;
@@ -209,7 +209,7 @@ class Page {
   }
 
   private steps(steps: Step[]): void {
-    // Of more than are shown, the last ones.
+    // Only the last steps are shown.
     for (const step of steps.slice(-STEPS)) {
       const text = "notice" in step ? line(step.notice) : `${step.node} ${step.line.level}: ${step.line.message}`;
       if (text !== undefined) this.pending.push(text);
@@ -268,7 +268,7 @@ class Page {
       asked.setAttribute("role", "region");
       asked.setAttribute("aria-label", `Question ${place + 1}`);
       if (until !== undefined) {
-        // No answer counts any more: it continues without one.
+        // The question accepts no answer: the run continues without one.
         field.append(asked, element("p", `This question expired at ${until.toLocaleString()}. ${EXPIRED}`));
         return field;
       }
@@ -303,7 +303,7 @@ class Page {
 
 const EXPIRED = "No answer counts any more: its default is used when the run continues, or its node fails.";
 
-/** The deadline of a question of an `ask` node, if it has passed. */
+/** Returns the deadline of a question of an `ask` node, if it has passed. */
 function expiredAt(payload: unknown): Date | undefined {
   const { type, until } = (typeof payload === "object" && payload !== null ? payload : {}) as { type?: unknown; until?: unknown };
   const at = type === "ask" && typeof until === "string" ? new Date(until) : undefined;

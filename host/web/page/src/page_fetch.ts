@@ -1,32 +1,32 @@
-// Sends requests, in the page itself: its Content Security Policy, which names the origins that the manifest permits, applies there,
-// whatever the server of the page sends with its workers.
+// Sends requests from the page itself: its Content Security Policy, which names the origins that the manifest permits, applies here, whatever
+// the server of the page sends with its workers.
 
 import type { FetchNews, FetchWish } from "./worker_fetch";
 import type { HttpProblem } from "./protocol";
 
-/** A request that was checked, with its secrets. */
+/** A checked request, with its secrets. */
 export interface Sending {
   url: string;
   method: string;
   fields: [name: string, value: string][];
   body: Uint8Array<ArrayBuffer>;
-  /** The most bytes of a body that are read. */
+  /** Limit of the response body, in bytes. */
   most: number;
-  /** How long the whole response may take, in milliseconds. */
+  /** Time limit of the whole response, in milliseconds. */
   within: number | undefined;
 }
 
-/** What came of it. Values of fields have one character for each byte. */
+/** Outcome of a request. Values of fields have one character for each byte. */
 export type Sent = { status: number; fields: [name: string, value: string][]; body: Uint8Array<ArrayBuffer> } | HttpProblem;
 
 const MAX_FIELDS = 128;
 const MAX_HEAD = 64 << 10;
 
-/** Fields that a browser writes itself, and does not let a page write: `fetch` would leave them out without a word. */
+/** Fields that only a browser may write: `fetch` would silently drop them. */
 const OF_THE_BROWSER =
   /^(accept-charset|access-control-.*|cookie2?|date|dnt|origin|permissions-policy|referer|set-cookie|via|x-http-method(-override)?|x-method-override|proxy-.*|sec-.*)$/;
 
-/** What a browser cannot send. */
+/** Returns the reason why a browser cannot send a request, if there is one. */
 function refusal({ method, fields, body }: Sending): HttpProblem | undefined {
   const denied = (message: string): HttpProblem => ({ error: "HTTP-request-denied", message });
   const own = fields.find(([name]) => OF_THE_BROWSER.test(name));
@@ -55,7 +55,7 @@ async function read(response: Response, most: number): Promise<Uint8Array<ArrayB
 
 function fieldsOf(response: Response): [string, string][] {
   const fields = [...response.headers];
-  // The browser has decoded the body: its encoding, and the length that it had, are not those of the bytes here.
+  // The browser has decoded the body: the fields about its encoding and length do not describe the bytes here.
   const isEncoded = response.headers.has("content-encoding");
   return fields.filter(([name]) => !isEncoded || !["content-encoding", "content-length"].includes(name));
 }
@@ -70,7 +70,7 @@ async function send(sending: Sending, given: AbortSignal): Promise<Sent> {
     late?.aborted ? { error: "HTTP-response-timeout", message: "the server did not answer in time" } : { error, message };
   let response: Response;
   try {
-    // Redirects are not followed. With `manual`, unlike with `error`, they can be told apart from a server that was not reached.
+    // Redirects are not followed. With `manual`, unlike with `error`, they can be distinguished from unreachable servers.
     const how = { redirect: "manual", credentials: "omit", cache: "no-store", mode: "cors", referrerPolicy: "no-referrer" } as const;
     const headers = fields.filter(([name]) => name !== "accept-encoding");
     response = await fetch(url, { ...how, method, headers, ...(body.length > 0 ? { body } : {}), signal });

@@ -1,4 +1,4 @@
-// Performs tasks with components: what `host/runtime/src/executor` is natively.
+// Performs tasks with components, as `host/runtime/src/executor` does in the native host.
 
 import type { BundledComponent } from "./bundle";
 import { members, object } from "./json";
@@ -11,15 +11,15 @@ import { problem, words, type Run, type VerifiedComponent } from "./walker";
 export interface Item {
   bundled: BundledComponent;
   verified: VerifiedComponent;
-  /** The function of the component that is meant. */
+  /** Function of the component that is called. */
   called?: string;
-  /** When its signature ends to count, in milliseconds; none if it does not. */
+  /** Time after which its signature is no longer valid, in milliseconds; `undefined` if it does not expire. */
   notAfter: number | undefined;
-  /** Verifies it again for the recorded time of a superstep. */
+  /** Verifies the component again for the recorded time of a superstep. */
   again(recorded: bigint): void;
 }
 
-/** A grant: as a JSON text, and its limits, as a JSON text, too. */
+/** A grant as a JSON text, with its limits as a JSON text and parsed. */
 interface Granted {
   text: string;
   limitsText: string;
@@ -37,18 +37,18 @@ export class Performer {
     private readonly pool: Pool,
     private readonly items: Map<string, Item>,
     private readonly logged: (node: string, line: LogLine) => void,
-    /** What components ask beyond their own call; a replay asks nobody. */
+    /** Services for components beyond their own call; none in a replay. */
     private readonly services?: Services,
   ) {}
 
-  /** Gives an attempt up. */
+  /** Abandons an attempt. */
   abort(name: string): void {
     const id = this.underWay.get(name);
     this.underWay.delete(name);
     if (id !== undefined) this.pool.abort(id);
   }
 
-  /** Performs an attempt, and gives its report; nothing for one that was given up. In a replay, its journal answers its calls. */
+  /** Performs an attempt; returns its report, `undefined` if it was abandoned. In a replay, its journal answers its calls. */
   async perform(
     run: Run,
     effect: Map<string, string>,
@@ -103,7 +103,7 @@ export class Performer {
     return done.report;
   }
 
-  /** What the item is granted there. It is the same for every task of a node. */
+  /** Returns the grant of the item at a node. It is the same for every task of the node. */
   private grant(run: Run, effect: Map<string, string>, activation: Map<string, string>, id: string, item: Item): Granted {
     const place = `${effect.get("graph_digest")} ${effect.get("node")} ${effect.get("narrowing")} ${id}`;
     const known = this.given.get(place);

@@ -1,14 +1,14 @@
-// The workers that call components, and what waits for one.
+// Pool of the workers that call components, with a queue of calls.
 
 import { confinedWorker } from "./confined";
 import { object } from "./json";
 import type { Answered, Asked, Call, Done, Question, Setup, Spent } from "./protocol";
 import { words } from "./walker";
 
-/** How many times its timeout a call may take: its fuel ends it, however slow the machine is, and its waits have the timeout as it is. */
+/** Factor of its timeout that a call may take: its fuel ends it on slow machines, and its waits have the timeout itself as limit. */
 const PATIENCE = 10;
 
-/** Answers what a call asks. The signal says that nobody waits for the answer any more. */
+/** Answers a question of a call. The signal aborts if the answer is no longer needed. */
 export type Answering = (question: Question, signal: AbortSignal) => Promise<unknown>;
 
 interface Waiting {
@@ -20,11 +20,11 @@ interface Waiting {
 interface Slot {
   worker: Worker;
   id?: number;
-  /** Gives up what its call has asked. */
+  /** Aborts the questions of its call. */
   asking?: AbortController;
-  /** What its call is granted, and what the components are that it has called: it asks with no other grant. */
+  /** Grants of its call and of the components that it has called: no other grant may be in a question. */
   grants: Set<string>;
-  /** Calls of models that its call has made, as entries of a journal: what it answers has them, too. */
+  /** Calls of models that its call has made, as entries of a journal; its report has them, too. */
   spent: string[];
 }
 
@@ -65,7 +65,7 @@ export class Pool {
     });
   }
 
-  /** Gives a call up: its promise stays as it is. */
+  /** Abandons a call: its result is ignored. */
   abort(id: number): void {
     const at = this.waiting.findIndex(({ call }) => call.id === id);
     if (at >= 0) this.waiting.splice(at, 1);
@@ -123,11 +123,11 @@ export class Pool {
     }
   }
 
-  /** A worker that does not come back ends, and another takes its place. */
+  /** Terminates a worker that does not return, and starts another one in its place. */
   private async replace(slot: Slot): Promise<void> {
     slot.asking?.abort();
     slot.worker.terminate();
-    // Nothing is handed to it before the other one is there.
+    // The slot gets no call before the new worker is ready.
     slot.id ??= 0;
     slot.worker = await this.begin();
     delete slot.id;
@@ -135,7 +135,7 @@ export class Pool {
   }
 }
 
-/** Refuses a question with a grant that was not given to the call. */
+/** Rejects a question with a grant that the call does not have. */
 function checkGrant(question: Question, grants: Set<string>): void {
   if (question.ask === "knowledge") return;
   const grant = question.ask === "tool" ? question.caller : question.grant;
@@ -147,7 +147,7 @@ function failed(call: Call, category: string, message: string, fuel: number, ent
   return { id: call.id, logs: [], report: object({ failure, fuel: String(fuel), journal: `[${entries.join(",")}]` }) };
 }
 
-/** The failure of a call that does not come back. What it has spent on models counts; nothing else of its journal is known. */
+/** Returns the failure of a call that does not return. Its model use counts; the rest of its journal is not known. */
 function late(call: Call, spent: string[]): Done {
   const message = `it did not answer within ${call.limits.timeout} ms`;
   const result = { fault: { category: "timeout", message } };

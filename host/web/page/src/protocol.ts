@@ -1,11 +1,11 @@
-// What the page, the worker of the run and the workers of its calls tell each other.
+// Messages between the page, the worker of the run, and the workers of its calls.
 
 import type { BundledFunction } from "./functions";
 import type { Code } from "./walker";
 import type { Failure } from "./fault";
 import type { Plain } from "./json";
 
-/** What a call may use up, as effects and grants have it. */
+/** Limits of a call, as in effects and grants. */
 export interface Limits {
   fuel: number;
   memory: number;
@@ -18,7 +18,7 @@ export interface Limits {
   requests: number;
   request_body: number;
   response_body: number;
-  /** More of a budget of models is asked for once it is used up. */
+  /** `true` if an exhausted model budget leads to a question for more. */
   model_asks?: boolean;
 }
 
@@ -33,16 +33,16 @@ export interface KnowledgeRule {
   access: "ro" | "rw";
 }
 
-/** A granted model, as far as a page looks at it. */
+/** The fields of a granted model that a page uses. */
 export interface GrantedModel {
   name: string;
   api: string;
   host: string;
-  /** Where the native host reads the key: a page asks for it. */
+  /** Source of the key in the native host; a page asks for it instead. */
   secret?: unknown;
 }
 
-/** What a component is granted, as the walker says it. */
+/** Grant of a component, from the walker. */
 export interface Grant {
   kinds: string[];
   filesystem: Mount[];
@@ -54,15 +54,15 @@ export interface Grant {
 
 export interface LoadedComponent extends Code {
   digest: string;
-  /** How many pages the memories of an instance of each core module begin with, by its name. */
+  /** Initial pages of the memories of an instance, by the name of the core module. */
   pages: Record<string, number>;
-  /** It takes JavaScript Promise Integration. */
+  /** `true` if it needs JavaScript Promise Integration. */
   waits: boolean;
-  /** The functions of it that are called in place of its node action, by their names in item ids. */
+  /** Functions that are called in place of its node action, by their names in item ids. */
   functions: Record<string, BundledFunction>;
 }
 
-/** Sets a worker of calls up. */
+/** Setup of a worker of calls. */
 export interface Setup {
   walker: Code;
   /** The interfaces that the bundle was made for. */
@@ -77,18 +77,18 @@ export interface Setup {
 export interface Call {
   id: number;
   component: string;
-  /** The function that is called in place of the node action. */
+  /** Function that is called in place of the node action. */
   called?: string | undefined;
   activation: string;
   params: string;
   seed: string;
   clock: number;
   limits: Limits;
-  /** The limits of the effect and of the grant: JSON texts, whose budgets of models are exact. */
+  /** Limits of the effect and of the grant: JSON texts, whose model budgets are exact. */
   budgets: string[];
-  /** The grant: a JSON text. */
+  /** Grant, as a JSON text. */
   grant: string;
-  /** The entries of a journal that answers it: JSON texts. */
+  /** Entries of the journal that answers the call, as JSON texts. */
   played?: string[];
 }
 
@@ -105,14 +105,14 @@ export interface EventRecord {
 
 export interface Done {
   id: number;
-  /** A `report`, as the walker reads it. */
+  /** A `report` for the walker. */
   report: string;
   logs: LogLine[];
-  /** Where a replayed call was not what its journal says. */
+  /** Difference of a replayed call from its journal. */
   difference?: string;
 }
 
-/** A request of a component, with handles in the place of secrets. */
+/** A request of a component, with handles in place of secrets. */
 export interface HttpRequest {
   method: string;
   scheme: "http" | "https";
@@ -130,7 +130,7 @@ export interface HttpAnswer {
   body: Uint8Array;
 }
 
-/** Why a request failed: the case of `error-code`, and details for readers of the log. */
+/** Failure of a request: the case of `error-code`, and details for the log. */
 export interface HttpProblem {
   error: string;
   message: string;
@@ -142,27 +142,27 @@ export type KnowledgeQuestion =
   | { ask: "knowledge"; of: "search"; prefix: string; query: string; limit: number }
   | { ask: "knowledge"; of: "list"; prefix: string; after: string | null; limit: number };
 
-/** What knowledge answers: as an entry of a journal has it, or an error. */
+/** Answer of knowledge, in the form of a journal entry, or an error. */
 export type Told = { kept: Plain } | { error: string; message: string };
 
-/** What a call asks the worker that holds the walker. `grant` and `caller` are the grant of the component that asks. */
+/** Question of a call to the worker with the walker. `grant` and `caller` are the grant of the component that asks. */
 export type Question =
   | KnowledgeQuestion
   | { ask: "request"; grant: string; request: HttpRequest; most: number; firstByte: number | undefined }
   | { ask: "model"; grant: string; model: string; total: string; fields: [name: string, value: Uint8Array][]; body: Uint8Array; most: number }
   | { ask: "tool"; caller: string; item: string; depth: number };
 
-/** The component of an item that another one calls, and what it is granted; or why it is not called. */
+/** Component of an item that another one calls, with its grant; or the reason why it is not called. */
 export type ToolTold = { component: string; called?: string | undefined; grant: string } | { failure: Failure };
 
 export type RequestTold = { response: HttpAnswer } | { problem: HttpProblem };
 
-/** A call of a model that a component has made: its entry in a journal, a JSON text. */
+/** A call of a model that has ended: its entry in a journal, as a JSON text. */
 export interface Spent {
   spent: string;
 }
 
-/** A question on its way, and its answer. */
+/** A question with its number; the answer has the same number. */
 export interface Asked {
   asked: number;
   question: Question;

@@ -1,4 +1,4 @@
-// What is recorded of a run, as a replay looks it up. As `host/runtime/src/replay/recorded.rs`.
+// The records of a run, for look-ups of a replay. As `host/runtime/src/replay/recorded.rs`.
 
 import { storedOf, type Archive, type RecordLine } from "./archive";
 import { elements, members } from "./json";
@@ -18,10 +18,10 @@ export interface Mark {
   values: string;
 }
 
-/** What is recorded of a task: JSON texts. */
+/** The records of a task, as JSON texts. */
 export interface Known {
   answers: string[];
-  /** The deadlines of the questions that nobody answered in time, by their numbers. */
+  /** Deadlines of the questions that expired without an answer, by their numbers. */
   expired: Map<string, string>;
   journal: string[];
   reported: number;
@@ -29,14 +29,14 @@ export interface Known {
 
 export const namespaceOf = (id: string): string => id.slice(0, Math.max(id.lastIndexOf("/"), 0));
 
-/** The id of the task whose child run has this namespace. */
+/** Returns the id of the task whose child run has this namespace. */
 export function taskOfChild(namespace: string): string {
   const segment = namespace.lastIndexOf("/") + 1;
   const mark = namespace.indexOf("@", segment);
   return mark < 0 ? namespace : namespace.slice(0, mark);
 }
 
-/** Whether the run in a namespace is a child of the superstep that follows a checkpoint. */
+/** Checks whether the run in a namespace is a child of the superstep that follows a checkpoint. */
 function isChildOf(namespace: string, parent: Mark): boolean {
   const task = taskOfChild(namespace);
   const segment = task.slice(task.lastIndexOf("/") + 1);
@@ -65,16 +65,16 @@ function markOf(record: RecordLine): Mark {
   };
 }
 
-/** What the error of a run that reached its deadline begins with. */
+/** Prefix of the error of a run that reached its deadline. */
 const TIME_LIMIT = "the run's time limit";
 
 export class Recorded {
   private readonly lines = new Map<string, Mark[]>();
-  /** The tasks whose superstep never committed. */
+  /** Tasks whose superstep never committed. */
   private readonly pending = new Map<string, Known>();
-  /** The results of hooks that no checkpoint contains, by call. */
+  /** Results of hooks that no checkpoint contains, by call. */
   private readonly hooks = new Map<string, Map<string, string>>();
-  /** Why a page does not replay the run. */
+  /** Reasons why a page does not replay the run. */
   readonly refusals: string[] = [];
 
   constructor(readonly archive: Archive) {
@@ -138,14 +138,14 @@ export class Recorded {
         return;
       }
       case "hook":
-        // A call that has only asked a language model has no result.
+        // A call of a hook with only a reservation has no result.
         if (fields.get("reserved") !== "true") this.hooks.set(record.task, fields);
         return;
       default:
     }
   }
 
-  /** The checkpoints of a namespace. */
+  /** Returns the checkpoints of a namespace. */
   line(namespace: string): Mark[] {
     return this.lines.get(namespace) ?? [];
   }
@@ -158,12 +158,12 @@ export class Recorded {
     return this.line(namespace).find((mark) => mark.sequence === sequence);
   }
 
-  /** The first checkpoint of a namespace after a number. */
+  /** Returns the first checkpoint of a namespace after a number. */
   next(namespace: string, after: number | undefined): Mark | undefined {
     return this.line(namespace).find((mark) => after === undefined || mark.sequence > after);
   }
 
-  /** What is recorded of a task of the superstep after a checkpoint. */
+  /** Returns the records of a task of the superstep after a checkpoint. */
   task(namespace: string, after: number | undefined, task: string): Known {
     const committed = this.next(namespace, after);
     for (const summary of elements(committed?.fields.get("tasks") ?? "[]").map(members)) {
@@ -174,13 +174,13 @@ export class Recorded {
     return this.pending.get(task) ?? { answers: [], expired: new Map<string, string>(), journal: [], reported: 0 };
   }
 
-  /** The result of a hook that was called after a checkpoint. */
+  /** Returns the result of a hook that was called after a checkpoint. */
   hook(namespace: string, after: number | undefined, call: string): Map<string, string> | undefined {
     const committed = elements(this.next(namespace, after)?.fields.get("hooked") ?? "[]").map(members);
     return committed.find((hook) => string(hook.get("call")) === call) ?? this.hooks.get(call);
   }
 
-  /** The first checkpoint of the child run that begins next under a checkpoint, in task order. */
+  /** Returns the first checkpoint of the next child run that starts under a checkpoint, in task order. */
   childToBegin(parent: Mark, begun: (namespace: string) => boolean): Mark | undefined {
     const ordinal = (child: string): number => Number.parseInt(child.slice(child.lastIndexOf(".") + 1), 10);
     const children = this.namespaces().filter((child) => isChildOf(child, parent) && !begun(child));
@@ -188,14 +188,14 @@ export class Recorded {
     return children[0] === undefined ? undefined : this.line(children[0])[0];
   }
 
-  /** What the walker restores a run from at one of its checkpoints, without anything pending. */
+  /** Returns the stored run up to one of its checkpoints, without pending records, from which the walker restores it. */
   storedAt(sequence: number): string {
     const upTo = this.archive.records.filter(({ kind, namespace, sequence: at }) => kind === "checkpoint" && namespace === "" && at <= sequence);
     return storedOf(upTo, this.archive.texts);
   }
 }
 
-/** The calls of an attempt, out of the journals of its task. */
+/** Returns the calls of an attempt from the journals of its task. */
 export function entriesOf(journal: string[], attempt: string, dispatch: number): string[] {
   const found = journal.map(members).find((one) => one.get("attempt") === attempt && one.get("dispatch") === String(dispatch));
   return elements(found?.get("entries") ?? "[]");

@@ -1,4 +1,4 @@
-// Executes a recorded run again, without the network, and compares. As `host/runtime/src/replay`: the walker decides as it did then, as it
+// Executes a recorded run again, without the network, and compares. As `host/runtime/src/replay`: the walker makes the same decisions, as it
 // receives the recorded times, seed and answers; components are answered from the journal; nothing is stored.
 
 import type { Archive } from "./archive";
@@ -7,11 +7,11 @@ import { elements, members, object } from "./json";
 import { entriesOf, namespaceOf, Recorded, string, taskOfChild, type Mark } from "./recorded";
 import { problem, type Run, type Walker } from "./walker";
 
-/** A superstep that was executed again, or a checkpoint that the replay starts from. */
+/** A superstep that was executed again, or a checkpoint from which the replay starts. */
 export interface Replayed {
   namespace: string;
   step: number;
-  /** The source of the checkpoint: a superstep, or what else made it. */
+  /** Source of the checkpoint, such as `superstep`. */
   made: string;
   nodes: string[];
   fuel: string;
@@ -24,31 +24,31 @@ export interface Replay {
   run: string;
   supersteps: number;
   attempts: number;
-  /** Entries of journals. */
+  /** Number of journal entries. */
   entries: number;
   differences: Difference[];
 }
 
 /** A call of a component that its journal answers. */
 export interface Played {
-  /** Its entries, as JSON texts. */
+  /** Entries of the journal, as JSON texts. */
   entries: string[];
-  /** Where the call was not what the journal says. */
+  /** Difference of the call from its journal. */
   difference?: string;
 }
 
-/** Performs an attempt with a journal, and gives its report. */
+/** Performs an attempt with a journal; returns its report. */
 export type Perform = (run: Run, effect: Map<string, string>, played: Played) => Promise<string>;
 
 export interface Stage {
   walker: Walker;
-  /** What the run is set up with: JSON texts, without what its checkpoints say. */
+  /** Setup of the run, as JSON texts, without the fields that its checkpoints define. */
   setup: Record<string, string | undefined>;
   perform: Perform;
   told(replayed: Replayed): void;
 }
 
-/** The difference in the words of the command line. */
+/** Describes the first difference in the words of the command line; `undefined` if there is none. */
 export function messageOf({ run, differences }: Replay): string | undefined {
   const [first, ...others] = differences;
   if (!first) return undefined;
@@ -56,11 +56,11 @@ export function messageOf({ run, differences }: Replay): string | undefined {
   return `the replay of run ${run} differs at ${saidOf(first)}${more}`;
 }
 
-/** How often a superstep is resumed beyond what is recorded, before it counts as stuck. */
+/** Number of resumes of a superstep beyond the recorded ones before it counts as stuck. */
 const PATIENCE = 16;
 
 class Walk {
-  /** The number of the newest checkpoint that each run of the tree has reached. */
+  /** Number of the newest checkpoint that each run of the tree has reached. */
   private readonly reached = new Map<string, number>();
   private effects: Map<string, string>[] = [];
   private tasks: Map<string, string>[] = [];
@@ -68,7 +68,7 @@ class Walk {
   private lookups: Map<string, string>[] = [];
   private persisted: { id: string; namespace: string }[] = [];
   private retries: string[] = [];
-  /** How often each task of the active supersteps was dispatched, and how many answers it was given. */
+  /** Numbers of dispatches and of answers of each task in the active supersteps. */
   private readonly dispatches = new Map<string, number>();
   private readonly answered = new Map<string, number>();
   private suspended: string | undefined;
@@ -88,7 +88,7 @@ class Walk {
     if (reached !== undefined) this.reached.set("", reached);
   }
 
-  /** Executes until the end is reached or something differs: gives the number of the last checkpoint of the root run. */
+  /** Executes until the end is reached or something differs; returns the number of the last checkpoint of the root run. */
   async go(first: string): Promise<number | undefined> {
     this.guarded(() => this.handle("", first));
     for (;;) {
@@ -99,7 +99,7 @@ class Walk {
     }
   }
 
-  /** Tells the walker what is next: everything that needs no decision first. */
+  /** Sends the walker the next event; events that need no decision come first. */
   private async advance(): Promise<void> {
     if (this.hasMore) {
       this.hasMore = false;
@@ -137,7 +137,7 @@ class Walk {
     } catch (error) {
       const refused = problem(error);
       if (!refused) throw error;
-      // Anything else is an attempt that was abandoned meanwhile, or a timer that fires too late.
+      // Other errors are those of late events, of abandoned attempts or timers.
       if (refused.code === "illegal_event" || refused.code === "invalid_json") this.stuck(refused.message);
     }
   }
@@ -150,13 +150,13 @@ class Walk {
     this.effects.push(...elements(this.run.handle(BigInt(now), event)).map(members));
   }
 
-  /** The time of a resume, which concerns all runs of the tree; see the native replay. */
+  /** Returns the time of a resume, which concerns all runs of the tree; see the native replay. */
   private nextOfAll(): string {
     const times = [...this.reached.keys()].flatMap((namespace) => this.nextIn(namespace)?.at ?? []);
     return times.reduce<string | undefined>((least, at) => (least !== undefined && BigInt(least) <= BigInt(at) ? least : at), undefined) ?? this.now("");
   }
 
-  /** What is recorded next in a namespace: the begin of a child run, or else the next boundary; see the native replay. */
+  /** Returns the next checkpoint in a namespace: the first one of a child run, else the next boundary; see the native replay. */
   private nextIn(namespace: string) {
     const reached = this.reached.get(namespace);
     const at = reached === undefined ? undefined : this.recorded.find(namespace, reached);
@@ -164,7 +164,7 @@ class Walk {
     return child ?? this.recorded.next(namespace, reached);
   }
 
-  /** The time of this event, as far as anything depends on it: that of the next boundary; see the native replay. */
+  /** Returns the time of an event in a namespace: that of the next boundary; see the native replay. */
   private now(namespace: string): string {
     for (let of = namespace; ; of = namespaceOf(of)) {
       const next = this.nextIn(of);
@@ -264,7 +264,7 @@ class Walk {
     this.handle(namespace, object({ event: '"hook_done"', hook: JSON.stringify(call), report }));
   }
 
-  /** What the run was resumed with at this point. */
+  /** Returns the recorded resume at this point. */
   private resume(status: string): { event: string } | { stuck: string } {
     const summary = members(this.run.summary());
     this.resumes += 1;
@@ -287,11 +287,11 @@ class Walk {
       const event = until === undefined ? object({ given: answer }) : object({ expired: until });
       const of = namespaceOf(task);
       const next = this.recorded.next(of, this.reached.get(of))?.at;
-      // A dispatch that ends at once: the answer adds nothing to a budget.
+      // A dispatch that ends at once: the answer does not extend the budget.
       const isStopped = open.has("budget") && answer === "false";
       known.push({ id, task, event, next: next === undefined ? undefined : BigInt(next), isStopped });
     }
-    // The run may have been resumed with one answer after the other. What follows from the first one is recorded first.
+    // The run may have been resumed with one answer at a time. The consequences of the first one are recorded first.
     const first = known.reduce<bigint | undefined>((least, { next }) => (next !== undefined && (least === undefined || next < least) ? next : least), undefined);
     const answers: Record<string, string> = {};
     for (const { id, task, event, isStopped } of known.filter(({ next }) => next === first)) {
@@ -309,7 +309,7 @@ class Walk {
     const record = members(effect.get("record") ?? "{}");
     const namespace = string(record.get("namespace"));
     const kind = string(record.get("kind"));
-    // What the end or the pause of a child run may start is in the run around it; see the native replay.
+    // The end or the pause of a child run may start work in the run around it; see the native replay.
     const stops = kind === "status" && string(record.get("status")) !== "running";
     this.persisted.push({ id: effect.get("id") ?? "0", namespace: stops ? namespaceOf(namespace) : namespace });
     if (kind !== "checkpoint") return;
@@ -379,10 +379,10 @@ function shownOf(mark: Mark, replayed: Map<string, string>, result: string, equa
   };
 }
 
-/** A checkpoint that no superstep made: the replay starts again from it. */
+/** Returns the row of a checkpoint that no superstep made: the replay starts again from it. */
 const takenOf = (mark: Mark): Replayed => ({ ...shownOf(mark, mark.fields, mark.result, true), nodes: [], fuel: "0" });
 
-/** Why a run is not replayed in a page, if it is not: to be asked before the replay begins. */
+/** Returns the reason why a page does not replay a run, if there is one; checked before the replay starts. */
 export function refusalOf(recorded: Recorded): string | undefined {
   const { run } = recorded.archive;
   if (recorded.line("").length === 0) return `run ${run} has no checkpoint: there is nothing to replay`;
@@ -390,7 +390,7 @@ export function refusalOf(recorded: Recorded): string | undefined {
   return first === undefined ? undefined : `run ${run} cannot be replayed in a page: ${first}\nreplay it with \`graph-host runs import\` and \`graph-host replay\``;
 }
 
-/** Replays a run that was verified. */
+/** Replays a verified run. */
 export async function replay(archive: Archive, recorded: Recorded, stage: Stage): Promise<Replay> {
   const done: Replay = { run: archive.run, supersteps: 0, attempts: 0, entries: 0, differences: [] };
   const line = recorded.line("");
@@ -403,7 +403,7 @@ export async function replay(archive: Archive, recorded: Recorded, stage: Stage)
   return done;
 }
 
-/** Executes everything that follows from a checkpoint without an event from outside. */
+/** Executes the supersteps that follow from a checkpoint without external events. */
 async function segment(recorded: Recorded, stage: Stage, done: Replay, start: number, end: number): Promise<void> {
   const line = recorded.line("");
   const first = line[start] as Mark;
@@ -417,13 +417,13 @@ async function segment(recorded: Recorded, stage: Stage, done: Replay, start: nu
     const walk = new Walk(recorded, stage, run, done, begins ? undefined : mark.sequence, (line[end] as Mark).sequence);
     const reached = await walk.go(begins ? '{"event":"started"}' : '{"event":"resumed"}');
     const next = line.findIndex(({ sequence }) => sequence === reached);
-    // A difference is reported, and the next superstep starts again from what is recorded.
+    // After a difference, the next superstep starts again from the record.
     at = next > at ? next : at + 1;
     begins = false;
   }
 }
 
-/** The setup that the walker had in the run. */
+/** Returns the setup of the recorded run at a checkpoint. */
 function setupOf(recorded: Recorded, stage: Stage, { fields }: Mark): string {
   const { archive } = recorded;
   const maxSteps = archive.row.get("max_steps");
@@ -434,7 +434,7 @@ function setupOf(recorded: Recorded, stage: Stage, { fields }: Mark): string {
     seed: fields.get("seed"),
     pins: fields.get("pins"),
     stored_by: JSON.stringify(archive.key),
-    // Every boundary becomes a checkpoint, so that those that were recorded can be compared.
+    // With `sync`, every boundary becomes a checkpoint, so that the recorded ones can be compared.
     durability: '"sync"',
     max_steps: maxSteps === "null" ? undefined : maxSteps,
   });

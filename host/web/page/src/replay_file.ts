@@ -1,4 +1,4 @@
-// A run of a file, replayed with what the bundle has: it has to be what the run ran with.
+// Replays the run of a file with the contents of the bundle, which must be those that the run was made with.
 
 import { readArchive, type Archive } from "./archive";
 import type { Bundle } from "./bundle";
@@ -14,7 +14,7 @@ export interface ReplaySummary {
   supersteps: number;
   attempts: number;
   entries: number;
-  /** How many supersteps differ, and the first difference in the words of the command line. */
+  /** Number of supersteps that differ; `message` has the first difference in the words of the command line. */
   differences: number;
   message?: string;
 }
@@ -30,7 +30,7 @@ interface Observer {
   step(step: Replayed): void;
 }
 
-/** What a run is pinned to, as far as a page can compare it. */
+/** The pins of a run that a page can compare. */
 interface Pins {
   engine: string;
   manifest: string;
@@ -63,7 +63,7 @@ function checkGraphs(of: Bundled, { run, row }: Archive, recorded: Recorded): vo
   }
 }
 
-/** What the run ran with and the bundle does not have: a line each, in the words of the command line. */
+/** Lists the pins of the run that differ from the bundle, a line each, in the words of the command line. */
 function changesOf(of: Bundled, { texts }: Archive, recorded: Recorded): string[] {
   const text = texts.get(string(recorded.line("")[0]?.fields.get("pins")));
   if (text === undefined) return ["what it is pinned to is missing from the file"];
@@ -90,7 +90,7 @@ function changesOf(of: Bundled, { texts }: Archive, recorded: Recorded): string[
 function setupOf(bundle: Bundle, { run, row }: Archive): Record<string, string | undefined> {
   const root = string(row.get("root_id"));
   const parent = row.get("parent_id");
-  // What a replay signs is dropped: its key is made for it.
+  // Records of a replay are dropped: they are signed with a random key.
   const key = Array.from(crypto.getRandomValues(new Uint8Array(32)), (byte) => byte.toString(16).padStart(2, "0")).join("");
   return {
     version: "1",
@@ -104,7 +104,7 @@ function setupOf(bundle: Bundle, { run, row }: Archive): Record<string, string |
   };
 }
 
-/** Reads, checks and replays a run. What does not hold is refused before anything is executed. */
+/** Reads, verifies and replays a run. An invalid file is refused before anything is executed. */
 export async function replayFile(bytes: Uint8Array, of: Bundled, observer: Observer): Promise<ReplaySummary> {
   const archive = await readArchive(bytes, of.walker);
   const recorded = new Recorded(archive);

@@ -1,4 +1,4 @@
-// What the page shows of a replay.
+// View of a replay in the page.
 
 import type { Wish } from "./host";
 import { printable } from "./json";
@@ -18,12 +18,12 @@ export class ReplayView {
     input.onchange = () => {
       const [file] = input.files ?? [];
       if (file) this.begin({ wish: "replay", file });
-      // The same file can be chosen again.
+      // Reset, so that the same file can be chosen again.
       input.value = "";
     };
   }
 
-  /** Shows what can be replayed. */
+  /** Shows the controls that apply: `packed` for the run in the bundle, `usable` for any replay. */
   offer(packed: boolean, usable: boolean): void {
     at("replays").hidden = !usable;
     at("replay").hidden = !packed;
@@ -40,7 +40,7 @@ export class ReplayView {
     this.wish(wish);
   }
 
-  /** The run was found intact, and its replay begins. */
+  /** Shows that the run was verified and its replay has started. */
   began(run: string, key: string): void {
     this.run = run;
     at("replay-table").hidden = false;

@@ -1,4 +1,4 @@
-// What components ask beyond their own call: requests with secrets, knowledge, other items. This worker holds the walker, which decides.
+// Services for components beyond their own call: requests with secrets, knowledge, other items. This worker has the walker, which decides.
 
 import type { Sending, Sent } from "./page_fetch";
 import { asBytes, asText } from "./interfaces/fields";
@@ -13,29 +13,29 @@ import type { Category } from "./fault";
 export interface Place {
   run: Run;
   task: string;
-  /** The recorded time of its superstep. */
+  /** Recorded time of its superstep. */
   clock: number;
-  /** Puts on record what the attempt may use of models. */
+  /** Stores the model reservation of the attempt. */
   reserve: Reserve;
 }
 
-/** Waits until what an attempt may use of models, a JSON text, is on record. */
+/** Stores the model reservation of an attempt, a JSON text, and waits for it. */
 export type Reserve = (model: string, name: string) => Promise<void>;
 
-/** Has the page send a request. */
+/** Sends a request through the page. */
 export type Send = (sending: Sending, signal: AbortSignal) => Promise<Sent>;
 
-/** The name under which the key of a model is entered. No secret of a manifest has such a name. */
+/** Returns the name under which the key of a model is entered. No secret of a manifest can have such a name. */
 export const keyOf = ({ name }: GrantedModel): string => `model:${name}`;
 
-/** Without this field, Anthropic's servers do not permit pages (CORS). */
+/** Extra fields by API: without this one, Anthropic's servers do not permit pages (CORS). */
 const OF_PAGES: Record<string, [string, string][]> = { anthropic: [["anthropic-dangerous-direct-browser-access", "true"]] };
 
-/** What a function of the walker refused, in its words. */
+/** Returns the message of a function of the walker that refused. */
 const refusedWith = (error: unknown): string => String((error as { payload?: unknown }).payload ?? words(error));
 
 export class Services {
-  /** Values of secrets and keys of models, by name. They are in this worker alone, and nowhere when the page is closed. */
+  /** Values of secrets and keys of models, by name. They exist only in the memory of this worker. */
   private readonly secrets = new Map<string, string>();
   private readonly outgoing = new Map<string, Outgoing>();
   /** Providers, by the grant and the name of the model. */
@@ -48,7 +48,7 @@ export class Services {
     private readonly send: Send,
   ) {}
 
-  /** Takes the value of a secret, or the key of a model. */
+  /** Sets the value of a secret, or the key of a model. */
   setSecret(name: string, value: string): void {
     if (value === "") this.secrets.delete(name);
     else this.secrets.set(name, value);
@@ -56,7 +56,7 @@ export class Services {
     this.providers.clear();
   }
 
-  /** Why a run with these grants cannot begin; nothing if it can. */
+  /** Returns the reason why a run with these grants cannot start; `undefined` if it can. */
   refusal(grants: string[]): string | undefined {
     for (const grant of grants) {
       const { secrets = [], models = [] } = JSON.parse(grant) as Grant;
@@ -129,7 +129,7 @@ export class Services {
     }
   }
 
-  /** Sends one try of a request to a model: its outcome, without the key, for the walker of the component. */
+  /** Sends a request to a model; returns its outcome, without the key, for the walker of the component. */
   private async model(place: Place, { grant, model: name, total, fields, body, most }: Question & { ask: "model" }, signal: AbortSignal): Promise<string> {
     const granted = (JSON.parse(grant) as Grant).models?.find((model) => model.name === name);
     if (!granted) throw new Error(`the model \`${name}\` is not granted`);
@@ -141,21 +141,21 @@ export class Services {
       return provider.failed("HTTP-request-denied", refusedWith(error), false);
     }
     await place.reserve(total, name);
-    // The call may have ended meanwhile: what was set aside was charged.
+    // The call may have ended meanwhile; its reservation is already charged.
     signal.throwIfAborted();
     const named = prepared.fields.map(([field, value]): [string, string] => [field, asText(value)]);
     const sending = { url: prepared.url, method: "POST", fields: [...named, ...(OF_PAGES[granted.api] ?? [])], body: new Uint8Array(body), most };
     const sent = await this.send({ ...sending, within: Math.min(Number(prepared.timeout), Number.MAX_SAFE_INTEGER) }, signal);
-    // A browser does not say whether a request was sent that has no response: it may have been, unless the page denies it.
+    // A browser does not tell whether a request without a response was sent: it may have been, unless the page denied it.
     if ("error" in sent) return provider.failed(sent.error, sent.message, sent.error !== "HTTP-request-denied");
-    // A time to wait until, which an answer may name, counts from the date of the answer; a page is not shown every server's.
+    // A retry time in an answer counts from the date of the answer, which some servers hide from pages.
     const dated = sent.fields.some(([field]) => field === "date");
     const answered: typeof sent.fields = dated ? sent.fields : [...sent.fields, ["date", new Date().toUTCString()]];
     const received = answered.map(([field, value]): [string, Uint8Array] => [field, asBytes(value)]);
     return provider.read(sent.status, received, sent.body, BigInt(Math.min(most, Number.MAX_SAFE_INTEGER)));
   }
 
-  /** The component of an item that a component calls, as far as the manifest, the node and the caller's grant permit. */
+  /** Returns the component of a called item, if the manifest, the node and the caller's grant permit the call. */
   private tool({ run, task, clock }: Place, { caller, item: id, depth }: Question & { ask: "tool" }): ToolTold {
     const refused = (category: Category, message: string): ToolTold => ({ failure: { category, message } });
     try {

@@ -1,4 +1,4 @@
-// Notices of the walker, as lines.
+// Renders notices of the walker as lines.
 
 interface Notice {
   notice: string;
@@ -39,7 +39,7 @@ function said(notice: Notice): string | undefined {
   }
 }
 
-/** A notice as a line; none for what is not shown. */
+/** Renders a notice as a line; `undefined` for notices that are not shown. */
 export function line(text: string): string | undefined {
   return said(JSON.parse(text) as Notice);
 }

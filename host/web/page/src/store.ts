@@ -1,14 +1,14 @@
-// Runs, in the browser's database.
+// Store of runs in the browser's database.
 
 import type { Checkpoint } from "./driver";
 
 const NAME = "graph-host";
 
-/** What a `persist` effect gave: JSON texts. */
+/** Content of a `persist` effect, as JSON texts. */
 export interface Persisted {
   record: string;
   text?: string;
-  /** What the page shows of it, if it is a checkpoint. */
+  /** Data for the page, if the record is a checkpoint. */
   checkpoint?: Checkpoint;
 }
 
@@ -56,7 +56,7 @@ export class Store {
     }
   }
 
-  /** The key by which this page signs its records: 64 hexadecimal digits. It never leaves the browser. */
+  /** Returns the private key of this page for its records: 64 hexadecimal digits. It leaves the browser only if the user exports it. */
   async key(): Promise<string> {
     const kept = (await asked(this.database.transaction("keys").objectStore("keys").get("page"))) as string | undefined;
     if (kept !== undefined) return kept;

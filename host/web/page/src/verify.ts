@@ -1,12 +1,12 @@
-// What a bundle consists of, checked before anything of it is used: the manifest's signature, then every file's digest.
+// Verifies a bundle before anything in it is used: the manifest's signature, then every file's digest.
 
 export class Refused extends Error {}
 
 export interface Opened {
-  /** Who signed the bundle: the key's id, and the Ed25519 public key in hexadecimal digits. */
+  /** Key that signed the bundle: its id, and the Ed25519 public key in hexadecimal digits. */
   key: Key;
   paths: string[];
-  /** The bytes of a file, once their digest was checked. */
+  /** Returns the bytes of a file after their digest was checked. */
   read(path: string): Promise<Uint8Array<ArrayBuffer>>;
 }
 
@@ -24,13 +24,13 @@ export async function digestOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> 
   return `sha256:${Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
-/** What a large file was compressed of. Its digest is that of the compressed bytes, and was checked. */
+/** Decompresses a large file. Its digest is that of the compressed bytes, and was checked. */
 async function inflated(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** Only the fields that are known, of the types that are expected. */
+/** Checks that an object has only known fields, of the expected types. */
 export function fields<T>(what: string, value: unknown, known: Record<keyof T & string, "string" | "number" | "object" | "boolean" | "any">): T {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Refused(`${what} is not a JSON object`);
   for (const name of Object.keys(value)) if (!(name in known)) throw new Refused(`${what} has the unknown field \`${name}\``);
@@ -84,7 +84,7 @@ async function checkSignature(manifest: Uint8Array<ArrayBuffer>, key: string, en
   throw new Refused("the signature of manifest.json is not valid: the bundle was changed after it was signed");
 }
 
-/** The id of a key, as the command line prints it: that of securesystemslib. */
+/** Returns the id of a key, as printed by the command line: that of securesystemslib. */
 export async function keyIdOf(digits: string): Promise<string> {
   const described = `{"keytype":"ed25519","keyval":{"public":"${digits}"},"scheme":"ed25519"}`;
   return (await digestOf(new TextEncoder().encode(described))).slice("sha256:".length);

@@ -1,34 +1,34 @@
-// How long a call may wait for the world. Only waiting counts: a browser executes more slowly than the native host, and what executes
-// without an end is ended by its fuel.
+// The time limit of a call. Only time spent waiting counts: a browser executes more slowly than the native host, and fuel ends endless
+// computations.
 
 import { Fault } from "./fault";
 
 export class Waits {
   private waited = 0;
 
-  /** `timeout` is that of the call, in milliseconds. */
+  /** `timeout` is the limit of the call, in milliseconds. */
   constructor(private readonly timeout: number) {}
 
-  /** How many milliseconds are left. */
+  /** Returns the milliseconds that are left. */
   left(): number {
     return Math.max(this.timeout - this.waited, 0);
   }
 
-  /** How many milliseconds were waited. */
+  /** Returns the milliseconds that were spent waiting. */
   spent(): number {
     return this.waited;
   }
 
-  /** Charges what a called component has waited. */
+  /** Charges the waiting time of a called component. */
   spend(milliseconds: number): void {
     this.waited += milliseconds;
   }
 
-  /** Waits for an answer; a `Fault` with this message if it takes longer than is left. */
+  /** Waits for an answer; throws a `Fault` with the message `late` if the time is over. */
   async until<T>(answer: Promise<T>, late: string): Promise<T> {
     const began = performance.now();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    // The longest wait of a browser's timer is 24 days.
+    // A timer of a browser waits at most 24 days.
     const over = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Fault("timeout", late)), Math.min(this.left(), 2 ** 31 - 1));
     });

@@ -1,4 +1,4 @@
-// The walker component, with types.
+// Types of the walker component, and the loader of transpiled components.
 
 import type { DISPOSE } from "./interfaces/streams";
 import type { Meter } from "./meter";
@@ -24,7 +24,7 @@ export interface Run {
   grantCall(task: string, component: VerifiedComponent, caller: string): string;
 }
 
-/** The requests of a component, with the secrets that it is granted. */
+/** Outgoing requests of a component, with the secrets that it is granted. */
 export interface Outgoing {
   prepare(scheme: string, host: string, port: number, method: string, fields: [string, Uint8Array][]): [string, Uint8Array][];
   receive(host: string, status: number, fields: [string, Uint8Array][], body: Uint8Array): [[string, Uint8Array][], Uint8Array];
@@ -38,7 +38,7 @@ export interface Ranking {
   excerpt(text: string): string;
 }
 
-/** What the calls of one component may use of models. Amounts are JSON texts, whose integers may be large. */
+/** Budget of one component for models. Amounts are JSON texts, since their integers may be large. */
 export interface Budget {
   [DISPOSE](): void;
   inside(limits: string): Budget;
@@ -47,7 +47,7 @@ export interface Budget {
   left(): string;
 }
 
-/** One call of a model, where the component runs. */
+/** One call of a model, in the worker of the component. */
 export interface ModelCall {
   [DISPOSE](): void;
   asked(): string;
@@ -119,16 +119,16 @@ export interface Walker {
 type InstantiateCore = (module: WebAssembly.Module, imports?: WebAssembly.Imports) => Promise<WebAssembly.Instance>;
 type Instantiate<T> = (core: (path: string) => WebAssembly.Module, imports: object, instantiateCore: InstantiateCore) => Promise<T>;
 
-/** Modules by name, compiled of bytes that were verified. */
+/** Modules by name, compiled from verified bytes. */
 export type Cores = Record<string, WebAssembly.Module>;
 
-/** A component as JavaScript: the text of its module, and the core modules that it instantiates. */
+/** A transpiled component: the text of its JavaScript module, and its core modules. */
 export interface Code {
   script: string;
   cores: Cores;
 }
 
-/** Loads what was transpiled: text and modules that were verified. Those of components count with a meter. */
+/** Loads a transpiled component from verified text and modules. Components with a meter count their fuel there. */
 export async function load<T>({ script, cores }: Code): Promise<(imports: object, meter?: Meter) => Promise<T>> {
   const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
   const { instantiate } = (await import(url).finally(() => URL.revokeObjectURL(url))) as { instantiate: Instantiate<T> };
@@ -143,19 +143,19 @@ export async function load<T>({ script, cores }: Code): Promise<(imports: object
     );
 }
 
-/** The error of a `result` that a component gave, out of what its function threw; nothing for what broke the call. */
+/** Returns the error of a `result` from the value that a function of a component threw; `undefined` if the call itself failed. */
 export function errorOf(thrown: unknown): unknown {
   if (!(thrown instanceof Error)) return thrown;
   return (thrown as { payload?: unknown }).payload;
 }
 
-/** What the walker refused, out of what its functions throw. */
+/** Returns the problem that a function of the walker threw, if it is one. */
 export function problem(error: unknown): Problem | undefined {
   const payload = errorOf(error);
   return typeof payload === "object" && payload !== null && "code" in payload ? (payload as Problem) : undefined;
 }
 
-/** The words of an error. */
+/** Returns the message of an error. */
 export function words(error: unknown): string {
   const refused = problem(error);
   if (refused) return refused.help ? `${refused.message}\n${refused.help}` : refused.message;

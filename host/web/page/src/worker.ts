@@ -1,4 +1,4 @@
-// The one file of all workers: its first message says what it is.
+// The script of all workers; the first message names the role.
 
 import { confine } from "./confined";
 import { Executor } from "./executor";
@@ -10,7 +10,7 @@ type First = { role: "host"; wish: Wish } | { role: "executor"; setup: Setup };
 
 async function execute(setup: Setup): Promise<void> {
   const waiting = new Map<number, (told: unknown) => void>();
-  // Components find neither in the scope: only what is here talks to the worker of the run.
+  // Taken before `confine`: components find neither in their scope, so that only this function talks to the worker of the run.
   const tell = postMessage.bind(globalThis);
   let take = (_: Call | Answered): void => undefined;
   onmessage = ({ data }: MessageEvent<Call | Answered>) => take(data);

@@ -1,10 +1,10 @@
-// Requests that the worker of the run has the page send.
+// HTTP requests of the worker of the run, which the page sends.
 
 import type { Sending, Sent } from "./page_fetch";
 
-/** What the page is asked to send, and to give up. */
+/** Messages to the page: send a request, or abort it. */
 export type FetchNews = { news: "fetch"; id: number; sending: Sending } | { news: "give up"; id: number };
-/** What came of a request. */
+/** Outcome of a request, from the page. */
 export interface FetchWish {
   wish: "fetched";
   id: number;
@@ -28,7 +28,7 @@ export class Fetches {
       this.tell({ news: "fetch", id, sending });
     });
 
-  /** Takes what came of a request. */
+  /** Handles the outcome of a request. */
   fetched({ id, sent }: FetchWish): void {
     this.waiting.get(id)?.(sent);
     this.waiting.delete(id);

@@ -1,4 +1,4 @@
-//! What the calls of one component may use of language models.
+//! Budget of one component for language models.
 
 use graph_core::json::canonical_string;
 use graph_core::limits::{ModelUse, TaskLimits};
@@ -8,17 +8,16 @@ use serde_json::{Map, Value, json};
 
 use crate::{Problem, read};
 
-/// What the calls of one component may use of language models, have used, and set aside for the request under way.
+/// Budget of one component for language models: limits, use, and the reservation of the request under way.
 #[derive(Clone, Debug)]
 pub struct Budget {
     pub(super) own: ModelBudget,
-    /// What the components that called this one have used until then.
+    /// Use by the calling components, up to the call.
     around: ModelUse,
 }
 
 impl Budget {
-    /// A budget of which nothing is used: of these limits, as effects and grants have them, the smaller of each. Without any,
-    /// there is no limit.
+    /// Opens an unused budget. `limits` are those of effects and grants; the smaller of each counts. Without any, there is no limit.
     pub fn open(limits: &[String]) -> Result<Self, Problem> {
         let mut most = TaskLimits::UNBOUNDED;
         for limits in limits {
@@ -27,8 +26,7 @@ impl Budget {
         Ok(Self::of(&most, ModelUse::NOTHING))
     }
 
-    /// The budget of a component that is called: what is left, and no more than its own limits. What it uses is charged
-    /// when it has ended.
+    /// Opens the budget of a called component: what is left here, and at most its own limits. Its use is charged here when it has ended.
     pub fn inside(&self, limits: &str) -> Result<Self, Problem> {
         let own: TaskLimits = read::document("limits", limits)?;
         let limits = TaskLimits { model: self.own.left().min(own.model), ..own };
@@ -41,24 +39,23 @@ impl Budget {
         Self { own, around }
     }
 
-    /// What was used, by the components around this one, too.
+    /// Returns the use by this component and by those that called it.
     pub(super) fn used_around(&self) -> ModelUse {
         self.around.plus(self.own.used())
     }
 
-    /// Charges what a called component or a recorded call has used.
+    /// Charges the use of a called component or of a recorded call.
     pub fn charge(&mut self, used: &str) -> Result<(), Problem> {
         self.own.charge(read::document("use of models", used)?);
         Ok(())
     }
 
-    /// What was used: an object of `calls`, `input`, `output` (in tokens) and `cost` (in millionths), without those that are
-    /// zero.
+    /// Returns the use, as JSON: an object of `calls`, `input`, `output` (in tokens) and `cost` (in millionths), without zeros.
     pub fn used(&self) -> String {
         canonical_string(&json!(self.own.used()))
     }
 
-    /// What is left, without what has no limit.
+    /// Returns the rest of the budget, as JSON, without unlimited figures.
     pub fn left(&self) -> String {
         let ModelUse { calls, input, output, cost } = self.own.left();
         let figures = [("calls", calls), ("input", input), ("output", output), ("cost", cost)];
@@ -68,7 +65,7 @@ impl Budget {
     }
 }
 
-/// What models have used in a call, by its entry in a journal: the object that [`Budget::used`] gives.
+/// Returns the model use of a call, from its entry in a journal, in the form of [`Budget::used`].
 pub fn used_in(entry: &str) -> Result<String, Problem> {
     let entry: JournalEntry = read::document("entry", entry)?;
     Ok(canonical_string(&json!(entry.model_use())))
@@ -97,7 +94,7 @@ mod tests {
         assert_eq!(budget.left(), r#"{"calls":3,"input":500,"output":70}"#);
         budget.charge(r#"{"calls":1,"input":100,"cost":18446744073709551615}"#).unwrap();
         assert_eq!(budget.left(), r#"{"calls":2,"input":400,"output":70}"#);
-        // What was used is a figure that a store can hold.
+        // The use is capped to a figure that a store can hold.
         assert_eq!(budget.used(), r#"{"calls":1,"cost":9223372036854775807,"input":100}"#);
 
         let inside = budget.inside(&limits(of(7, 50, 7000, 12))).unwrap();

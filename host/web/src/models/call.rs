@@ -1,4 +1,4 @@
-//! One call of a language model, where the component runs.
+//! One call of a language model, in the place where the component runs.
 
 use std::time::Duration;
 
@@ -16,18 +16,18 @@ use crate::{Problem, read};
 #[derive(Debug)]
 pub struct Call(exchange::Call);
 
-/// What a try sends. The provider adds the rest.
+/// Part of a request that this side knows; the provider adds the URL and the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sending {
-    /// Fields of the API, by names in lower case.
+    /// Header fields of the API, with names in lower case.
     pub fields: Vec<HttpField>,
-    /// The body: JSON.
+    /// JSON body.
     pub body: Vec<u8>,
 }
 
 impl Call {
-    /// A request that may be sent, by a grant and the request as the component gives it. The error is the failure that the component
-    /// gets, as JSON: it follows from the two, so it needs no entry in the journal.
+    /// Opens a call from a grant and the request of the component, both as JSON. The error is the failure that the component gets, as
+    /// JSON: it follows from the arguments, and needs no entry in the journal.
     pub fn open(grant: &str, request: &str) -> Result<Self, String> {
         Self::opened(grant, request).map_err(|failure| canonical_string(&json!(failure)))
     }
@@ -43,28 +43,28 @@ impl Call {
         exchange::Call::open(model.clone(), request).map(Self)
     }
 
-    /// The request in the call's entry of the journal, as canonical JSON.
+    /// Returns the request for the call's entry in the journal, as canonical JSON.
     pub fn asked(&self) -> String {
         canonical_string(&self.0.asked())
     }
 
-    /// Begins a try: sets aside what it may use. The error is the outcome of the call, as JSON: nothing is sent.
+    /// Starts a try, and reserves its possible use. The error is the outcome of the call, as JSON: nothing is sent.
     pub fn begin(&mut self, budget: &mut Budget) -> Result<Sending, String> {
-        // Answers are taken as a whole, whatever the manifest says about streams: parts of them are not shown.
+        // Answers are not streamed, whatever the manifest allows: a page shows no parts of them.
         match self.0.begin(&mut budget.own, false) {
             Ok(encoded) => Ok(sending(encoded)),
             Err(ended) => Err(self.written(*ended)),
         }
     }
 
-    /// What the attempt of the task has used of models, and may use with the try that was begun, as JSON: all components together. It goes
-    /// on record before the request is sent.
+    /// Returns the model use of the task's attempt, by all components together, including the reservation of this try, as JSON. It is
+    /// stored before the request is sent.
     pub fn total(&self, budget: &Budget) -> String {
         canonical_string(&json!(budget.used_around().plus(self.0.reserved())))
     }
 
-    /// Takes the outcome of the try, as [`Provider`](super::Provider) gives it, and gives that of the call, as JSON: it has ended, or it waits before
-    /// the next try. `left` is the time that the component may still wait, in milliseconds.
+    /// Takes the outcome of the try from [`Provider`](super::Provider), and returns that of the call, as JSON: the call has ended, or
+    /// waits before the next try. `left` is the time that the component may still wait, in milliseconds.
     pub fn settle(&mut self, budget: &mut Budget, tried: &str, left: u64) -> Result<String, Problem> {
         let tried = json::read(tried, TreeLimit::ANSWER).map_err(|error| {
             Problem::new("invalid_json", format!("the outcome of the try cannot be read: {error}"))
@@ -77,13 +77,13 @@ impl Call {
         })
     }
 
-    /// The component does not wait for the try any longer: what was set aside counts as used, because the provider counts it. Gives the outcome of
-    /// the call, as JSON.
+    /// Ends a call whose time is over: its reservation counts as used, because the provider counts it. Returns the outcome of the call,
+    /// as JSON.
     pub fn late(&self, budget: &mut Budget) -> String {
         self.written(self.0.late(&mut budget.own))
     }
 
-    /// The outcome of a call that is recorded, as JSON, from the result of its entry in the journal; none for a result that is not one
+    /// Returns the outcome of a recorded call, as JSON, from the result of its entry in the journal; `None` for a result that is not one
     /// of this function.
     pub fn recorded(&self, result: &str, ok: bool) -> Option<String> {
         let kept = read::value("result", result).ok()?;

@@ -1,9 +1,9 @@
-//! Calls of language models, made as the native host makes them: which requests may be sent, what they may use, what an answer
-//! means, and what the journal keeps of it: [`graph_model::exchange`], with texts.
+//! Calls of language models, as the native host makes them: allowed requests, their budgets, the meaning of answers, and their entries in
+//! the journal. Wraps [`graph_model::exchange`] in texts.
 //!
-//! A host divides the work between two places. Where the component runs there are a [`Call`] and the [`Budget`] of the component;
-//! they see no key. Where the keys are there is a [`Provider`]: it completes the request, and its answers have no key in them. The
-//! host carries what they write from one to the other, sends the request, and waits as long as they say.
+//! A host divides the work between two places. The one that runs the component has a [`Call`] and the [`Budget`] of the component, which
+//! see no key. The one that has the keys has a [`Provider`], which completes the request and removes the key from answers. The host
+//! passes their texts between the two, sends the request, and waits as long as they say.
 
 mod budget;
 mod call;

@@ -1,4 +1,4 @@
-//! The provider of a granted model, where its key is.
+//! The provider of a granted model, in the place that has its key.
 
 use graph_core::capability::{EffectiveGrant, HttpField, HttpResponse, ModelRule, SecretValue};
 use graph_core::diagnostic::escape;
@@ -7,7 +7,7 @@ use graph_model::exchange::{self, Obstacle, Spent, Tried};
 
 use crate::read;
 
-/// The provider of a granted model, with the key. The key leaves it in the header of a request alone.
+/// The provider of a granted model, with the key. The key leaves it only in the header of a request.
 #[derive(Debug)]
 pub struct Provider(exchange::Provider);
 
@@ -16,15 +16,15 @@ pub struct Provider(exchange::Provider);
 pub struct ProviderRequest {
     /// The URL.
     pub url: String,
-    /// The fields, with the key.
+    /// Header fields, with the key.
     pub fields: Vec<HttpField>,
-    /// How long the whole exchange may take, in milliseconds.
+    /// Time limit of the whole exchange, in milliseconds.
     pub timeout: u64,
 }
 
 impl Provider {
-    /// From a grant, as JSON, the name of the model, and the key; none for a key that is not known. The error says that it is
-    /// missing or cannot be used.
+    /// Opens the provider of a model by its name in a grant, as JSON. `key` is `None` if it is not known. A missing or unusable key is an
+    /// error.
     pub fn open(grant: &str, name: &str, key: Option<&str>) -> Result<Self, String> {
         let grant: EffectiveGrant = read::document("grant", grant).map_err(|problem| problem.message)?;
         let rule = grant.models.into_iter().find(|rule| rule.name == name);
@@ -36,7 +36,7 @@ impl Provider {
         provider.map(Self)
     }
 
-    /// Completes what a try sends. The error says why it is denied.
+    /// Completes a request. The error says why it is denied.
     pub fn prepare(&self, mut fields: Vec<HttpField>) -> Result<ProviderRequest, String> {
         let model = self.0.model();
         let ModelRule { scheme, host, port, path, timeout, .. } = model.rule();
@@ -50,7 +50,8 @@ impl Provider {
         Ok(ProviderRequest { url, fields, timeout: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX) })
     }
 
-    /// The outcome of a try that has a response, as JSON for [`Call::settle`](super::Call::settle). Its body has at most `most` bytes.
+    /// Returns the outcome of a try with a response, as JSON for [`Call::settle`](super::Call::settle). Its body has at most `most`
+    /// bytes.
     pub fn read(&self, status: u16, fields: Vec<HttpField>, body: Vec<u8>, most: u64) -> String {
         let model = self.0.model();
         let received = self.0.outgoing().receive(&model.rule().host, HttpResponse { status, fields, body });
@@ -60,8 +61,8 @@ impl Provider {
         })
     }
 
-    /// The outcome of a try without a response. `error` is a case of `error-code` of `wasi:http`. `sent` says that the request may have
-    /// reached the provider whatever the error is: a browser does not say where an exchange ended.
+    /// Returns the outcome of a try without a response. `error` is a case of `error-code` of `wasi:http`. `sent` is `true` if the request
+    /// may have reached the provider whatever the error: a browser does not tell where an exchange ended.
     pub fn failed(&self, error: &str, message: &str, sent: bool) -> String {
         let mut tried = self.0.not_exchanged(Obstacle::of_error_code(error), message, None);
         if sent && tried.spent == Spent::Call {
@@ -72,6 +73,6 @@ impl Provider {
 }
 
 fn written(tried: &Tried) -> String {
-    // It has keys of text and no numbers that are none.
+    // Cannot fail: all keys are strings, and all numbers are finite.
     serde_json::to_string(tried).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What is read: the setup of a run, and events.
+//! Documents that are read: the setup of a run, and events.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use serde_json::{Map, Value};
 use crate::read::{self, GraphText, ManifestText};
 use crate::{Problem, VERSION};
 
-/// What a run is started or resumed with.
+/// Setup of a run that is started or resumed.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SetupDocument {
@@ -38,7 +38,7 @@ struct SetupDocument {
     #[serde(default)]
     parent: Option<String>,
     graph: GraphText,
-    /// The graphs that nodes of the graph, and of these, dispatch.
+    /// Graphs that nodes of the graph, and of these graphs, dispatch.
     #[serde(default)]
     graphs: Vec<GraphText>,
     #[serde(default)]
@@ -59,14 +59,14 @@ struct SetupDocument {
     max_steps: Option<u64>,
     #[serde(default)]
     max_concurrency: Option<u32>,
-    /// PKCS#8 in PEM, or the 32 bytes of the seed (RFC 8032) in hexadecimal digits.
+    /// Private key: PKCS#8 in PEM, or the 32 bytes of the seed (RFC 8032) in hexadecimal digits.
     key: String,
-    /// The public key that signed what was stored, where another host did.
+    /// Public key of the stored records, if another host signed them.
     #[serde(default)]
     stored_by: Option<String>,
 }
 
-/// The hooks from outside of the graph.
+/// Hooks from outside of the graph.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct HookTexts {
@@ -87,14 +87,14 @@ fn no_inputs() -> Value {
     Value::Object(Map::new())
 }
 
-/// What a setup stands for.
+/// A parsed setup.
 pub(super) struct Beginning {
     pub(super) graph: Arc<Graph>,
     pub(super) setup: Setup,
     pub(super) key: SigningKey,
-    /// The key that signed what was stored.
+    /// Key that signed the stored records.
     pub(super) stored_by: VerifyingKey,
-    /// What the user allows, before inputs narrow it.
+    /// Manifest of the user, before inputs narrow it.
     pub(super) manifest: Manifest,
 }
 
@@ -114,7 +114,7 @@ impl Beginning {
             graphs.insert(inner.id.clone(), Arc::new(inner.load()?));
         }
         let inputs = Arc::new(document.inputs);
-        // A page keeps no documents with its records, so that such a run could not be resumed.
+        // A page stores no documents with its records, so that a run with graphs of its own could not be resumed.
         let manifest = manifest.without_written_graphs("this host keeps no graphs that a run writes itself");
         let setup = Setup {
             identity: Identity {
@@ -138,7 +138,7 @@ impl Beginning {
         Ok(Self { graph, setup, key, stored_by, manifest })
     }
 
-    /// Takes the inputs that a stored run has had last in place of those of the setup.
+    /// Replaces the inputs of the setup by the latest ones of a stored run.
     pub(super) fn set_inputs(&mut self, inputs: Value) {
         self.setup.manifest = Arc::new(parameters::allowed(&self.graph, &inputs, &self.manifest));
         self.setup.inputs = Arc::new(inputs);
@@ -163,20 +163,20 @@ fn signing_key(text: &str) -> Result<SigningKey, Problem> {
     if text.trim_start().starts_with('-') {
         return SigningKey::from_pem(text).map_err(|error| refused(error.to_string()));
     }
-    // A digest is as long as a seed, and is written in the same digits.
+    // A seed has the length and the digits of a digest.
     let seed = text.parse::<Digest>().map_err(|_| {
         refused("expected a private key in PEM, or the 64 hexadecimal digits of its seed".to_owned())
     })?;
     Ok(SigningKey::from_seed(seed.as_bytes()))
 }
 
-/// A public key, in PEM or as the command line takes it.
+/// Parses a public key, in PEM or in hexadecimal digits.
 pub(super) fn public_key(text: &str) -> Result<VerifyingKey, Problem> {
     VerifyingKey::parse(text)
         .map_err(|error| Problem::new("invalid_json", format!("the public key cannot be used: {error}")))
 }
 
-/// An event, as it is read.
+/// Document of an event.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum EventDocument {
@@ -217,10 +217,10 @@ pub(super) enum EventDocument {
         answer: Option<Value>,
         #[serde(default)]
         answers: BTreeMap<String, Value>,
-        /// By id, as a person has typed them: their questions say what they mean.
+        /// Typed answers, by the id of their questions, which define how they are read.
         #[serde(default)]
         typed: BTreeMap<String, String>,
-        /// As records of the run have them, for a replay.
+        /// Recorded answers, for a replay.
         #[serde(default)]
         recorded: BTreeMap<String, RecordedAnswer>,
         #[serde(default)]
@@ -247,12 +247,12 @@ pub(super) enum EventDocument {
     Continued,
 }
 
-/// `null` is an answer, and only what is left out is none.
+/// Reads a present field as `Some`, `null` included: only a missing field is `None`.
 fn present<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(reader).map(Some)
 }
 
-/// Answers, by id or without one.
+/// Builds a resume from one of the three forms of answers; more than one form is an error.
 pub(super) fn resume(
     answer: Option<Value>,
     (answers, recorded): (BTreeMap<String, Value>, BTreeMap<String, RecordedAnswer>),
@@ -287,7 +287,7 @@ impl From<EditDocument> for Edit {
     }
 }
 
-/// The result of an attempt, as it is read: `outcome` or `failure`.
+/// Document of the result of an attempt, with either `outcome` or `failure`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReportDocument {
@@ -321,7 +321,7 @@ struct CustomEventDocument {
     payload: Value,
 }
 
-/// When an attempt ended, and how long it took.
+/// End, start and duration of an attempt.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TimingDocument {
@@ -376,7 +376,7 @@ impl ReportDocument {
     }
 }
 
-/// A timer, as it is read and written.
+/// Document of a timer.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum TimerDocument {

@@ -1,14 +1,14 @@
-//! What is written: effects, notices, and the run as it is.
+//! Documents that are written: effects, notices, and summaries.
 
 use graph_walker::walker::{HookSpec, Notice, Summary, TaskSpec};
 use serde_json::{Value, json};
 
 use crate::VERSION;
 
-/// An attempt of a task, or a hook's dispatch, without its `effect`.
+/// Returns an attempt of a task, or a hook's dispatch, without its `effect`.
 pub(super) fn spec(spec: &TaskSpec) -> Value {
     let mut activation = json!(spec.activation);
-    // `null` is an argument, and only what is left out is none.
+    // `null` is an argument; only a missing field is none.
     if let (None, Some(fields)) = (&spec.activation.argument, activation.as_object_mut()) {
         fields.remove("argument");
     }
@@ -29,7 +29,7 @@ pub(super) fn spec(spec: &TaskSpec) -> Value {
     })
 }
 
-/// A hook's dispatch. Its node means nothing.
+/// Returns a hook's dispatch; it has no node.
 pub(super) fn hook(hook: &HookSpec) -> Value {
     let mut written = spec(&hook.call);
     written["effect"] = json!("run_hook");
@@ -40,7 +40,7 @@ pub(super) fn hook(hook: &HookSpec) -> Value {
     written
 }
 
-/// A notice for observers of a run.
+/// Returns a notice for observers of a run.
 pub(super) fn notice(notice: &Notice) -> Value {
     match notice {
         Notice::SuperstepStarted { superstep, nodes, tasks } => {
@@ -77,7 +77,7 @@ pub(super) fn notice(notice: &Notice) -> Value {
     }
 }
 
-/// The run as it is.
+/// Returns the current summary of a run.
 pub(super) fn summary(summary: &Summary) -> Value {
     let checkpoint = summary.checkpoint.map(|newest| {
         json!({

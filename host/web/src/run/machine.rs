@@ -26,27 +26,27 @@ use crate::{Problem, read};
 pub struct Run {
     tree: RunTree,
     key: SigningKey,
-    /// What was handed out and has not been answered, by task and by call of a hook.
+    /// Dispatches without an answer, by task or by call of a hook.
     under_way: BTreeMap<Arc<str>, UnderWay>,
-    /// What was asked for and has not been answered, by task.
+    /// Cache lookups without an answer, by task.
     lookups: BTreeMap<Arc<str>, Lookup>,
 }
 
 #[derive(Debug)]
 struct UnderWay {
     spec: TaskSpec,
-    /// What a hook is granted goes by the hook: its node means nothing.
+    /// `true` for a hook: its grant does not depend on a node.
     is_hook: bool,
 }
 
 impl Run {
-    /// Begins a run. Its first event is `started`.
+    /// Starts a run. Its first event is `started`.
     pub fn start(setup: &str) -> Result<Self, Problem> {
         let Beginning { graph, setup, key, .. } = Beginning::read(setup)?;
         Ok(Self::of(RunTree::new(graph, setup), key))
     }
 
-    /// Continues a run from what was stored of it. Its first event is `resumed`.
+    /// Restores a run from its stored records. Its first event is `resumed`.
     pub fn restore(setup: &str, stored: &str) -> Result<Self, Problem> {
         let mut beginning = Beginning::read(setup)?;
         let stored = Stored::read(stored, beginning.stored_by)?;
@@ -59,7 +59,7 @@ impl Run {
         Ok(Self::of(tree, key))
     }
 
-    /// Begins a run where a stored run was at a checkpoint. Its first event is `forked`.
+    /// Starts a run from a checkpoint of a stored run. Its first event is `forked`.
     pub fn fork(setup: &str, stored: &str, checkpoint: u64) -> Result<Self, Problem> {
         let mut beginning = Beginning::read(setup)?;
         let stored = Stored::read(stored, beginning.stored_by)?;
@@ -72,7 +72,7 @@ impl Run {
         Ok(Self::of(tree, key))
     }
 
-    /// Checks everything that was stored of a run, with the public key of the host that made it.
+    /// Verifies all stored records of a run, with the public key of the host that made it; returns their counts, as JSON.
     pub fn verify(run: &str, key: &str, stored: &str) -> Result<String, Problem> {
         let verified = Stored::read(stored, public_key(key)?)?.verify(run)?;
         Ok(json!(verified).to_string())
@@ -82,7 +82,7 @@ impl Run {
         Self { tree, key, under_way: BTreeMap::new(), lookups: BTreeMap::new() }
     }
 
-    /// Takes an event that happened at `now`, and gives the list of effects.
+    /// Handles an event that happened at `now`, in milliseconds; returns the list of effects, as JSON.
     pub fn handle(&mut self, now: u64, event: &str) -> Result<String, Problem> {
         let event = self.event(read::document("event", event)?)?;
         let answered = match &event {
@@ -98,16 +98,16 @@ impl Run {
         answered.and_then(|task| self.under_way.remove(&task));
         looked_up.and_then(|task| self.lookups.remove(&task));
         let written = effects.into_iter().map(|effect| self.effect(effect));
-        // A page passes params on as they are written: as records have them.
+        // Canonical, as in records: a page forwards params unchanged.
         Ok(json::canonical_string(&Value::Array(written.collect::<Result<_, _>>()?)))
     }
 
-    /// The run as it is now.
+    /// Returns the current summary of the run, as JSON.
     pub fn summary(&self) -> String {
         effects::summary(&self.tree.summary()).to_string()
     }
 
-    /// What a verified component is granted for a task, or for a hook, that was handed out and has not been answered.
+    /// Returns the grant of a verified component for a task or a hook under way, as JSON.
     pub fn grant(&self, task: &str, component: &Component) -> Result<String, Problem> {
         let UnderWay { spec, is_hook } = self.under_way(task)?;
         let node = (!is_hook).then(|| spec.graph.node(spec.node));
@@ -120,7 +120,7 @@ impl Run {
         self.under_way.get(task).ok_or_else(missing)
     }
 
-    /// Whether a component that performs a task may call an item, with so many calls around it.
+    /// Checks whether a component that performs a task may call an item at this depth of calls.
     pub fn check_call(&self, task: &str, item: &str, depth: u32) -> Result<(), Problem> {
         let UnderWay { spec, is_hook } = self.under_way(task)?;
         let node = (!is_hook).then(|| spec.graph.node(spec.node));
@@ -129,7 +129,7 @@ impl Run {
             .map_err(|failure| Problem::new(failure.category.as_str(), failure.message))
     }
 
-    /// What a component is granted that is called by another one: no more than `caller`, the grant of that one as JSON.
+    /// Returns the grant of a component that another one calls: at most `caller`, the grant of that one as JSON.
     pub fn grant_call(&self, task: &str, component: &Component, caller: &str) -> Result<String, Problem> {
         let UnderWay { spec, is_hook } = self.under_way(task)?;
         let node = (!is_hook).then(|| spec.graph.node(spec.node));
@@ -139,7 +139,7 @@ impl Run {
         component.granted(&spec.manifest, own, limits, Some(&caller))
     }
 
-    /// What results of a task are stored under, if `performer` performs it.
+    /// Returns the cache key of a task's results, if `performer` performs it.
     pub fn cache_key(&self, task: &str, performer: &str) -> Result<String, Problem> {
         let lookup = self.lookup(task)?;
         Ok(lookup.key(&read::digest("performer", performer)?).to_string())
@@ -150,7 +150,7 @@ impl Run {
         self.lookups.get(task).ok_or_else(missing)
     }
 
-    /// The event that a document stands for.
+    /// Converts the document of an event.
     fn event(&self, document: EventDocument) -> Result<Event, Problem> {
         Ok(match document {
             EventDocument::Started => Event::Started,
@@ -188,7 +188,7 @@ impl Run {
         })
     }
 
-    /// Reads typed answers, as a command line does.
+    /// Parses typed answers, as the command line does.
     fn read_typed(&self, typed: BTreeMap<String, String>) -> Result<BTreeMap<String, Value>, Problem> {
         if typed.is_empty() {
             return Ok(BTreeMap::new());
@@ -199,7 +199,7 @@ impl Run {
             let question = asked.map(|asked| Question::of(&asked.payload.0)).unwrap_or_default();
             match question.read(&text) {
                 Ok(answer) => Ok((id, answer)),
-                // The walker refuses what comes too late as such.
+                // A late answer is left to the walker, which refuses it as such.
                 Err(_) if question.until().is_some() => Ok((id, Value::from(text))),
                 Err(error) => {
                     let message = format!("the answer to `{id}` is not accepted: {error}");
@@ -210,7 +210,7 @@ impl Run {
         typed.into_iter().map(read).collect()
     }
 
-    /// The document of an effect.
+    /// Converts an effect to its document.
     fn effect(&mut self, effect: Effect) -> Result<Value, Problem> {
         Ok(match effect {
             Effect::RunTask(spec) => {
@@ -230,7 +230,7 @@ impl Run {
                 written["effect"] = json!("look_up");
                 written["not_before"] = json!(window.start());
                 written["not_after"] = json!(window.end());
-                // Its component may be asked for what it is granted, to say who would perform it.
+                // The grant of its component may be needed, to determine who would perform it.
                 self.hand_out(TaskSpec::clone(&lookup.spec), false);
                 self.lookups.insert(lookup.spec.activation.task.as_str().into(), *lookup);
                 written
@@ -262,7 +262,7 @@ impl Run {
         self.under_way.insert(spec.activation.task.as_str().into(), UnderWay { spec, is_hook });
     }
 
-    /// A record, signed, with the inputs that it names where those are new.
+    /// Signs a record; returns it with the inputs that it names, if they are new.
     fn persist(&self, persist: Persist) -> Result<Value, Problem> {
         let mut written = json!({ "effect": "persist", "id": persist.id.0 });
         if let Record::Checkpoint(checkpoint) = &persist.record {

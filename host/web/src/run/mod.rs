@@ -1,7 +1,7 @@
 //! Runs: events in, effects out.
 //!
-//! `document` has the setup and the events as they are read, `effects` what is written, `stored` the records on their way to a
-//! store and back.
+//! `document` has the setup and the events that are read, `effects` the documents that are written, `stored` the records that are read
+//! from a store.
 
 mod document;
 mod effects;

@@ -1,4 +1,4 @@
-//! Records as they come back from a store.
+//! Records that are read from a store.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::{Problem, read};
 
-/// What was stored, as it is read.
+/// Document of a stored run.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredDocument {
@@ -23,7 +23,7 @@ struct StoredDocument {
     texts: Vec<StoredText>,
 }
 
-/// A text that records name by its digest: inputs.
+/// Text that records name by its digest: inputs.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StoredText {
@@ -31,7 +31,7 @@ pub(super) struct StoredText {
     pub(super) text: String,
 }
 
-/// What was found intact.
+/// Counts of intact records and texts.
 #[derive(Debug, Serialize)]
 pub(super) struct Verified {
     checkpoints: usize,
@@ -40,21 +40,21 @@ pub(super) struct Verified {
     texts: usize,
 }
 
-/// Everything that was stored of a run.
+/// All stored records and texts of a run.
 pub(super) struct Stored {
-    /// By namespace, in the order in which they were stored: what looks at every namespace looks at each record once.
+    /// Records by namespace, in the order in which they were stored, so that a pass over all namespaces visits each record once.
     records: BTreeMap<String, Vec<SignedRecord>>,
     texts: BTreeMap<Digest, String>,
     key: VerifyingKey,
 }
 
-/// The checkpoints of a namespace with their record digests, each checked against those before it.
+/// Checkpoints of a namespace with their record digests, each verified against its predecessors.
 struct Line<'s> {
     records: Vec<&'s SignedRecord>,
     checkpoints: Vec<(Digest, Checkpoint)>,
 }
 
-/// Whether a text matches its digest, in one of the ways in which a run names texts.
+/// Checks whether a text matches its digest, in one of the ways in which a run names texts.
 fn is_named(digest: &Digest, text: &str) -> bool {
     let as_inputs = || {
         let value = read::value("text", text).ok()?;
@@ -70,7 +70,7 @@ impl Stored {
         let document: StoredDocument = read::document("stored run", text)?;
         let mut records: BTreeMap<String, Vec<SignedRecord>> = BTreeMap::new();
         for record in document.records {
-            // Results for later tasks are found by their keys, and not with the record that they came with.
+            // Cached results are found by their keys, not by the record with which they were stored.
             let record = SignedRecord { results: Vec::new(), ..record };
             records.entry(record.namespace.clone()).or_default().push(record);
         }
@@ -81,8 +81,8 @@ impl Stored {
         })
     }
 
-    /// Checks every record and every text: that the records are of this run, their signatures and digests, the links and
-    /// values of checkpoints, and that every other record is under a checkpoint of its namespace.
+    /// Verifies every record and text: the records are of this run, the signatures, digests, links and values of checkpoints are valid,
+    /// and every other record is under a checkpoint of its namespace.
     pub(super) fn verify(&self, run: &str) -> Result<Verified, Problem> {
         let mut verified = Verified { checkpoints: 0, records: 0, texts: self.texts.len() };
         if let Some(record) = self.records.values().flatten().find(|record| record.run != run) {
@@ -125,7 +125,7 @@ impl Stored {
         }
     }
 
-    /// What the run is resumed from, with its child runs.
+    /// Returns the newest state of the run and of its child runs, for a resume.
     pub(super) fn tree(&self) -> Result<RestoredTree, Problem> {
         let Some(root) = self.newest("")? else {
             return Err(Problem::new("not_found", "nothing of the run was stored: start it again"));
@@ -147,13 +147,13 @@ impl Stored {
         Ok(tree)
     }
 
-    /// The inputs that a checkpoint names, if they were stored with a record.
+    /// Returns the inputs that a checkpoint names, if they were stored.
     pub(super) fn inputs(&self, checkpoint: &Checkpoint) -> Result<Option<Value>, Problem> {
         let Some(text) = self.texts.get(&checkpoint.inputs) else { return Ok(None) };
         read::value("inputs of the stored run", text).map(Some)
     }
 
-    /// The run at the top at one of its checkpoints, without anything pending, and the nodes visited on the way.
+    /// Returns the root run at one of its checkpoints, without pending records, and the nodes visited up to it.
     pub(super) fn at(&self, sequence: u64) -> Result<(Restored, Vec<String>), Problem> {
         let line = self.line("")?;
         let place = line.records.iter().position(|record| record.sequence == sequence);
@@ -166,13 +166,13 @@ impl Stored {
         Ok((line.restored(place)?, visited))
     }
 
-    /// The newest checkpoint of a namespace, with what is under it.
+    /// Returns the newest checkpoint of a namespace, with its pending records.
     fn newest(&self, namespace: &str) -> Result<Option<Restored>, Problem> {
         let line = self.line(namespace)?;
         let Some(last) = line.records.len().checked_sub(1) else { return Ok(None) };
         let mut restored = line.restored(last)?;
         let sequence = restored.checkpoint.sequence;
-        // A record is void once there is a newer one in its place.
+        // A newer record of the same kind and task replaces an older one.
         let mut pending = BTreeMap::new();
         let under = self
             .of(namespace)
@@ -202,12 +202,12 @@ impl Stored {
         Ok(Some(restored))
     }
 
-    /// The records of a namespace.
+    /// Returns the records of a namespace.
     fn of(&self, namespace: &str) -> impl Iterator<Item = &SignedRecord> {
         self.records.get(namespace).into_iter().flatten()
     }
 
-    /// Checks the checkpoints of a namespace.
+    /// Verifies the checkpoints of a namespace.
     fn line(&self, namespace: &str) -> Result<Line<'_>, Problem> {
         let mut verifier = ChainVerifier::new(self.key);
         let (mut records, mut checkpoints) = (Vec::new(), Vec::new());
@@ -222,7 +222,7 @@ impl Stored {
 }
 
 impl Line<'_> {
-    /// What a run has at a checkpoint, without anything pending.
+    /// Returns the state of a run at a checkpoint, without pending records.
     fn restored(&self, at: usize) -> Result<Restored, Problem> {
         let (digest, checkpoint) = self.checkpoints[at].clone();
         let mut values = Vec::new();
@@ -248,7 +248,7 @@ impl Line<'_> {
         })
     }
 
-    /// The places of the checkpoints that lead to one of them.
+    /// Returns the indices of the checkpoints that lead to one of them.
     fn way_to(&self, at: usize) -> Result<Vec<usize>, Problem> {
         way_to(&self.checkpoints, at)
             .ok_or_else(|| Problem::integrity("an edit goes back to a checkpoint that was not stored"))

@@ -198,7 +198,7 @@ fn what_is_no_setup_and_no_event_is_refused() {
     assert_eq!(summary(&run)["status"], "completed");
 }
 
-/// What was stored with a change in one record.
+/// Changes one record of a stored run.
 fn changed(stored: &Value, change: impl FnOnce(&mut Vec<Value>)) -> String {
     let mut stored = stored.clone();
     change(stored["records"].as_array_mut().unwrap());

@@ -1,5 +1,5 @@
-//! What `date -d` and its like are given: the grammar of `parse_datetime` of
-//! the GNU tools, by hand. A text that it does not cover is an error.
+//! Parser for the argument of `date -d` and similar options: the grammar of
+//! `parse_datetime` of the GNU tools, by hand. A text that it does not cover is an error.
 
 use chrono::{DateTime, Datelike, Duration, NaiveDate, NaiveDateTime, Timelike, Utc};
 
@@ -536,7 +536,7 @@ impl Parser<'_> {
         Some(())
     }
 
-    /// What begins with a number.
+    /// Parses an item that begins with a number.
     fn item_of(&mut self, number: Number) -> Option<()> {
         if let Token::Unit(unit, factor) = self.peek(1) {
             if number.fraction.is_some() && unit != Unit::Second {

@@ -1,4 +1,4 @@
-//! What a node is built from, and how.
+//! The sources of a node, and their build.
 
 use std::path::Path;
 use std::process::Command;
@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use super::Args;
 
-/// What a node is built from.
+/// Sources of a node, by language.
 pub(super) enum Sources {
     Rust { name: String, version: String },
     JavaScript(Package),
@@ -34,7 +34,7 @@ pub(super) enum Sources {
 }
 
 impl Sources {
-    /// What is in a folder.
+    /// Detects and reads the sources in a folder.
     pub(super) fn read(folder: &Path) -> Result<Self> {
         if folder.join("Cargo.toml").is_file() {
             let (name, version) = package(folder)?;
@@ -54,7 +54,7 @@ impl Sources {
             .help("name the folder of a node, such as one that `graph-host new node` has made"))
     }
 
-    /// Its name and its version.
+    /// Name and version of the package.
     pub(super) fn package(&self) -> (&str, &str) {
         match self {
             Self::Rust { name, version } => (name, version),
@@ -64,7 +64,7 @@ impl Sources {
         }
     }
 
-    /// The component, and the toolchain that built it.
+    /// Builds the component; returns it with the name of the toolchain.
     pub(super) fn build(&self, args: &Args, id: &str, context: &Context) -> Result<(Arc<[u8]>, String)> {
         let tell = |toolchain: &str| {
             context.output.note(format_args!("{} {toolchain}", styled(output::DIM, "toolchain:")));
@@ -104,10 +104,10 @@ impl Sources {
     }
 }
 
-/// A component without the imports of its runtime that the node does not want.
+/// Removes the imports of a language's runtime that the node does not want.
 fn narrowed(built: &[u8], id: &str, context: &Context) -> Result<Arc<[u8]>> {
     let refuse = |error: NarrowError| Error::invalid(format!("`{}`: {error}", printable(id)));
-    // What no host offers is missing while the component describes itself, too.
+    // Interfaces that this host does not offer are removed before the component describes itself.
     let described = narrow(built, |name| wants::offered(name).is_ok()).map_err(refuse)?;
     let component = VerifiedComponent::under_development(described.into(), id, &TrustStore::default())
         .map_err(|error| refused(&error))?;
@@ -184,7 +184,7 @@ fn failed(error: &GuestBuildError) -> Error {
     }
 }
 
-/// The name and the version of the crate in a folder.
+/// Returns the name and the version of the crate in a folder.
 fn package(folder: &Path) -> Result<(String, String)> {
     let manifest = folder.join("Cargo.toml");
     let read = Command::new("cargo")

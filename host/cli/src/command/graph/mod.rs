@@ -1,4 +1,4 @@
-//! `graph-host graph`: look at graphs, one file for each subcommand.
+//! `graph-host graph`: shows graphs, one file for each subcommand.
 
 mod report;
 mod show;
@@ -35,7 +35,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     }
 }
 
-/// The file of a graph that is named by its path or its item id.
+/// Finds the file of a graph by its path or its item id.
 fn find(name: &str, context: &Context) -> Result<ItemFile> {
     let keeper = current_project()?;
     let project = project::nearest(keeper.folder());

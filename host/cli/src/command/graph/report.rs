@@ -23,7 +23,7 @@ pub(crate) struct Args {
     caps: Option<PathBuf>,
 }
 
-/// Findings are no errors: the graph can run, and the exit code is 0.
+/// Prints the findings. They are no errors: the graph can run, and the exit code is 0.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let file = super::find(&args.graph, context)?;
     let text = file.named_graph_text()?;

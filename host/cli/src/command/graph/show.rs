@@ -78,7 +78,7 @@ fn of_file(name: &str, context: &Context) -> Result<Topology> {
     Ok(Topology { report, ..Topology::of(&loaded.graph) })
 }
 
-/// Reads back what was printed as JSON.
+/// Reads a topology that was printed as JSON.
 fn printed(path: &Path) -> Result<Topology> {
     let text = graph_runtime::project::text_file::read_named_as("the printed graph", path)?;
     json::read(&text, TreeLimit::DOCUMENT).map_err(|error| {
@@ -91,18 +91,18 @@ fn printed(path: &Path) -> Result<Topology> {
     })
 }
 
-/// The graph that a run keeps, with what its checkpoints say of nodes and edges.
+/// Returns the topology of a run's graph, with the visits and edges of its checkpoints.
 fn of_run(name: &str, context: &Context) -> Result<Topology> {
     let (_, store, row) = Stores::to_read(&current_project()?, &context.host.home)?.find(name)?;
     of_row(&*store, &row)
 }
 
-/// The same of a run that was found.
+/// Returns the topology of the run in a row of a store.
 pub(in crate::command) fn of_row(store: &dyn CheckpointStore, row: &RunRow) -> Result<Topology> {
     let mut checkpoints: Vec<Checkpoint> = Vec::new();
     restore::each_checkpoint(store, &row.run_id, "", |record| match record.decode() {
         Ok(Record::Checkpoint(checkpoint)) => {
-            // Edges and visits are drawn. What else may be large is not kept.
+            // Only edges and visits are drawn; other large parts are dropped.
             checkpoints.push(Checkpoint {
                 tasks: Vec::new(),
                 hooked: Vec::new(),

@@ -1,6 +1,6 @@
-//! What `inspect` shows of a graph in a registry: what it takes along, what it uses and what it asks for. Everything that can
-//! be derived from the verified graph is derived here again; the publisher's own manifest and picture are compared by their
-//! digests, and neither fetched nor shown.
+//! Output of `inspect` about a graph in a registry: its companions, the items that it uses, and its suggested manifest. Everything that
+//! can be derived from the verified graph is derived again; the publisher's manifest and picture are only compared by digest, neither
+//! fetched nor shown.
 
 use std::sync::Arc;
 
@@ -34,22 +34,22 @@ use crate::command::suggestion::{self, Suggested};
 struct Used {
     item_type: ItemType,
     id: String,
-    /// The version that came with the graph; `None` for an item that did not.
+    /// Version that was published with the graph; `None` if the item was not.
     version: Option<String>,
 }
 
-/// A graph in a registry, with what was derived from it here.
+/// A graph in a registry, with the data derived from it.
 pub(super) struct Published {
     reference: String,
     digest: Digest,
     graph_size: u64,
-    /// The stated sizes of all layers together.
+    /// Sum of the stated sizes of all layers, in bytes.
     size: u64,
     companions: Companions,
     uses: Vec<Used>,
-    /// The manifest that the graph asks for, and what is not known about it; or why none can be derived.
+    /// The suggested manifest with notes on its gaps, or the reason why none can be derived.
     asks: std::result::Result<(String, Vec<String>), String>,
-    /// The digest of the picture that is drawn here, if the graph can be drawn.
+    /// Digest of the picture drawn here, if the graph can be drawn.
     drawn: Option<Digest>,
 }
 
@@ -105,19 +105,19 @@ impl Published {
         self.companions.of_kind(kind).next()
     }
 
-    /// Whether the publisher's manifest is the one that is derived here; `None` if there is nothing to compare.
+    /// Compares the publisher's manifest with the one derived here; `None` if one of them is missing.
     fn asks_the_same(&self) -> Option<bool> {
         let (text, _) = self.asks.as_ref().ok()?;
         let own = Digest::of_bytes(manifest_text(text).as_bytes());
         Some(self.one(CompanionKind::Manifest)?.digest == own)
     }
 
-    /// Whether the publisher's picture is the one that is drawn here; `None` if there is nothing to compare.
+    /// Compares the publisher's picture with the one drawn here; `None` if one of them is missing.
     fn looks_the_same(&self) -> Option<bool> {
         Some(self.one(CompanionKind::Picture)?.digest == self.drawn?)
     }
 
-    /// For `--json`.
+    /// Returns the members for `--json`.
     pub(super) fn to_json(&self) -> Value {
         let file = |listed: &Listed| {
             json!({

@@ -1,10 +1,10 @@
-//! The reference of all commands as one page of Markdown, made of what clap knows.
+//! The reference of all commands as a page of Markdown, generated from the definitions of clap.
 
 use std::fmt::Write as _;
 
 use clap::{Arg, ArgAction, Command};
 
-/// The page: a section for each command that is not hidden.
+/// Renders the page: a section for each command that is not hidden.
 pub(super) fn page(root: &Command) -> String {
     let mut text = "# Commands\n\nThis page is generated: `graph-host man --markdown` prints it. Every command takes the options of \
                     [graph-host](#graph-host) itself, and `--help`.\n"
@@ -41,7 +41,7 @@ fn add(text: &mut String, command: &Command, is_root: bool) {
     }
 }
 
-/// `-o, --output <FILE>`, or `<FILE>`.
+/// Renders the name of an argument: `-o, --output <FILE>`, or `<FILE>`.
 fn named(arg: &Arg) -> String {
     let values: Vec<_> =
         arg.get_value_names().unwrap_or_default().iter().map(|name| format!("<{name}>")).collect();
@@ -84,13 +84,13 @@ fn meaning(arg: &Arg) -> String {
     text
 }
 
-/// Help texts have no full stop at their end.
+/// Adds the full stop that help texts lack.
 fn sentence(help: &str) -> String {
     let help = help.trim();
     if help.is_empty() || help.ends_with(['.', ':', '?', '!']) { help.to_owned() } else { format!("{help}.") }
 }
 
-/// A `|` would end a cell, and `<` outside of code is read as a tag.
+/// Escapes a `|`, which would end a cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }

@@ -1,4 +1,4 @@
-//! A new folder with its files: all of it appears at once, or nothing does.
+//! A new folder with its files, which is created whole or not at all.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use graph_core::diagnostic::shell_path;
 use graph_runtime::error::{Error, Result};
 
-/// Checks a name that becomes a folder, an item id's last segment and a crate's name.
+/// Checks a name for a folder, the last segment of an item id, and a crate.
 pub(super) fn check_name(name: &str) -> Result<(), String> {
     let fits = name.len() <= 64
         && name.starts_with(|c: char| c.is_ascii_lowercase())
@@ -18,12 +18,12 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
         .to_owned())
 }
 
-/// A path as a command takes it.
+/// Quotes a path for a shell.
 pub(super) fn typed(path: &Path) -> String {
     shell_path(&path.display().to_string())
 }
 
-/// Makes the folder with these files, by path inside it. What is there already is never touched.
+/// Creates the folder with these files, by path inside it. An existing folder is never changed.
 pub(super) fn make(folder: &Path, files: &[(&str, String)]) -> Result<()> {
     if folder.symlink_metadata().is_ok() {
         return Err(Error::usage(format!("{} exists already, and was left unchanged", folder.display()))
@@ -36,7 +36,7 @@ pub(super) fn make(folder: &Path, files: &[(&str, String)]) -> Result<()> {
     };
     fs::create_dir_all(parent).map_err(failed(parent))?;
     let draft = tempfile::Builder::new().prefix(".new-").tempdir_in(parent).map_err(failed(parent))?;
-    // The draft's own name says nothing to anybody.
+    // The name of the draft would mean nothing to the user.
     let failed = |_: &Path| failed(folder);
     for (name, text) in files {
         let path = draft.path().join(name);
@@ -46,9 +46,9 @@ pub(super) fn make(folder: &Path, files: &[(&str, String)]) -> Result<()> {
         fs::write(&path, text).map_err(failed(&path))?;
     }
     fs::rename(draft.path(), folder).map_err(failed(folder))?;
-    // The draft has moved: there is nothing left to be removed.
+    // The draft was renamed: nothing is left to be removed.
     let _ = draft.keep();
-    // A temporary folder is the user's alone; a project need not be.
+    // A temporary folder is private; a project need not be.
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,4 @@
-//! `graph-host new`: begin something, one file for each subcommand.
+//! `graph-host new`: creates graphs and nodes, one file for each subcommand.
 
 mod folder;
 mod graph;

@@ -41,7 +41,7 @@ pub(crate) struct Args {
     wants: Vec<String>,
 }
 
-/// A language that there is an SDK for.
+/// A language with an SDK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum Language {
     /// Rust
@@ -58,7 +58,7 @@ enum Language {
 }
 
 impl Language {
-    /// Where its SDK is, from the top of the project.
+    /// Folder of the SDK, relative to the top of the project.
     fn sdk(self) -> &'static str {
         match self {
             Self::Rust => "guest-sdk/rust",
@@ -68,7 +68,7 @@ impl Language {
         }
     }
 
-    /// The files of its SDK, by path from the top of the project.
+    /// Files of the SDK, by path from the top of the project.
     fn sdk_files(self) -> Vec<(String, String)> {
         let files = match self {
             Self::Rust => return rust::sdk().map(|(path, text)| (path, text.to_owned())).collect(),
@@ -79,7 +79,7 @@ impl Language {
         files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
     }
 
-    /// The file that a folder with its SDK has.
+    /// File that identifies the folder of the SDK.
     fn manifest(self) -> &'static str {
         match self {
             Self::Rust => "Cargo.toml",
@@ -90,8 +90,8 @@ impl Language {
     }
 }
 
-/// Files of an SDK, each by its path at the top of the project. `sdk` links to them, so that a package of this crate has them; a
-/// manifest of cargo has another name there, since a package holds no other one.
+/// Embeds the files of an SDK, by their paths from the top of the project. `sdk` links to them, so that a package of this crate contains
+/// them; the manifest of cargo has another name there, since cargo packages only one.
 macro_rules! sdk_files {
     ($($path:literal $(from $name:literal)?),* $(,)?) => {
         &[$(($path, super::sdk_files!(@text $path $($name)?))),*]
@@ -105,7 +105,7 @@ macro_rules! sdk_files {
 }
 use sdk_files;
 
-/// Where the copy of the SDK is in the new folder.
+/// Folder of the SDK's copy in the new folder.
 const COPY: &str = "graph-host";
 
 pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
@@ -117,7 +117,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
         None => format!("{COPY}/{}", args.lang.sdk()),
         Some(sdk) => own_sdk(sdk, args.lang)?,
     };
-    // As it is written inside a string: TOML and JSON escape alike.
+    // Escaped for a string: TOML and JSON escape alike.
     let written = sdk.replace('\\', "\\\\").replace('"', "\\\"");
     let mut files = match args.lang {
         Language::Rust => rust::made(name, &args.wants, &written),
@@ -138,11 +138,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
     match args.lang {
         Language::Rust | Language::C => {}
         Language::Js | Language::Ts => {
-            // npm does not install what a linked package depends on.
+            // npm does not install the dependencies of a linked package.
             next.extend(args.sdk.iter().map(|sdk| format!("npm install --prefix {}", typed(sdk))));
             next.push(format!("npm install --prefix {}", typed(&place)));
         }
-        // pip reads paths from the current folder on.
+        // pip resolves paths from the current folder.
         Language::Python => next.push(format!("(cd {} && {})", typed(&place), python::INSTALL)),
     }
     let key = Pairs::of(&context.host.home).get(KEY).ok().map(|pair| pair.public);
@@ -155,7 +155,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
     ));
     let store = trusted_keys::read_store(&context.host.home.trust_file())?;
     next.extend(trust(&store, key.as_ref(), &format!("me/{name}"), &args.wants));
-    // What a node uses, its case has to grant by a manifest.
+    // The case of a node with `wants` needs a manifest that grants them.
     if args.wants.is_empty() {
         next.push(format!("graph-host test {}", typed(&place)));
     }
@@ -183,10 +183,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The key that the printed commands sign with.
+/// Name of the key with which the printed commands sign.
 const KEY: &str = "me";
 
-/// The command after which a key counts for an item that uses these interfaces, if one is needed.
+/// Returns the command that lets a key sign an item with these interfaces, if one is needed.
 fn trust(store: &TrustStore, key: Option<&VerifyingKey>, item: &str, wants: &[String]) -> Option<String> {
     let mut kinds: Vec<CapabilityKind> =
         wants.iter().filter_map(|interface| wants::kind(interface)).collect();
@@ -200,14 +200,14 @@ fn trust(store: &TrustStore, key: Option<&VerifyingKey>, item: &str, wants: &[St
             || format!("graph-host trust set {} --also-may {}", shell_quoted(&trusted.name), listed(&kinds));
         return (!kinds.is_empty()).then(also);
     }
-    // The name may be that of another key: of one that was rotated, or of another person.
+    // The name may be taken by another key: one that was rotated, or one of another person.
     let free = (1..).map(|n| if n == 1 { KEY.to_owned() } else { format!("{KEY}-{n}") });
     let name = free.into_iter().find(|name| store.keys().iter().all(|key| key.name != *name))?;
     let may = if kinds.is_empty() { String::new() } else { format!(" --may {}", listed(&kinds)) };
     Some(format!("graph-host trust add {name} --key {KEY} --items 'me/*'{may}"))
 }
 
-/// The absolute path of a folder that holds an SDK of the language.
+/// Returns the absolute path of a folder with an SDK of the language.
 fn own_sdk(sdk: &Path, language: Language) -> Result<String> {
     let absolute = sdk.canonicalize().map_err(|error| Error::read("the SDK", sdk, &error))?;
     if !absolute.join(language.manifest()).is_file() {

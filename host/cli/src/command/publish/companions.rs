@@ -1,4 +1,4 @@
-//! What a graph takes along when it is published: its cases, the manifest that it asks for, and its picture.
+//! Companions of a published graph: its cases, its suggested manifest, and its picture.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -27,30 +27,30 @@ use graph_walker::topology::Topology;
 
 use crate::command::suggestion::{self, Suggested};
 
-/// The folder next to a graph that is searched for its cases, besides the graph's own folder.
+/// Folder next to a graph that is searched for its cases, in addition to the graph's own folder.
 const FOLDER: &str = "cases";
-/// How many entries of a folder are looked at.
+/// Limit of entries that are read in a folder.
 const MOST_ENTRIES: usize = 10_000;
 
-/// Gathers what graphs take along.
+/// Collects the companions of graphs.
 #[derive(Debug)]
 pub(super) struct Gathered<'g> {
-    /// The folders that are searched for items before all others.
+    /// Folders that are searched for items before all others.
     items: &'g [PathBuf],
     trust: &'g TrustStore,
     /// The project around the current folder.
     project: &'g Project,
     context: &'g Context,
-    /// The cases that the user has named.
+    /// Cases that the user has named.
     named: Vec<PathBuf>,
-    /// Those of them that a published graph has.
+    /// Named cases that belong to a published graph.
     taken: RefCell<BTreeSet<PathBuf>>,
-    /// The graphs about which a warning has said that their companions are unsigned.
+    /// Graphs with a printed warning that their companions are unsigned.
     unsigned: RefCell<BTreeSet<String>>,
 }
 
 impl<'g> Gathered<'g> {
-    /// With the cases in these files and folders, in addition to those next to each graph.
+    /// Creates the collector, with the cases in these files and folders in addition to those next to each graph.
     pub(super) fn new(
         paths: &[PathBuf],
         items: &'g [PathBuf],
@@ -76,7 +76,7 @@ impl<'g> Gathered<'g> {
         })
     }
 
-    /// Refuses named cases that no published graph has.
+    /// Checks that each named case belongs to a published graph.
     pub(super) fn check_all_taken(&self) -> Result<()> {
         let taken = self.taken.borrow();
         match self.named.iter().find(|path| !taken.contains(*path)) {
@@ -89,7 +89,7 @@ impl<'g> Gathered<'g> {
         }
     }
 
-    /// The cases of a graph: those that are next to it, and those that the user has named.
+    /// Returns the cases of a graph: those next to it, and those that the user has named.
     fn cases(&self, ready: &Ready) -> Result<Vec<Companion>> {
         let folder = ready.path().parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
@@ -135,14 +135,14 @@ impl<'g> Gathered<'g> {
                     shown(&path)
                 )));
             };
-            // A file that is named may have any ending.
+            // A named file may have any extension.
             let title = if title.ends_with(SUFFIX) { title } else { format!("{}{SUFFIX}", stem(&title)) };
             companions.push(Companion { kind: CompanionKind::Case, title, bytes });
         }
         Ok(companions)
     }
 
-    /// The files that end as cases do in a folder, in order of names; none if the folder does not exist.
+    /// Lists the files in a folder that end with the suffix of cases, sorted by name; none if the folder does not exist.
     fn below(&self, folder: &Path) -> Result<Vec<PathBuf>> {
         let failed = |error: &io::Error| Error::read("the folder", folder, error);
         let entries = match fs::read_dir(folder) {
@@ -170,7 +170,7 @@ impl<'g> Gathered<'g> {
         Ok(found)
     }
 
-    /// The text of a case; `None` for a file that was not named and is too large to be a case that is published.
+    /// Reads a case; `None`, with a warning, if it was not named and is too large to be published.
     fn text_of(&self, path: &Path, is_named: bool) -> Result<Option<String>> {
         let most = CompanionKind::Case.most();
         let size = fs::metadata(path).map_err(|error| Error::read("the case", path, &error))?.len();
@@ -185,9 +185,9 @@ impl<'g> Gathered<'g> {
         text_file::read_as("the case", path).map(Some)
     }
 
-    /// The manifest that a graph asks for, without the hooks of this project and user.
+    /// Suggests the manifest of a graph, without the hooks of this project and user.
     fn manifest(&self, ready: &Ready, graph: &Arc<Graph>) -> Result<Option<Companion>> {
-        // As in a run, the items are those of the graph's own project, and those of the user's space.
+        // As in a run, the items are those of the graph's own project and of the user's space.
         let own = std::path::absolute(ready.path()).ok().and_then(|path| path.parent().and_then(nearest));
         let own = own.or_else(|| nearest(self.project.folder()));
         let home = &self.context.host.home;
@@ -211,7 +211,7 @@ impl<'g> Gathered<'g> {
         Ok(None)
     }
 
-    /// The picture of a graph; none of one that is too large to be drawn.
+    /// Draws a graph; `None` if it is too large to be drawn.
     fn picture(&self, ready: &Ready, graph: &Graph) -> Option<Companion> {
         match picture(graph) {
             Ok(picture) if picture.len() as u64 <= CompanionKind::Picture.most() => {
@@ -249,18 +249,18 @@ impl CompanionSource for Gathered<'_> {
         let mut companions = self.cases(ready)?;
         companions.extend(self.manifest(ready, graph)?);
         companions.extend(self.picture(ready, graph));
-        // As the artifact has them.
+        // Sorted as in the artifact.
         companions.sort_by(|one, other| (one.kind, &one.title).cmp(&(other.kind, &other.title)));
         Ok(companions)
     }
 }
 
-/// The picture of a graph as it is published: what `graph show --format svg` prints.
+/// Draws a graph for its artifact, as `graph show --format svg` prints it.
 pub(in crate::command) fn picture(graph: &Graph) -> Result<String> {
     Ok(format!("{}\n", drawing::svg(&Topology::of(graph))?.trim_end()))
 }
 
-/// The manifest of a graph as it is published: what `caps suggest` prints.
+/// Returns a suggested manifest for an artifact, as `caps suggest` prints it.
 pub(in crate::command) fn manifest_text(suggested: &str) -> String {
     format!("{}\n", suggested.trim_end())
 }
@@ -274,19 +274,20 @@ fn stem(title: &str) -> &str {
     title.rsplit_once('.').map_or(title, |(stem, _)| stem)
 }
 
-/// Whether a case names a graph by its file.
+/// Checks whether the `graph_file` of a case is a graph's file.
 fn names(root: &Node, case: &Path, graph: &Path) -> bool {
     let file = root.as_mapping().and_then(|case| case.get("graph_file")).and_then(Node::as_text);
     let folder = case.parent().unwrap_or(Path::new(""));
     file.is_some_and(|file| real(&folder.join(file)) == real(graph))
 }
 
-/// A path without links, if it exists.
+/// Resolves the links of a path, if it exists.
 fn real(path: &Path) -> PathBuf {
     fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_path_buf())
 }
 
-/// The text of a case with the name that the graph's file has in the artifact: what is pulled into one folder runs as it is.
+/// Replaces the `graph_file` of a case by the file name in the artifact, so that the case runs unchanged in a folder with all pulled
+/// files.
 fn with_graph(path: &Path, text: &str, root: &Node, title: &str) -> Result<String> {
     let refused = || {
         Error::invalid(format!("`graph_file` of the case {} cannot be replaced by `{title}`", shown(path)))
@@ -301,7 +302,7 @@ fn with_graph(path: &Path, text: &str, root: &Node, title: &str) -> Result<Strin
     let (before, after) = (text.get(..file.span.start), text.get(end..));
     let (Some(before), Some(after)) = (before, after) else { return Err(refused()) };
     let replaced = format!("{before}{title}{after}");
-    // An anchor or a block would change more than this value.
+    // If the value has an anchor or is a block, the replacement would change more than this value.
     let mut wanted = root.to_json();
     wanted["graph_file"] = title.into();
     match yaml::parse(&replaced, &Problems::new()) {
@@ -310,7 +311,7 @@ fn with_graph(path: &Path, text: &str, root: &Node, title: &str) -> Result<Strin
     }
 }
 
-/// How many bytes a text has at the beginning of its span, which reaches over a comment behind it to what follows.
+/// Returns the length of a value in bytes at the start of its span, which includes a comment after the value.
 fn length_of(written: &str, value: &str) -> usize {
     let Some(quote @ ('\'' | '"')) = written.chars().next() else {
         return if written.starts_with(value) { value.len() } else { written.trim_end().len() };
@@ -320,7 +321,7 @@ fn length_of(written: &str, value: &str) -> usize {
         if character == '\\' && quote == '"' {
             characters.next();
         } else if character == quote {
-            // In single quotes, two of them are one.
+            // Two single quotes are an escaped one.
             if quote == '"' || characters.next_if(|(_, next)| *next == quote).is_none() {
                 return at + quote.len_utf8();
             }
@@ -353,7 +354,7 @@ mod tests {
             replaced("{ graph_file: graph.yaml, script: [] }").unwrap(),
             "{ graph_file: flow.yaml, script: [] }"
         );
-        // Another value is the same node.
+        // Another value is an alias of this one.
         assert!(replaced("graph_file: &file graph.yaml\nname: *file\nscript: []\n").is_err());
     }
 }

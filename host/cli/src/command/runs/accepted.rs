@@ -1,5 +1,5 @@
-//! Accepted changes of a run, with which it is resumed although it was started with something else, for `runs show` and
-//! `runs history`.
+//! Accepted changes of a run, for `runs show` and `runs history`: the user resumed the run although its graph, manifest or components had
+//! changed.
 
 use graph_core::diagnostic::printable;
 use graph_core::record::Accepted;

@@ -24,7 +24,7 @@ pub(super) struct Args {}
 
 pub(super) fn run(_: &Args, project: &Project, context: &Context) -> Result<Exit> {
     let folder = project::shown(project.state().path());
-    // What cannot be read is not taken over.
+    // State that cannot be read is not adopted.
     let (own, others) = count(project, context)?;
     let adopted = OwnState::adopt(project, &context.host.home)?;
     let document = json!({ "folder": folder, "adopted": adopted, "own_runs": own, "other_runs": others });
@@ -48,7 +48,7 @@ pub(super) fn run(_: &Args, project: &Project, context: &Context) -> Result<Exit
     Ok(Exit::Ok)
 }
 
-/// How many runs this host has signed, and how many it has not.
+/// Counts the runs that this host has signed, and the others.
 fn count(project: &Project, context: &Context) -> Result<(u64, u64)> {
     let (mut own, mut others) = (0, 0);
     if stores::any(project)? {

@@ -47,7 +47,7 @@ pub(super) fn run(args: &Args, stores: &Stores, context: &Context) -> Result<Exi
     let links = in_order(links);
     let out = context.output;
     if out.is_json() {
-        // One row at a time: a stranger's chain may be long.
+        // One row at a time: an imported chain may be long.
         let head = Map::from_iter([("chain_root_id".to_owned(), json!(root))]);
         let mut links = links.into_iter();
         let document = Document::new(head).with_list("runs", move |give| {
@@ -80,13 +80,13 @@ pub(super) fn run(args: &Args, stores: &Stores, context: &Context) -> Result<Exi
 fn link(store: &dyn CheckpointStore, row: RunRow, relations: &Relations) -> Result<Link> {
     let columns = relations.columns(store, &row)?;
     let status = shown_status(store, &row);
-    // Only the columns are shown.
+    // The result and the error are not shown.
     let row = RunRow { result: None, error: None, ..row };
     Ok(Link { row, columns, status })
 }
 
-/// Each run behind the one that it continues, the older of two forks first, with its depth. What continues a run that was
-/// removed stands at the top.
+/// Orders runs, each after the one that it continues, the older of two forks first, with their depth. A run whose origin was removed has
+/// depth 0.
 fn in_order(newest_first: Vec<Link>) -> Vec<(usize, Link)> {
     let ids: BTreeSet<&str> = newest_first.iter().map(|link| link.row.run_id.as_str()).collect();
     let origin =
@@ -98,9 +98,9 @@ fn in_order(newest_first: Vec<Link>) -> Vec<(usize, Link)> {
         below.entry(origin).or_default().push(link);
     }
     let mut ordered = Vec::new();
-    // Runs that continue each other have no first one: what nothing leads to stands at the top, too.
+    // Runs in a cycle have no first run: the remaining ones also have depth 0.
     while let Some((_, links)) = below.pop_first() {
-        // Of each list the last one is the oldest: it is taken first.
+        // The last run of each list is the oldest one: it is taken first.
         let mut waiting: Vec<(usize, Link)> = links.into_iter().map(|link| (0, link)).collect();
         while let Some((depth, link)) = waiting.pop() {
             let forks = below.remove(&Some(link.row.run_id.clone())).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What `runs update` and `runs fork` write.
+//! Options and stores of `runs update` and `runs fork`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(super) struct EditArgs {
 }
 
 impl EditArgs {
-    /// The edit, if there is one.
+    /// Reads the edit, if one is given.
     pub(super) fn read(&self) -> Result<Option<Edit>> {
         if self.values.is_none() && self.as_node.is_none() {
             return Ok(None);
@@ -34,7 +34,7 @@ impl EditArgs {
     }
 }
 
-/// The store that has a run, opened for writing, and the run's id.
+/// Opens the store of a run for writing; returns it with the run's id.
 pub(super) fn open(
     project: &Project,
     name: &str,

@@ -12,7 +12,7 @@ use graph_runtime::history::events::{Kinds, Namespaces, Reader, StreamKind};
 
 use crate::command::number;
 
-/// How often a run that is under way is looked at.
+/// Interval at which a run under way is read.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Print the events of a run as JSON lines, each with its offset
@@ -59,12 +59,12 @@ pub(super) fn run(
         ))
         .help("give the offset of the last line that was read, or wait for more with --follow"));
     }
-    // What a host has signed that is not known here cannot be checked; it can be shown.
+    // Records of an unknown host cannot be verified, but they can be shown.
     let key = context.host.home.known_key(row.key)?;
     let kinds = Kinds::or_all(&args.stream).of(args.namespaces);
     let mut reader = Reader::new(Arc::clone(store), &row.run_id, key, kinds, args.after);
     loop {
-        // Asked before reading: what a run has written up to its stop is read after it.
+        // Checked before reading: everything that a run writes before it stops is then read.
         let stopped = !args.follow || store.holder(&row.run_id)? == Holder::Nobody;
         reader.read(|line| context.output.json_line(line))?;
         if stopped {

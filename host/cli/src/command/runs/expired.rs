@@ -1,4 +1,4 @@
-//! The questions of a run that have expired: no answer counts any more, and nothing happens before the run is resumed.
+//! Expired questions of a run: they accept no answer, and nothing happens until the run is resumed.
 
 use graph_core::question::{ExpiredQuestion, Question};
 use graph_core::record::{InterruptRecord, Status};
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 
 use super::{run_view, tree};
 
-/// A question that has expired.
+/// An expired question.
 pub(super) struct ExpiredInterrupt {
     asked: InterruptRecord,
     expired: ExpiredQuestion,
 }
 
 impl ExpiredInterrupt {
-    /// What it is in a document.
+    /// Returns the question for JSON documents.
     pub(super) fn document(&self) -> Value {
         let Self { asked, expired } = self;
         json!({
@@ -30,13 +30,13 @@ impl ExpiredInterrupt {
         })
     }
 
-    /// What counts instead of an answer, in a line.
+    /// Renders the question with its default, in a line.
     pub(super) fn line(&self) -> String {
         format!("{} {}", one_line(&self.asked.node, 60), expired_line(&self.expired, now()))
     }
 }
 
-/// The questions of a run that have expired. There are none of a run whose records cannot be read: other commands say why.
+/// Returns the expired questions of a run; none if its records cannot be read, which other commands report.
 pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Vec<ExpiredInterrupt> {
     if row.status != Status::Interrupted {
         return Vec::new();

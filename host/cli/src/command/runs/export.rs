@@ -35,11 +35,11 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
     if store.holder(run)? != Holder::Nobody {
         return Err(Error::storage(format!("run {run} is under way: wait until it has stopped, or stop it")));
     }
-    // Another host's signatures are checked by the host that imports the run.
+    // Signatures of another host are verified by the host that imports the run.
     if let Some(key) = context.host.home.verifying_identity(row.key)? {
         graph_runtime::history::verify::audit(&*store, &row, &key, None)?;
     }
-    // The file is signed where the key that signed the run is still there.
+    // The file is signed with the key of the run, if it is still stored, else with this host's current key.
     let own = context.host.home.signing_identity(row.key).ok().flatten();
     let identity = own.map_or_else(|| context.host.home.identity(), Ok)?;
     let Some(path) = args.output.as_ref().filter(|path| path.as_os_str() != "-") else {
@@ -64,7 +64,7 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
         ));
         return Ok(Exit::Ok);
     }
-    // What a link leads to is replaced, not the link.
+    // The target of a link is replaced, not the link.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| failed(&error))?;

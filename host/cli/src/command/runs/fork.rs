@@ -67,7 +67,7 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// Whether stdout is a stream of lines.
+    /// Returns whether stdout is a stream of JSON lines.
     pub(super) fn streams(&self) -> bool {
         self.observe.streams()
     }
@@ -84,7 +84,7 @@ pub(super) fn run(args: Args, project: &Project, context: &Context) -> Result<Ex
 async fn carry_out(args: Args, project: &Project, context: &Context) -> Result<Exit> {
     let edit = args.edit.read()?;
     if let Some(key) = args.sign_with.as_deref().filter(|_| args.go) {
-        // Before there is a fork.
+        // Checked before the fork is created.
         signing_key(&context.host.home, key)?;
     }
     let (store, run) = open(project, &args.run, context)?;
@@ -95,7 +95,7 @@ async fn carry_out(args: Args, project: &Project, context: &Context) -> Result<E
     let (origin, sequence) = done.origin.clone().unwrap_or_default();
     let told =
         format!("run {} from {origin} at checkpoint {sequence}, after step {}", done.run, done.summary.steps);
-    // Where it pauses before what is next, it stays there.
+    // A fork that waits at an interrupt is not resumed.
     let goes_on = args.go && !done.summary.status.is_end() && done.summary.interrupts.is_empty();
     if goes_on {
         if !args.quiet {

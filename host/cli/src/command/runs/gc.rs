@@ -64,7 +64,7 @@ impl From<Which> for Cached {
 
 pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<Exit> {
     let files = FileStore::at(&state::files(project)?);
-    // A missing database is no reason to make one; where there is nothing at all, the error is that of the database.
+    // A missing database is not created; if there is no store at all, the error is that of the database.
     let is_there = state::database(project)?.exists();
     if !is_there && !files.exists() {
         drop(restore::open_to_read(project, &context.host.home)?);

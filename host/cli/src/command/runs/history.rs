@@ -30,10 +30,10 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -> Result<Exit> {
     let row = restore::find(store, &args.run)?;
-    // What a host has signed that is not known here cannot be checked; it can be shown.
+    // Records of an unknown host cannot be verified, but they can be shown.
     let key = context.host.home.known_key(row.key)?;
     let found = intact(store, &row.run_id, key.as_ref());
-    // Where it does not hold together, every checkpoint is looked at by itself: what is before the damage is shown all the same.
+    // If the chain is broken, each checkpoint is read separately, so that those before the damage are shown.
     let (found, read) = if let Ok(found) = found {
         (found, Ok(()))
     } else {
@@ -87,8 +87,7 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     damage.map_or(Ok(Exit::Ok), Err)
 }
 
-/// Goes back through the checkpoints from the newest one, whose signature is checked. What there is to know before the first one is
-/// printed.
+/// Reads the checkpoints from the newest one, whose signature is verified, back to the first. Fails at the first broken link.
 fn intact(store: &dyn CheckpointStore, run: &str, key: Option<&VerifyingKey>) -> Result<Found> {
     let begins = checkpoints::begins(store, run, "", key)?;
     let line = Line::new(store, run, "", key, begins.as_ref());
@@ -100,7 +99,7 @@ fn intact(store: &dyn CheckpointStore, run: &str, key: Option<&VerifyingKey>) ->
     Ok(found)
 }
 
-/// Goes through the checkpoints as far as they are intact, each checked by itself and against those before.
+/// Reads the intact checkpoints in ascending order, each verified by itself and against its predecessors.
 fn one_by_one(
     store: &dyn CheckpointStore,
     run: &str,
@@ -118,7 +117,7 @@ fn one_by_one(
                 Ok(())
             })
         }
-        // What a host has signed that is not known here cannot be checked; it can be shown.
+        // Records of an unknown host cannot be verified, but they can be shown.
         None => restore::each_checkpoint(store, run, "", |record| {
             found.take(&decode(record)?, record.digest);
             Ok(())
@@ -133,17 +132,17 @@ const COLUMNS: Columns<7> = Columns {
     shown: None,
 };
 
-/// What is to be known of all checkpoints before the first one is printed.
+/// Data of all checkpoints that is needed before the first one is printed.
 #[derive(Default)]
 struct Found {
     newest: Option<u64>,
     accepted: VecDeque<(u64, Accepted)>,
-    /// How wide each column is.
+    /// Width of each column.
     widths: [usize; 7],
 }
 
 impl Found {
-    /// Takes the checkpoint after those that were taken.
+    /// Adds the next checkpoint, in ascending order.
     fn take(&mut self, checkpoint: &Checkpoint, digest: Digest) {
         self.newest = Some(checkpoint.sequence);
         let room = run_view::ACCEPTED.saturating_sub(self.accepted.len());
@@ -151,7 +150,7 @@ impl Found {
         self.widen(checkpoint, digest);
     }
 
-    /// Takes the checkpoint before those that were taken.
+    /// Adds the previous checkpoint, in descending order.
     fn take_earlier(&mut self, checkpoint: &Checkpoint, digest: Digest) {
         self.newest.get_or_insert(checkpoint.sequence);
         for accepted in run_view::accepted_in(checkpoint).rev() {
@@ -173,7 +172,7 @@ fn decode(record: &SignedRecord) -> Result<Checkpoint> {
     }
 }
 
-/// Reads checkpoints that were found intact once more, page by page, up to the newest of them.
+/// Reads the intact checkpoints again, page by page, up to the newest one.
 fn pages(
     store: &dyn CheckpointStore,
     run: &str,
@@ -184,7 +183,7 @@ fn pages(
     let Some(newest) = newest else { return Ok(()) };
     let mut after = None;
     while after.is_none_or(|after| after < newest) {
-        // Before damage they come one by one.
+        // With damage, the checkpoints before it are read one by one.
         let page = store.checkpoints_alone(run, "", after, if is_damaged { 1 } else { PAGE })?;
         let Some(last) = page.last() else { return Ok(()) };
         after = Some(last.sequence);
@@ -197,7 +196,7 @@ fn pages(
     Ok(())
 }
 
-/// Checkpoints that are read at a time.
+/// Number of checkpoints that are read at a time.
 const PAGE: usize = 256;
 
 fn cells(checkpoint: &Checkpoint, digest: &Digest) -> [String; 7] {
@@ -217,7 +216,7 @@ fn cells(checkpoint: &Checkpoint, digest: &Digest) -> [String; 7] {
     ]
 }
 
-/// The nodes of the superstep that made a checkpoint: a fork begins with those of all supersteps before it.
+/// Returns the nodes of the superstep that made a checkpoint; none for a fork, whose checkpoint has those of all supersteps before it.
 pub(super) fn nodes(checkpoint: &Checkpoint) -> &[String] {
     match checkpoint.source {
         Source::Fork { .. } => &[],
@@ -225,7 +224,7 @@ pub(super) fn nodes(checkpoint: &Checkpoint) -> &[String] {
     }
 }
 
-/// What made a checkpoint, for people.
+/// Describes the origin of a checkpoint for people.
 pub(super) fn made_by(source: &Source) -> String {
     match source {
         Source::Input => "start".to_owned(),
@@ -242,7 +241,7 @@ pub(super) fn made_by(source: &Source) -> String {
     }
 }
 
-/// What made a checkpoint, for programs: further members next to `source`.
+/// Returns the origin of a checkpoint for programs: details in addition to `source`.
 pub(super) fn origin(source: &Source) -> Value {
     match source {
         Source::Input | Source::Superstep | Source::Inputs => Value::Null,

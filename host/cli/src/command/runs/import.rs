@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
     };
     let archive = archive::read(&mut *file, given, args.texts).map_err(|error| error.within(&args.file))?;
     OwnState::check(project, &context.host.home)?;
-    // An id is taken, whichever store has it.
+    // An id is unique in all stores of the project.
     if stores::any(project)?
         && let Ok((_, _, row)) = Stores::to_read(project, &context.host.home)?.find(&archive.row().run_id)
         && row.run_id == archive.row().run_id
@@ -152,13 +152,13 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
     Ok(Exit::Ok)
 }
 
-/// The command that resumes a run of another host.
+/// Returns the advice to resume a run of another host.
 fn resume_command(run: &str, project: &Project) -> String {
     let typed = typed_run(run, project.folder());
     format!("resume it with a manifest of yours: graph-host resume {typed} --caps FILE")
 }
 
-/// Takes the key of a run that was imported before.
+/// Stores the key of a run that was imported before.
 fn take_key(key: &SigningKey, run: &str, project: &Project, context: &Context) -> Result<Exit> {
     context.host.home.add_signing_identity(key)?;
     if context.output.is_json() {
@@ -174,8 +174,7 @@ fn take_key(key: &SigningKey, run: &str, project: &Project, context: &Context) -
     Ok(Exit::Ok)
 }
 
-/// Whether the key that came with a run is one that the user trusts: now, if there is a terminal to ask on, or since an earlier run
-/// of that host.
+/// Returns whether the user trusts the key in the file: since an earlier run of that host, or by an answer at the terminal.
 fn is_trusted(key: &VerifyingKey, run: &str, context: &Context) -> Result<bool> {
     let home = &context.host.home;
     if home.known_key(key.id())?.is_some() {

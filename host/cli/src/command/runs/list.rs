@@ -54,10 +54,10 @@ const STATUSES: [Status; 8] = [
     Status::Killed,
 ];
 
-/// The status that is wanted.
+/// Status in a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
-    /// It was made, and has not begun.
+    /// Created, and not started.
     Created,
     Is(Status),
 }
@@ -74,7 +74,7 @@ fn parse_status(text: &str) -> Result<Wanted, String> {
 }
 
 impl Wanted {
-    /// Whether a run has the status; `created` is one of those that the row says are running.
+    /// Checks whether a run has the status; `created` runs are `running` in their row.
     fn is(self, store: &dyn CheckpointStore, row: &RunRow) -> bool {
         match self {
             Self::Created => is_created(store, row),
@@ -83,7 +83,7 @@ impl Wanted {
         }
     }
 
-    /// The status of the row.
+    /// Status in the row of a run.
     const fn of_row(self) -> Status {
         match self {
             Self::Created => Status::Running,
@@ -92,17 +92,17 @@ impl Wanted {
     }
 }
 
-/// The runs that are wanted, newest first.
+/// Filter of listed runs, which are sorted from the newest.
 struct Selection<'a> {
     status: Option<Wanted>,
     graph: Option<String>,
     limit: usize,
-    /// The run that has started them.
+    /// Run that has started the listed ones: its store, its row, and a namespace.
     parent: Option<(Arc<dyn CheckpointStore>, RunRow, &'a str)>,
 }
 
 impl Selection<'_> {
-    /// Visits each run, then its child runs, and gives the rows that were refused.
+    /// Visits each run, then the child runs of `parent`; returns the rows that could not be read.
     fn each(
         &self,
         stores: &Stores,
@@ -115,7 +115,7 @@ impl Selection<'_> {
         let filter = RunFilter {
             status: self.status.map(Wanted::of_row),
             graph_id: self.graph.clone(),
-            // What is left out afterwards does not count.
+            // Without a limit if runs are filtered afterwards.
             limit: is_plain.then_some(self.limit),
             ..RunFilter::default()
         };
@@ -146,10 +146,10 @@ impl Selection<'_> {
     }
 }
 
-/// A run that is listed.
+/// A listed run.
 enum Found<'a> {
     Run(&'a dyn CheckpointStore, Box<RunRow>),
-    /// A child run of a run, with how many it has started itself.
+    /// A child run, with the number of runs that it has started itself.
     Child(&'a RunRow, &'a ChildRun, usize),
 }
 
@@ -166,7 +166,7 @@ pub(super) fn run(args: &Args, stores: &Stores, context: &Context) -> Result<Exi
     let unreadable = RefCell::new(Vec::new());
     if context.output.is_json() {
         let relations = Relations::read(stores)?;
-        // Results are read one at a time, as each run is printed.
+        // Results are read one by one, when each run is printed.
         let document = Document::new(Map::new())
             .with_list("runs", |give| {
                 let refused = selection.each(stores, context, |found| match found {
@@ -227,16 +227,16 @@ fn cells(store: &dyn CheckpointStore, row: &RunRow, has_expired: bool) -> Cells 
     with_models(of_run, model_cells(row.model_use, row.model.as_deref()))
 }
 
-/// A row of the table: the columns of every run, then those of what it has used of language models.
+/// A row of the table: the columns of every run, then those of language models.
 pub(super) type Cells = [String; 11];
 
-/// Puts the two parts of a row together.
+/// Joins the two parts of a row.
 pub(super) fn with_models(of_run: [String; 6], of_models: [String; 5]) -> Cells {
     let mut cells = of_run.into_iter().chain(of_models);
     std::array::from_fn(|_| cells.next().unwrap_or_default())
 }
 
-/// Warns about rows that were refused.
+/// Warns about rows that could not be read.
 fn print_unreadable(refused: &[StorageError], output: Output) -> Exit {
     for refused in refused {
         output.warn(printable(&refused.to_string()));
@@ -244,7 +244,7 @@ fn print_unreadable(refused: &[StorageError], output: Output) -> Exit {
     if refused.is_empty() { Exit::Ok } else { Exit::Integrity }
 }
 
-/// Rows that are laid out together.
+/// Number of rows that are laid out together.
 const PAGE: usize = 256;
 
 const COLUMNS: Columns<11> = Columns {
@@ -253,16 +253,16 @@ const COLUMNS: Columns<11> = Columns {
     dropped: &[4, 7, 8, 10, 3, 6, 5, 9],
     shown: None,
 };
-/// The columns of language models begin here.
+/// Index of the first column of language models.
 const OF_MODELS: usize = 6;
 
-/// The table of runs, as far as it has not been printed.
+/// The part of the table that has not been printed.
 struct Shown {
     rows: Vec<Cells>,
     widths: [usize; 11],
-    /// No row has been printed yet.
+    /// `true` until the header has been printed.
     has_header: bool,
-    /// A run of the first page has asked a language model: only then there are columns for that.
+    /// `true` if a run of the first page has asked a language model: only then the columns of models are shown.
     asks: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `graph-host runs`: look at runs and look after them, one file for each subcommand.
+//! `graph-host runs`: shows and manages runs, one file for each subcommand.
 
 mod accepted;
 mod adopt;
@@ -77,7 +77,7 @@ enum Action {
 }
 
 impl Args {
-    /// Whether stdout is a stream of lines.
+    /// Returns whether stdout is a stream of JSON lines.
     pub(crate) fn streams(&self, json: bool) -> bool {
         match &self.action {
             Action::Watch(args) => args.streams(json),

@@ -3,22 +3,22 @@
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::CheckpointStore;
 
-/// A run's name, and the namespace behind it; empty for the run itself.
+/// Splits the name of a child run into the run and the namespace, which is empty for the run itself.
 pub(super) fn split(name: &str) -> (&str, &str) {
     name.split_once('/').unwrap_or((name, ""))
 }
 
-/// The id of a child run.
+/// Joins the id of a run and a namespace.
 pub(super) fn join(run: &str, namespace: &str) -> String {
     if namespace.is_empty() { run.to_owned() } else { format!("{run}/{namespace}") }
 }
 
-/// Whether a graph with the one namespace was started by the run with the other.
+/// Checks whether the run with the namespace `above` started the child run `inside` directly.
 pub(super) fn is_directly_in(inside: &str, above: &str) -> bool {
     !inside.is_empty() && inside.rsplit_once('/').map_or("", |(parent, _)| parent) == above
 }
 
-/// Refuses a namespace of which nothing is stored.
+/// Checks that a namespace is stored.
 pub(super) fn check(store: &dyn CheckpointStore, run: &str, namespace: &str) -> Result<()> {
     if namespace.is_empty() || store.namespaces(run)?.iter().any(|known| known == namespace) {
         return Ok(());

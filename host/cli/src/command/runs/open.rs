@@ -20,7 +20,7 @@ use serde_json::json;
 use super::row::{shown_status, time};
 use crate::command::graph::of_row;
 
-/// Pages that are older are removed.
+/// Age above which pages are removed.
 const OLDEST: Duration = Duration::from_hours(24 * 7);
 
 /// Show a picture of a run in the browser
@@ -74,7 +74,7 @@ fn page(store: &dyn CheckpointStore, row: &RunRow, topology: &Topology) -> Resul
     Ok(page.finish())
 }
 
-/// Writes the page where the user's other caches are, and removes those of long ago.
+/// Writes the page to the user's cache, and removes old pages.
 fn write(page: &str, run: &str, context: &Context) -> Result<PathBuf> {
     let folder = context.host.home.cache().join("pages");
     create_private_folder(&folder)?;
@@ -91,7 +91,7 @@ fn remove_old(folder: &Path) {
         let changed = entry.metadata().and_then(|found| found.modified());
         let is_old = changed.is_ok_and(|at| now.duration_since(at).is_ok_and(|age| age > OLDEST));
         if is_old {
-            // It is looked at again with the next page.
+            // If it cannot be removed, the next call tries again.
             let _ = fs::remove_file(entry.path());
         }
     }

@@ -1,4 +1,4 @@
-//! How runs belong together: which run has started which, and which continues which.
+//! Relations between runs: which run started which, and which continues which.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use serde_json::{Map, Value, json};
 
 use super::namespace;
 
-/// What the rows of all runs say of each other.
+/// Relations from the rows of all runs.
 #[derive(Debug, Default)]
 pub(super) struct Relations {
-    /// By run, the newest one that continues it.
+    /// The newest run that continues a run, by run.
     continued: BTreeMap<String, String>,
-    /// By run, how many it has started.
+    /// Number of runs started by a run, by run.
     started: BTreeMap<String, u64>,
 }
 
 impl Relations {
-    /// Reads every row once. Rows that cannot be read belong to none.
+    /// Reads every row once. Unreadable rows are skipped.
     pub(super) fn read(stores: &Stores) -> Result<Self> {
         let mut relations = Self::default();
         // The newest come first.
@@ -36,7 +36,7 @@ impl Relations {
         Ok(relations)
     }
 
-    /// The columns that are not in the row itself, and the names that other registries of threads have for some.
+    /// Returns the columns that are not in the row itself, and other names for some columns, as in other registries of threads.
     pub(super) fn columns(&self, store: &dyn CheckpointStore, row: &RunRow) -> Result<Map<String, Value>> {
         let namespaces = store.namespaces(&row.run_id)?;
         let inside = namespaces.iter().filter(|inside| namespace::is_directly_in(inside, "")).count() as u64;
@@ -50,19 +50,18 @@ impl Relations {
     }
 }
 
-/// A run's id and its graph's, under the names that registries of threads have for them.
+/// Returns a run's id and its graph's under the names of registries of threads.
 pub(super) fn names(run: &str, graph: &str) -> Map<String, Value> {
     let names = [("thread_id", run), ("graph_run_id", run), ("directive", graph)];
     names.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
 }
 
-/// The status, of which a run that nothing has been done for yet is `created`.
+/// Returns the status of a run, `created` if it has not started yet.
 pub(super) fn status(store: &dyn CheckpointStore, row: &RunRow) -> &'static str {
     if is_created(store, row) { "created" } else { row.status.as_str() }
 }
 
-/// Whether a run was made and no process has started to run it: nothing of it is stored, and no process holds it. It begins when it is
-/// resumed.
+/// Checks whether a run was created and not started: nothing of it is stored, and no process holds it. Resuming it starts it.
 pub(super) fn is_created(store: &dyn CheckpointStore, row: &RunRow) -> bool {
     row.status == Status::Running
         && store.holder(&row.run_id) == Ok(Holder::Nobody)

@@ -1,4 +1,4 @@
-//! A run's row, for people and as JSON.
+//! The row of a run, for people and as JSON.
 
 use graph_core::diagnostic::one_line;
 use graph_core::json::{self, ReadJsonError, TreeLimit};
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::relations::is_created;
 
-/// The status, and that no process holds a run whose status is `running`.
+/// Returns the status, with a note if no process holds a running run.
 pub(super) fn shown_status(store: &dyn CheckpointStore, row: &RunRow) -> String {
     if is_created(store, row) {
         return "created".to_owned();
@@ -21,7 +21,7 @@ pub(super) fn shown_status(store: &dyn CheckpointStore, row: &RunRow) -> String 
     if cut_short { format!("{status} (cut short)") } else { status }
 }
 
-/// A time for people, in their own zone.
+/// Renders a time in the local time zone.
 pub(super) fn time(at: Timestamp) -> String {
     let zoned = i64::try_from(at.0)
         .ok()
@@ -30,7 +30,7 @@ pub(super) fn time(at: Timestamp) -> String {
     zoned.map_or_else(|| at.to_string(), |at| at.strftime("%Y-%m-%d %H:%M:%S").to_string())
 }
 
-/// The row as the JSON documents have it.
+/// Returns the row for JSON documents.
 pub(super) fn row_json(row: &RunRow) -> Map<String, Value> {
     let mut value = bare_json(row.clone());
     value.insert("result".to_owned(), text_json(row.result.as_deref()));
@@ -38,10 +38,10 @@ pub(super) fn row_json(row: &RunRow) -> Map<String, Value> {
     value
 }
 
-/// A text of a row as a JSON value. Nothing but its length bounds what a stranger's row has there: one that is too large is
-/// replaced by a text that says so, and one that is not JSON is cut, so that the rest of the row can be shown.
+/// Converts a text of a row to a JSON value. In the row of an imported run it may be anything: JSON that is too large is replaced by a
+/// note, and a long text that is not JSON is cut, so that the rest of the row can be shown.
 pub(super) fn text_json(text: Option<&str>) -> Value {
-    /// The most bytes of a text that is not JSON.
+    /// Limit of a text that is not JSON, in bytes.
     const MOST: usize = 1 << 20;
     let Some(text) = text else { return Value::Null };
     match json::read(text, TreeLimit::VALUE) {
@@ -55,7 +55,7 @@ pub(super) fn text_json(text: Option<&str>) -> Value {
     }
 }
 
-/// The same without the result, which may be large, and the error.
+/// Returns the row without the result, which may be large, and the error.
 pub(super) fn bare_json(row: RunRow) -> Map<String, Value> {
     let bare = RunRow { result: None, error: None, ..row };
     let Ok(Value::Object(mut fields)) = serde_json::to_value(&bare) else { return Map::new() };
@@ -67,10 +67,10 @@ pub(super) fn bare_json(row: RunRow) -> Map<String, Value> {
     fields
 }
 
-/// The columns of what a run has used of language models. What it has spent is in the manifest's currency.
+/// Returns the columns of the use of language models. `spend` is in the manifest's currency.
 pub(super) fn model_columns(used: ModelUse) -> [(String, Value); 4] {
     let ModelUse { calls, input, output, cost } = used;
-    // Through text, which rounds once: 20000 millionths are 0.02.
+    // Converted through text, which rounds once: 20000 millionths are 0.02.
     let spend: f64 = written_cost(cost).parse().unwrap_or_default();
     [
         ("turns".to_owned(), json!(calls)),
@@ -80,7 +80,7 @@ pub(super) fn model_columns(used: ModelUse) -> [(String, Value); 4] {
     ]
 }
 
-/// The cells of these columns and of the model that was asked last, for people; empty where no model was asked.
+/// Returns the cells of these columns and of the last model, for people; empty if no model was asked.
 pub(super) fn model_cells(used: ModelUse, model: Option<&str>) -> [String; 5] {
     if used.is_nothing() && model.is_none() {
         return Default::default();

@@ -1,4 +1,4 @@
-//! A run as its records tell it.
+//! View of a run that is read from its records.
 
 use graph_runtime::error::Kind;
 use std::collections::{BTreeMap, VecDeque};
@@ -21,51 +21,51 @@ use serde_json::{Map, Value};
 
 use super::usage::{PendingModels, Usages};
 
-/// Steps that are read at a time.
+/// Number of steps that are read at a time.
 const STEPS: usize = 256;
-/// The changes of what a run is pinned to that are listed.
+/// Limit of accepted changes that are listed.
 pub(super) const ACCEPTED: usize = 1_000;
 
-/// A run as its records tell it: what can be read is shown. Its steps are read once more when they are.
+/// A run that was read from its records, as far as they can be read. Its steps are read again when they are shown.
 pub(super) struct RunView {
     pub(super) newest: Option<Checkpoint>,
-    /// Where the steps begin, if the host has removed what was before.
+    /// Start of the stored history, if the host has removed earlier checkpoints.
     pub(super) begins: Option<Pruning>,
     steps: Steps,
     pub(super) warnings: Vec<String>,
-    /// The record digest of the newest checkpoint.
+    /// Record digest of the newest checkpoint.
     digest: Option<Digest>,
     pending: Pending,
     pub(super) trouble: Option<String>,
     key: Option<VerifyingKey>,
 }
 
-/// What is to be known of all steps before the first one is shown.
+/// Data of all steps that is needed before the first one is shown.
 #[derive(Default)]
 struct Steps {
-    /// The number of the first checkpoint.
+    /// Number of the first checkpoint.
     first: Option<u64>,
     usage: Usages,
-    /// The first changes that were accepted.
+    /// The first accepted changes, with their checkpoints.
     accepted: VecDeque<(u64, Accepted)>,
-    /// The checkpoints at which updates have gone back, each with the number of the one they have gone back to.
+    /// Checkpoints of updates that went back, each with the number of the checkpoint that they went back to.
     back: VecDeque<(u64, u64)>,
 }
 
-/// What is under the newest checkpoint.
+/// Pending records under the newest checkpoint.
 #[derive(Default)]
 struct Pending {
     status: Option<StatusRecord>,
-    /// The results of hooks.
+    /// Results of hooks.
     hooked: Vec<HookSummary>,
-    /// Fuel and use of the host in them, if they are about the whole run.
+    /// Fuel and use of the host after these hooks, if they are totals of the whole run.
     fuel: u64,
     host: HostUse,
-    /// What hooks that have no result yet may use of language models, and what calls without a result may have used.
+    /// Model use reserved by hooks without a result, and possible use by lost calls.
     lost: ModelUse,
-    /// What tasks have used, by task, with their nodes.
+    /// Use of tasks, by task, with their nodes.
     tasks: BTreeMap<String, (String, TaskUsed)>,
-    /// How many of them were found in the cache, by node.
+    /// Number of tasks with a cached result, by node.
     cached: BTreeMap<String, u64>,
 }
 
@@ -99,10 +99,8 @@ impl Pending {
     }
 }
 
-/// Reads the current state of a run: its newest checkpoint with what that builds on, and the records under it. Its steps are not
-/// read.
-///
-/// What this host has signed is checked on the way; what another one has signed can be shown alone.
+/// Reads the current state of a run: its newest checkpoint, the checkpoints on which it is based, and the pending records. The other
+/// steps are not read. The records of known hosts are verified; those of other hosts can only be shown.
 pub(super) fn newest(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<RunView> {
     let mut told = begin(store, row, context)?;
     let newest = told.line(store, &row.run_id).newest()?;
@@ -110,8 +108,8 @@ pub(super) fn newest(store: &dyn CheckpointStore, row: &RunRow, context: &Contex
     Ok(told)
 }
 
-/// Reads a run with what all of its steps have used and accepted. The signature of the newest checkpoint is checked, and that
-/// each one before is the one that the next one follows.
+/// Reads a run with the use and the accepted changes of all its steps. The signature of the newest checkpoint is verified, and the link
+/// from each checkpoint to its predecessor.
 pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<RunView> {
     let mut told = begin(store, row, context)?;
     let mut steps = Steps::default();
@@ -121,7 +119,7 @@ pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -
     });
     let newest = match read {
         Ok(()) if told.trouble.is_none() => told.line(store, &row.run_id).newest()?,
-        // Where they do not hold together, each is looked at by itself: what is before the damage is shown.
+        // If the chain is broken, each checkpoint is read separately, so that those before the damage are shown.
         read => {
             steps = Steps::default();
             let mut newest = None;
@@ -140,7 +138,7 @@ pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -
     told.come_to(store, row, newest.as_ref())?;
     if told.trouble.is_none() && !told.host().model.is_nothing() {
         match told.add_models_of_children(store, &row.run_id) {
-            // What can be read of the run itself is shown.
+            // The readable part of the run itself is still shown.
             Err(error) if error.kind() == Kind::Integrity => told.trouble = Some(error.message().to_owned()),
             added => added?,
         }
@@ -167,7 +165,7 @@ fn begin(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result
     })
 }
 
-/// What was accepted before a checkpoint, each with the checkpoint under which it was. That one may have been removed.
+/// Returns the changes accepted before a checkpoint, each with the number of the preceding checkpoint, which may have been removed.
 pub(super) fn accepted_in(
     checkpoint: &Checkpoint,
 ) -> impl DoubleEndedIterator<Item = (u64, Accepted)> + ExactSizeIterator {
@@ -176,7 +174,7 @@ pub(super) fn accepted_in(
 }
 
 impl Steps {
-    /// Takes the checkpoint after those that were taken.
+    /// Adds the next checkpoint, in ascending order.
     fn take(&mut self, checkpoint: &Checkpoint) {
         self.first.get_or_insert(checkpoint.sequence);
         self.usage.add(checkpoint);
@@ -185,7 +183,7 @@ impl Steps {
         self.back.extend(went_back(checkpoint));
     }
 
-    /// Takes the checkpoint before those that were taken.
+    /// Adds the previous checkpoint, in descending order.
     fn take_earlier(&mut self, checkpoint: &Checkpoint) {
         self.first = Some(checkpoint.sequence);
         self.usage.add(checkpoint);
@@ -213,7 +211,7 @@ fn checkpoint(record: &SignedRecord, key: Option<&VerifyingKey>) -> Result<Check
     }
 }
 
-/// The status record under a run's newest checkpoint; with a key, it is checked with it.
+/// Returns the status record under a run's newest checkpoint, verified with `key` if that is given.
 pub(super) fn newest_status(
     store: &dyn CheckpointStore,
     row: &RunRow,
@@ -227,12 +225,12 @@ pub(super) fn newest_status(
 }
 
 impl RunView {
-    /// The checkpoints of the run.
+    /// Returns a reader of the run's checkpoints.
     pub(super) fn line<'s>(&'s self, store: &'s dyn CheckpointStore, run: &'s str) -> Line<'s> {
         Line::new(store, run, "", self.key.as_ref(), self.begins.as_ref())
     }
 
-    /// Takes the newest checkpoint that can be read, with what is under it if it is the newest of all.
+    /// Adds the newest readable checkpoint, and its pending records unless the run has damage.
     fn come_to(
         &mut self,
         store: &dyn CheckpointStore,
@@ -280,7 +278,7 @@ impl RunView {
         Ok(())
     }
 
-    /// Adds what its child runs have used of each language model.
+    /// Adds the use of each language model by child runs.
     fn add_models_of_children(&mut self, store: &dyn CheckpointStore, run: &str) -> Result<()> {
         for namespace in store.namespaces(run)?.iter().filter(|namespace| !namespace.is_empty()) {
             let (usage, key) = (&mut self.steps.usage, self.key.as_ref());
@@ -298,17 +296,17 @@ impl RunView {
         Ok(())
     }
 
-    /// The first changes of what it is pinned to, each with the checkpoint under which it was accepted.
+    /// Returns the first accepted changes, each with its checkpoint.
     pub(super) fn accepted(&self) -> Vec<(u64, Accepted)> {
         self.steps.accepted.iter().cloned().collect()
     }
 
-    /// What its nodes have used.
+    /// Returns the use of the nodes.
     pub(super) const fn usage(&self) -> &Usages {
         &self.steps.usage
     }
 
-    /// Hands over the nodes visited on the way to the newest checkpoint, once all steps have been read.
+    /// Visits the nodes on the way to the newest checkpoint, once all steps were read.
     pub(super) fn each_visited(
         &self,
         store: &dyn CheckpointStore,
@@ -319,17 +317,17 @@ impl RunView {
         Way::of(first, newest.sequence, &back).each_visited(&self.line(store, &newest.run), visit)
     }
 
-    /// The key that it is checked with; none where another host has signed it.
+    /// Returns the key for verification; `None` if the host is not known.
     pub(super) const fn key(&self) -> Option<&VerifyingKey> {
         self.key.as_ref()
     }
 
-    /// The status record, if there is one under the newest checkpoint.
+    /// Returns the status record under the newest checkpoint, if there is one.
     pub(super) fn status(&self) -> Option<&StatusRecord> {
         self.pending.status.as_ref()
     }
 
-    /// Goes through its steps, up to the newest one that was read, as far as they can be.
+    /// Visits the readable steps up to the newest checkpoint.
     pub(super) fn each_step(
         &self,
         store: &dyn CheckpointStore,
@@ -337,7 +335,7 @@ impl RunView {
     ) -> Result<()> {
         let Some(newest) = &self.newest else { return Ok(()) };
         let mut after = None;
-        // What cannot be read now could not before: the newest step is before that.
+        // Unreadable records are after the newest step that was read.
         while after.is_none_or(|after| after < newest.sequence) {
             let most = if self.trouble.is_some() { 1 } else { STEPS };
             let page = store.checkpoints_alone(&newest.run, "", after, most)?;
@@ -350,25 +348,25 @@ impl RunView {
         Ok(())
     }
 
-    /// The results of hooks since the newest checkpoint.
+    /// Returns the results of hooks since the newest checkpoint.
     pub(super) fn hooked(&self) -> &[HookSummary] {
         &self.pending.hooked
     }
 
-    /// Fuel that the run has used, that of tasks whose superstep has not committed too.
+    /// Returns the fuel of the run, including tasks whose superstep has not committed.
     pub(super) fn fuel(&self) -> u64 {
         let fuel = self.newest.as_ref().map_or(0, |newest| newest.fuel).max(self.pending.fuel);
         self.uses().into_iter().fold(fuel, |fuel, (_, used)| fuel.saturating_add(used.1))
     }
 
-    /// The state at the newest checkpoint.
+    /// Reads the state at the newest checkpoint.
     pub(super) fn state(&self, store: &dyn CheckpointStore) -> Result<Map<String, Value>> {
         let state = self.newest.as_ref().map(|newest| restore::state(store, newest));
         state.transpose().map(Option::unwrap_or_default)
     }
 
-    /// The run in its present state, as its own process would report it, without its state: that may be large, and the command that shows it
-    /// reads it once, with [`Self::state`].
+    /// Returns the current summary of the run, as its own process would report it, but without the state: that may be large, and commands
+    /// that show it read it with [`Self::state`].
     pub(super) fn summary(&self, store: &dyn CheckpointStore, row: &RunRow) -> Result<Summary> {
         let newest = self.newest.as_ref();
         let inputs = newest.map_or(row.inputs, |newest| newest.inputs);
@@ -415,7 +413,7 @@ impl RunView {
         })
     }
 
-    /// What the run has used of the host: calls that asked the world, and the bytes of what was asked and answered.
+    /// Returns the run's use of the host: calls to the outside world and their bytes, and language models.
     pub(super) fn host(&self) -> HostUse {
         let committed = self.newest.as_ref().map_or(HostUse::default(), |newest| newest.host);
         let mut with_hooks = committed.max(self.pending.host);
@@ -423,7 +421,7 @@ impl RunView {
         self.uses().into_iter().fold(with_hooks, |host, (_, used)| host.plus(used.2))
     }
 
-    /// What the tasks of the superstep under way have used, by node.
+    /// Returns the use of tasks in the superstep under way, with their nodes.
     fn uses(&self) -> Vec<(&str, TaskUsed)> {
         let mut by_task: BTreeMap<&str, (&str, TaskUsed)> = BTreeMap::new();
         for (task, used) in self.status().iter().flat_map(|status| &status.tasks) {

@@ -54,12 +54,12 @@ pub(super) fn run(args: &Args, stores: &Stores, project: &Project, context: &Con
     let children = tree::read(store, &row, told.key())?;
     let exit = if told.trouble.is_some() { Exit::Integrity } else { Exit::Ok };
     if context.output.is_json() {
-        // It is printed as it is kept: it may be large.
+        // Printed as the stored text: it may be large.
         let result = row.result.take();
         let mut document = document(store, &row, &told, &children)?;
         let mut columns = Relations::read(stores)?.columns(store, &row)?;
         if !is_created(store, &row) {
-            // The records know better than the row.
+            // The status from the records is more recent than that of the row.
             columns.remove("status");
         }
         document.extend(columns);
@@ -112,7 +112,7 @@ pub(super) fn run(args: &Args, stores: &Stores, project: &Project, context: &Con
     Ok(exit)
 }
 
-/// A step of the run's history.
+/// Returns a step of the run's history for programs.
 fn step_json(step: &Checkpoint) -> Value {
     json!({
         "checkpoint": step.sequence,
@@ -130,7 +130,7 @@ fn step_json(step: &Checkpoint) -> Value {
     })
 }
 
-/// The document that `run` prints, with what the store knows in addition. Of a run that cannot be read whole, what can be.
+/// Returns the document that `run` prints, with further data of the store. For a damaged run, the readable part.
 fn document(
     store: &dyn CheckpointStore,
     row: &RunRow,
@@ -146,7 +146,7 @@ fn document(
     match told.summary(store, row).and_then(|summary| Ok((summary, told.state(store)?))) {
         Ok((mut summary, state)) => {
             summary.interrupts.extend(tree::open(children));
-            // The nodes visited are read while they are printed.
+            // The visited nodes are read while they are printed.
             let visited = Box::new(|_: &mut dyn FnMut(&str) -> Result<()>| Ok(()));
             let as_run = RunDocument::of(&row.run_id, &row.graph_id, &summary, visited).at(now());
             if let Value::Object(as_run) = as_run.to_value()? {
@@ -187,14 +187,13 @@ fn document(
     Ok(document)
 }
 
-/// The items that were functions of the program that ran the graph, as far as the graph names them; what the run is pinned to
-/// may be unreadable.
+/// Returns the items of the graph that were functions of the program that ran it; empty if the run's pins cannot be read.
 fn unsandboxed(store: &dyn CheckpointStore, row: &RunRow) -> BTreeSet<String> {
     let text = restore::snapshot(store, &row.pins, "what it is pinned to");
     text.and_then(|text| Pins::read(&text)).map(|pins| pins.unsandboxed).unwrap_or_default()
 }
 
-/// A line for each superstep and each edit, with what failed below it.
+/// Prints a line for each superstep and each edit, with the failures below it.
 fn print_steps(store: &dyn CheckpointStore, told: &RunView, out: Output) -> Result<()> {
     let mut fuel = 0;
     told.each_step(store, |step| {
@@ -265,7 +264,7 @@ fn print(
         short_number(told.fuel()),
         short_number(told.host().fuel)
     );
-    // In a pipe it stays a line.
+    // Wrapped for a terminal only.
     let times = if out.is_read_by_people() { wrapped(&times, width(), "  ") } else { times };
     out.line(styled(output::DIM, times))?;
     let HostUse { calls, bytes, model, .. } = told.host();
@@ -324,12 +323,12 @@ fn print(
     Ok(())
 }
 
-/// The state and the output; whether something of them was left out.
+/// Prints the state and the output; returns whether something was left out.
 fn print_values(told: &RunView, state: &Map<String, Value>, extent: Extent, out: Output) -> Result<bool> {
     let mut is_shortened = false;
     if !state.is_empty() {
         let mut lines = ValueLines::new(extent, width());
-        // Every channel is named: how many there are, the graph says.
+        // Every channel is shown: their number is bounded by the graph.
         for (channel, value) in state {
             lines.member(channel, value, 2);
         }

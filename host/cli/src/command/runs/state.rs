@@ -84,14 +84,14 @@ pub(super) fn run(args: &Args, stores: &Stores, project: &Project, context: &Con
     if is_shortened {
         let run = if inside.is_empty() { name.to_owned() } else { format!("{name}/{inside}") };
         let typed = typed_run(&run, project.folder());
-        // The newest one may be another one by then.
+        // Named, because a newer checkpoint may exist by then.
         let at = format!(" --at {}", checkpoint.sequence);
         out.line(run_report::all_of_it(&format!("runs state {typed}{at} --all")))?;
     }
     Ok(Exit::Ok)
 }
 
-/// The run as it was typed, and the namespace of the child run that is meant.
+/// Returns the run as the user typed it, and the namespace of the child run.
 fn run_and_namespace(args: &Args) -> Result<(&str, &str)> {
     let (name, inside) = namespace::split(&args.run);
     match &args.namespace {
@@ -143,7 +143,7 @@ fn print_document(
     }));
     let begins = checkpoints::begins(store, &row.run_id, inside, Some(&key))?;
     let line = Line::new(store, &row.run_id, inside, Some(&key), begins.as_ref());
-    // The state is shown also where the history before what it builds on cannot be read.
+    // The state is shown even if the earlier history cannot be read.
     match line.way_to(&line.find(&CheckpointSelector::Sequence(checkpoint.sequence))?) {
         Ok(way) => out
             .document_in_pieces(Document::new(members).with_list("visited", |give| {
@@ -158,7 +158,7 @@ fn print_document(
     Ok(())
 }
 
-/// Prints the barriers, and what is next.
+/// Prints the barriers and the next nodes.
 fn print_next(checkpoint: &Checkpoint, out: Output) -> Result<()> {
     for (barrier, arrived) in &checkpoint.barriers {
         out.line(format_args!(

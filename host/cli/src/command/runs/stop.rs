@@ -1,4 +1,4 @@
-//! Stopping a run from outside, for `runs cancel` and `runs kill`.
+//! Stops a run from another process, for `runs cancel` and `runs kill`.
 
 use graph_runtime::error::Kind;
 use graph_runtime::project::Project;
@@ -25,9 +25,9 @@ use serde_json::json;
 use super::span::parse_span;
 use crate::command::args::typed_run;
 
-/// How often to look whether the run has stopped.
+/// Interval at which the run is checked.
 const PAUSE: Duration = Duration::from_millis(25);
-/// How long the system may take to end a process.
+/// Time limit for the system to end a process.
 const END: Duration = Duration::from_secs(5);
 
 /// How long to wait for the run to stop.
@@ -41,7 +41,7 @@ pub(super) struct Waiting {
     no_wait: bool,
 }
 
-/// Who holds a run, and the file that they have open, where there is one.
+/// Holder of a run, and its lock file, if the store has one.
 struct RunHolder {
     holder: Holder,
     lock: Option<FilePlace>,
@@ -50,15 +50,15 @@ struct RunHolder {
 /// The outcome of a request to stop.
 struct Outcome {
     row: RunRow,
-    /// No process ran the run: it was marked.
+    /// `true` if no process ran the run, so that it was marked.
     marked: bool,
-    /// Its process was ended from outside.
+    /// Process that was ended from outside.
     ended: Option<u32>,
-    /// It has stopped; otherwise it was asked to.
+    /// `true` if the run has stopped, `false` if it was only asked to.
     stopped: bool,
 }
 
-/// Stops a run, wherever it runs.
+/// Stops a run, whether a process runs it or not.
 pub(super) fn stop(
     name: &str,
     wish: Control,
@@ -66,7 +66,7 @@ pub(super) fn stop(
     project: &Project,
     context: &Context,
 ) -> Result<Exit> {
-    // Nothing is made where there is no such run.
+    // Opened to read: nothing is created if the run does not exist.
     let (kind, found, row) = Stores::to_read(project, &context.host.home)?.find(name)?;
     drop(found);
     let store = stores::open(project, kind, &context.host)?;
@@ -125,7 +125,7 @@ fn await_stop(
         if store.holder(run)? == Holder::Nobody {
             break;
         }
-        // A process ends itself if the run does not stop; one that cannot even do that is ended from here.
+        // A process ends itself if the run does not stop; if it fails to, it is ended from here.
         if wish == Control::Kill && ended.is_none() && began.elapsed() > (GRACE + END).min(timeout) {
             let pid = end_process(&**store, run, held)?;
             ended = Some((pid, Instant::now()));
@@ -151,7 +151,7 @@ fn await_stop(
         }
         std::thread::sleep(PAUSE);
     }
-    // The process was gone before it could see it, or could not take it away.
+    // The process may have ended before it could see or remove the request.
     thread.take_back(wish);
     let now = restore::find(&**store, run)?;
     let ended = ended.map(|(pid, _)| pid);
@@ -161,7 +161,7 @@ fn await_stop(
     Ok(Outcome { row: now, marked: false, ended, stopped: true })
 }
 
-/// Ends the process that holds a run, after checking that it is that one.
+/// Kills the process that holds a run, after checking that it still holds it.
 fn end_process(store: &dyn CheckpointStore, run: &str, held: &RunHolder) -> Result<u32> {
     let refuse = |why: String| {
         Err(Error::storage(format!(
@@ -191,9 +191,8 @@ fn end_process(store: &dyn CheckpointStore, run: &str, held: &RunHolder) -> Resu
     }
 }
 
-/// Whether a process has the lock's file open. A process id may have been given to another program since.
-///
-/// The file itself is compared, and it has to be one that has no other name: a link in its place would lead to what any program has open.
+/// Checks whether a process has the lock file open: its id may have been reused by another program. The file itself is compared, and it
+/// must have one name only: a link in its place could lead to a file of any program.
 fn has_lock(owner: &Owner, lock: &FilePlace) -> bool {
     let Ok(Some(lock)) = lock.entry() else { return false };
     let Ok(open) = std::fs::read_dir(format!("/proc/{}/fd", owner.pid)) else { return false };

@@ -28,7 +28,7 @@ use self::lines::Lines;
 use super::namespace;
 use crate::command::number;
 
-/// The most messages that are shown around one that matches.
+/// Limit of messages that are shown around a match.
 const MOST_AROUND: usize = 1000;
 
 /// Show what language models were asked and have answered in a run
@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args, stores: &Stores, project: &Project, context: &Con
     let store = &*store;
     namespace::check(store, &row.run_id, inside)?;
     restore::catch_up(store, &mut row)?;
-    // What a host has signed that is not known here cannot be checked; it can be shown.
+    // Records of an unknown host cannot be verified, but they can be shown.
     let key = context.host.home.known_key(row.key)?;
     let transcript = Transcript { store, run: &row.run_id, namespace: inside, key: key.as_ref() };
     if let Some(file) = &args.out {
@@ -122,7 +122,7 @@ fn wanted(pattern: &str, is_text: bool) -> Result<Wanted> {
 
 fn show(args: &Args, transcript: &Transcript<'_>, row: &RunRow, context: &Context) -> Result<Exit> {
     let out = context.output;
-    // How many messages there are is known when all were read: so they are read twice, and not held.
+    // The totals are known only after all messages were read: they are read twice, and not held.
     let counted =
         if args.tail.is_some() || out.is_json() { Some(transcript.read(&mut |_| Ok(()))?) } else { None };
     let first = match (args.tail, &counted) {
@@ -159,7 +159,7 @@ fn show(args: &Args, transcript: &Transcript<'_>, row: &RunRow, context: &Contex
     Ok(Exit::Ok)
 }
 
-/// The members of the document that are not the messages.
+/// Returns the members of the document apart from the messages.
 fn members(transcript: &Transcript<'_>, row: &RunRow, totals: &Totals) -> Map<String, Value> {
     let mut members = Map::new();
     if let Value::Object(header) = header_line(row, transcript.namespace) {
@@ -170,7 +170,7 @@ fn members(transcript: &Transcript<'_>, row: &RunRow, totals: &Totals) -> Map<St
     members
 }
 
-/// Refuses a run whose records cannot be checked, or do not hold: this host signs nothing that it has not verified.
+/// Verifies the run's records: this host signs only transcripts that it has verified.
 fn check(transcript: &Transcript<'_>, row: &RunRow) -> Result<()> {
     let run = &row.run_id;
     if transcript.store.holder(run)? != Holder::Nobody {
@@ -241,7 +241,7 @@ fn write_item(
     Ok(Exit::Ok)
 }
 
-/// What was written, for programs.
+/// Returns the report of a written transcript, for programs.
 fn written(transcript: &Transcript<'_>, row: &RunRow, file: &Path, totals: &Totals) -> Value {
     json!({
         "run_id": row.run_id,

@@ -26,29 +26,29 @@ use super::relations::names;
 use super::row::{model_cells, model_columns};
 use super::usage::{model_document, model_line};
 
-/// A child run as its newest records tell it.
+/// A child run, read from its newest records.
 pub(super) struct ChildRun {
     namespace: String,
-    /// The path of nodes from the graph at the top to the one that started it.
+    /// Path of nodes from the top graph to the node that started the child run.
     path: String,
     graph: Option<String>,
     end: Option<Status>,
     steps: u64,
-    /// Fuel of the supersteps that have committed.
+    /// Fuel of the committed supersteps.
     fuel: u64,
-    /// What these have used of language models.
+    /// Use of language models by the committed supersteps.
     model: ModelUse,
     visits: BTreeMap<String, u64>,
     result: ResultDigest,
     status: Option<StatusRecord>,
-    /// It is of the superstep under way, and so are those above it.
+    /// `true` if the child run and those above it belong to the superstep under way.
     live: bool,
 }
 
-/// The longest path of nodes that is shown whole, in bytes: each level of a stranger's tree has one.
+/// Limit of a path of nodes, in bytes: each level of an imported tree has a path.
 const LONGEST_PATH: usize = 4096;
 
-/// How many child runs each namespace has started.
+/// Counts the child runs that each namespace has started.
 pub(super) fn started(children: &[ChildRun]) -> BTreeMap<&str, usize> {
     let mut started = BTreeMap::new();
     for child in children {
@@ -57,7 +57,7 @@ pub(super) fn started(children: &[ChildRun]) -> BTreeMap<&str, usize> {
     started
 }
 
-/// The child runs of a run, parents before their children.
+/// Reads the child runs of a run, parents before their children.
 pub(super) fn read(
     store: &dyn CheckpointStore,
     row: &RunRow,
@@ -111,7 +111,7 @@ pub(super) fn read(
     Ok(found)
 }
 
-/// The questions of child runs that are open, each with the path of nodes to it.
+/// Returns the open questions of child runs, each with the path to its node.
 pub(super) fn open(children: &[ChildRun]) -> Vec<InterruptRecord> {
     let live = children.iter().filter(|child| child.live);
     live.flat_map(|child| {
@@ -122,7 +122,7 @@ pub(super) fn open(children: &[ChildRun]) -> Vec<InterruptRecord> {
 }
 
 impl ChildRun {
-    /// The graph's id, if it is known.
+    /// Returns the graph's id, if it is known.
     pub(super) fn graph(&self) -> Option<&str> {
         self.graph.as_deref()
     }
@@ -139,7 +139,7 @@ impl ChildRun {
         &self.namespace
     }
 
-    /// Its columns in a list of runs, as far as a child run has them. `started` is how many child runs it has started itself.
+    /// Returns the columns of a child run in a list of runs. `started` is the number of child runs that it has started itself.
     pub(super) fn columns(&self, row: &RunRow, started: usize) -> Map<String, Value> {
         let id = namespace::join(&row.run_id, &self.namespace);
         let mut columns = names(&id, self.graph.as_deref().unwrap_or_default());
@@ -161,7 +161,7 @@ impl ChildRun {
         columns
     }
 
-    /// Its cells in the table of runs.
+    /// Returns the cells of a child run in the table of runs.
     pub(super) fn cells(&self, row: &RunRow) -> Cells {
         let of_run = [
             namespace::join(&row.run_id, &self.namespace),
@@ -195,13 +195,13 @@ impl ChildRun {
         open.map(|used| used.fuel).fold(self.fuel, u64::saturating_add)
     }
 
-    /// What it has used of language models, tasks of the superstep under way included.
+    /// Returns the use of language models, including tasks of the superstep under way.
     fn model_use(&self) -> ModelUse {
         let open = self.status.iter().flat_map(|status| status.tasks.values());
         open.map(|used| used.host.model).fold(self.model, ModelUse::plus)
     }
 
-    /// `  └ 3.0/1.0  outer/inner  acme/child  completed: 3 steps, 1.2k fuel`.
+    /// Prints a line: `  └ 3.0/1.0  outer/inner  acme/child  completed: 3 steps, 1.2k fuel`.
     pub(super) fn show(&self, output: Output) -> Result<()> {
         let depth = self.namespace.split('/').count();
         let status = self.status();
@@ -225,13 +225,13 @@ impl ChildRun {
     }
 }
 
-/// The ids of the graphs that a run is pinned to, by digest.
+/// Returns the ids of the graphs to which a run is pinned, by digest.
 pub(super) fn graphs(store: &dyn CheckpointStore, row: &RunRow) -> Result<BTreeMap<Digest, String>> {
     let pins = Pins::read(&restore::snapshot(store, &row.pins, "what it is pinned to")?)?;
     Ok(pins.graphs.into_iter().map(|(id, pinned)| (pinned.graph, id)).collect())
 }
 
-/// The `foreach` nodes of the graphs that a run is pinned to, as far as those can be read.
+/// Returns the `foreach` nodes of the graphs to which a run is pinned, as far as they can be read.
 pub(super) fn foreach_nodes(store: &dyn CheckpointStore, row: &RunRow) -> BTreeSet<(Digest, String)> {
     let text = restore::snapshot(store, &row.pins, "what it is pinned to").ok();
     let Some(pins) = text.and_then(|text| Pins::read(&text).ok()) else { return BTreeSet::new() };
@@ -248,7 +248,7 @@ pub(super) fn foreach_nodes(store: &dyn CheckpointStore, row: &RunRow) -> BTreeS
     found
 }
 
-/// Namespaces in the order of their tasks: `3.2` before `3.10`.
+/// Returns the sort key of a namespace, in the order of tasks: `3.2` before `3.10`.
 fn place(namespace: &str) -> Vec<u64> {
     let numbers = namespace.split(['/', '.', '@']).filter(|part| !part.is_empty());
     numbers.map(|part| part.parse().unwrap_or(u64::MAX)).collect()
@@ -279,18 +279,18 @@ fn status(
     }
 }
 
-/// The namespace above one; that of the run itself at the top.
+/// Returns the parent of a namespace; at the top, the namespace of the run itself.
 fn parent_of(namespace: &str) -> &str {
     namespace.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
-/// The task whose child run has a namespace.
+/// Returns the task whose child run has a namespace.
 fn task_of(namespace: &str) -> &str {
     let segment = namespace.rfind('/').map_or(0, |at| at + 1);
     namespace[segment..].find('@').map_or(namespace, |at| &namespace[..segment + at])
 }
 
-/// Which node each task belongs to that has started a child run.
+/// Nodes of the tasks that have started child runs.
 struct Nodes {
     tasks: BTreeSet<String>,
     by_task: BTreeMap<String, String>,
@@ -303,7 +303,7 @@ impl Nodes {
         Self { tasks, by_task: BTreeMap::new(), read: BTreeSet::new() }
     }
 
-    /// The tasks of a superstep with their nodes.
+    /// Adds the tasks of a superstep with their nodes.
     fn add<'t>(&mut self, tasks: impl Iterator<Item = (&'t str, &'t str)> + Clone) {
         if !tasks.clone().any(|(task, _)| self.tasks.contains(task)) {
             return;
@@ -315,7 +315,7 @@ impl Nodes {
         }
     }
 
-    /// The node of the task whose child run has a namespace; the task's id if no record names it.
+    /// Returns the node of the task whose child run has a namespace; the task's id if no record names the node.
     fn of(
         &mut self,
         store: &dyn CheckpointStore,

@@ -63,7 +63,7 @@ pub(super) fn run(args: Args, project: &Project, context: &Context) -> Result<Ex
     print_edited(&done, &typed_run(&args.run, project.folder()), context)
 }
 
-/// What is next, and how to resume.
+/// Prints the next nodes, and the command that resumes the run.
 pub(super) fn print_edited(done: &edit_and_fork::EditedRun, typed: &str, context: &Context) -> Result<Exit> {
     if !done.summary.next.is_empty() {
         context.output.line(format_args!(

@@ -1,4 +1,4 @@
-//! What the nodes of a run have used.
+//! Use of resources by the nodes of a run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,44 +11,44 @@ use graph_host::terminal::run_report::{counted, name_in_column, short_number, sh
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// What one node has used in the supersteps that have committed.
+/// Use by one node in the supersteps that have committed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Usage {
-    /// How many tasks it had.
+    /// Number of tasks that were dispatched.
     tasks: u64,
-    /// How often its items were dispatched.
+    /// Number of dispatches.
     dispatches: u64,
-    /// Fuel of all of them.
+    /// Fuel of all tasks.
     fuel: u64,
-    /// Fuel of the host's work for them.
+    /// Fuel of the host's work for the tasks.
     host_fuel: u64,
-    /// Their calls of the host that reached the outside world.
+    /// Calls of the host that reached the outside world.
     calls: u64,
-    /// The bytes of these calls and of their answers.
+    /// Bytes of these calls and of their answers.
     bytes: u64,
-    /// What they have used of language models.
+    /// Use of language models.
     #[serde(skip_serializing_if = "ModelUse::is_nothing")]
     model: ModelUse,
-    /// Microseconds of all of them.
+    /// Duration of all tasks, in microseconds.
     micros: u64,
-    /// Microseconds of the longest one.
+    /// Duration of the longest task, in microseconds.
     longest_micros: u64,
 }
 
-/// The most nodes that are counted separately: a graph has fewer.
+/// Limit of nodes, and of models, that are counted separately: a graph has fewer.
 const NODES: usize = 10_000;
 
-/// What each node has used, those alone that have dispatched something.
+/// Use by each node that has dispatched something, and of each language model.
 #[derive(Debug, Default)]
 pub(super) struct Usages {
     pub(super) by_node: BTreeMap<String, Usage>,
-    /// What components have used of each language model, by its name in the manifest: those of the run and, once they were added, of
-    /// its child runs. What components used that they called is in the figures of their nodes.
+    /// Use of each language model, by its name in the manifest: by components of the run and, once added, of its child runs. Use by
+    /// components that they called is only in the figures of their nodes.
     pub(super) by_model: BTreeMap<String, ModelUse>,
 }
 
 impl Usages {
-    /// Adds what the tasks of a checkpoint have used.
+    /// Adds the use by the tasks of a checkpoint.
     pub(super) fn add(&mut self, step: &Checkpoint) {
         for task in step.tasks.iter().filter(|task| task.dispatches > 0) {
             let usage = if let Some(usage) = self.by_node.get_mut(&task.node) {
@@ -72,7 +72,7 @@ impl Usages {
         self.add_models(step);
     }
 
-    /// Adds what the tasks of a checkpoint have used of each language model.
+    /// Adds the use of each language model by the tasks of a checkpoint.
     pub(super) fn add_models(&mut self, step: &Checkpoint) {
         for task in &step.tasks {
             for (name, used) in model_uses(&task.journal, &task.lost_models) {
@@ -90,25 +90,25 @@ impl Usages {
     }
 }
 
-/// What tasks have used of language models whose superstep has not committed, by task.
+/// Use of language models by tasks whose superstep has not committed, by task.
 #[derive(Debug, Default)]
 pub(super) struct PendingModels(BTreeMap<String, Unsettled>);
 
-/// What a task has used of language models, by their names.
+/// Use of language models by a task, by their names.
 #[derive(Debug, Default)]
 struct Unsettled {
-    /// The attempts in its journal.
+    /// Number of attempts in its journal.
     attempts: usize,
     used: ByModel,
-    /// What is lost of it.
+    /// Use by lost attempts.
     lost: ByModel,
 }
 
-/// Figures by the name of a model in the manifest.
+/// Use by the name of a model in the manifest.
 type ByModel = BTreeMap<String, ModelUse>;
 
 impl PendingModels {
-    /// Takes a record under the newest checkpoint. The longer journal of a task has what the shorter one has.
+    /// Adds a pending record. A task may have several; the longest journal contains the others.
     pub(super) fn take(&mut self, record: &Record) {
         match record {
             Record::Task(task) => self.take_task(&task.task, &task.journal, &task.lost_models),
@@ -127,7 +127,7 @@ impl PendingModels {
             known.attempts = journal.len();
             known.used = model_uses(journal, &ByModel::new());
         }
-        // What is lost only grows, too.
+        // The lost use only grows, too.
         for (name, lost) in lost {
             let known = known.lost.entry(name.clone()).or_default();
             if known.above(*lost).is_none() {
@@ -136,7 +136,7 @@ impl PendingModels {
         }
     }
 
-    /// Adds it all to what committed supersteps have used.
+    /// Adds all of it to the use by committed supersteps.
     pub(super) fn add_to(&self, usages: &mut Usages) {
         for (name, used) in self.0.values().flat_map(|pending| pending.used.iter().chain(&pending.lost)) {
             usages.add_model(name, *used);
@@ -145,7 +145,7 @@ impl PendingModels {
 }
 
 impl Usage {
-    /// A line for people: `  count ×12    1.2M fuel    8.1 ms  longest 2.0 ms`.
+    /// Renders a line for people: `  count ×12    1.2M fuel    8.1 ms  longest 2.0 ms`.
     pub(super) fn line(&self, node: &str) -> String {
         let span = |micros| short_span(Duration::from_micros(micros));
         let name = if self.tasks == 1 { node.to_owned() } else { format!("{node} ×{}", self.tasks) };
@@ -169,7 +169,7 @@ impl Usage {
     }
 }
 
-/// What was used of language models, for people: `3 model calls, 1.2k tokens in, 300 out, cost 0.0012`.
+/// Renders the use of language models for people: `3 model calls, 1.2k tokens in, 300 out, cost 0.0012`.
 pub(super) fn model_line(used: ModelUse) -> String {
     let mut line = format!(
         "{}, {} tokens in, {} out",
@@ -183,7 +183,7 @@ pub(super) fn model_line(used: ModelUse) -> String {
     line
 }
 
-/// What was used of language models, for programs; the cost in millionths of the manifest's currency.
+/// Returns the use of language models for programs; the cost is in millionths of the manifest's currency.
 pub(super) fn model_document(used: ModelUse) -> Value {
     json!({ "calls": used.calls, "input_tokens": used.input, "output_tokens": used.output, "cost": used.cost })
 }

@@ -22,9 +22,9 @@ use super::span::parse_span;
 use super::{run_view, tree};
 use crate::command::args::typed_run;
 
-/// How often to look.
+/// Interval at which the run is checked.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
-/// How long no process may hold a run, as between one process and the next, before it counts as cut short.
+/// Time without a holder, such as between two processes, after which a running run counts as cut short.
 const HANDOVER: Duration = Duration::from_secs(2);
 
 /// Wait until a run has stopped; the exit code is that of the run
@@ -37,7 +37,7 @@ pub(super) struct Args {
     timeout: Option<Duration>,
 }
 
-/// Checks whether a run is still under way.
+/// Detector of the end of a run.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     alone_since: Option<Instant>,
@@ -45,7 +45,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Whether the run has stopped, or was cut short.
+    /// Checks whether the run has stopped, or was cut short.
     pub(super) fn has_stopped(&mut self, store: &dyn CheckpointStore, row: &RunRow) -> Result<bool> {
         if row.status.is_end() {
             return Ok(true);
@@ -86,7 +86,7 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
     outcome(&*store, &row, &typed_run(&args.run, project.folder()), context)
 }
 
-/// Shows the outcome of a run, as `run` does.
+/// Prints the outcome of a run, as `run` does.
 pub(super) fn outcome(
     store: &dyn CheckpointStore,
     row: &RunRow,

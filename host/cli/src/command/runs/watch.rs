@@ -21,7 +21,7 @@ use super::wait::{self, PAUSE, Watch};
 
 use crate::command::number;
 
-/// Records that are read at a time.
+/// Number of records that are read at a time.
 const PAGE: usize = 64;
 
 /// Follow a run until it stops; Ctrl-C does not affect the run
@@ -45,7 +45,7 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// Whether stdout is a stream of lines.
+    /// Returns whether stdout is a stream of JSON lines.
     pub(super) fn streams(&self, json: bool) -> bool {
         json || !self.stream.is_empty()
     }
@@ -66,7 +66,7 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
         styled(output::BOLD, printable(&row.graph_id)),
         styled(output::DIM, format_args!("run {}", row.run_id)),
     ));
-    // What a host has signed that is not known here cannot be checked; it can be shown.
+    // Records of an unknown host cannot be verified, but they can be shown.
     let key = context.host.home.known_key(row.key)?;
     let after = args.from.saturating_sub(1);
     let mut shown = if context.output.is_in_lines() {
@@ -95,20 +95,20 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
     }
 }
 
-/// How a run is shown.
+/// Printer of a run: JSON lines, or lines for people.
 enum Shown {
     Lines(Box<Reader>),
     People(Box<People>),
 }
 
-/// What people have been shown of a run.
+/// State of the lines for people.
 struct People {
     key: Option<VerifyingKey>,
     told: HistoryLines,
     namespaces: Namespaces,
-    /// Entries up to this number are passed over. They are read: they say what comes later belongs to.
+    /// Number of the last entry that is not shown. The entries up to it are still read: later lines need their names.
     from: u64,
-    /// The number of the last entry that was read.
+    /// Number of the last entry that was read.
     after: u64,
 }
 

@@ -1,4 +1,4 @@
-//! `graph-host sign oci://…`: a statement about a component that is in a registry, attached to it there.
+//! `graph-host sign oci://…`: signs a component in a registry, and attaches the signature there.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use super::{Args, Report, component_report};
 use crate::command::trust::kind_of_a_component;
 use crate::command::uncallable;
 
-/// Fetches a component, asks it what it is, and attaches the signed answer to its artifact. The component stays in memory:
-/// what has no signature is not written into any cache.
+/// Fetches a component, calls it for its description, and attaches the signed description to its artifact. The component stays in memory:
+/// unsigned items are not written into any cache.
 pub(super) fn sign(word: &str, args: &Args, key: &SigningKey, context: &Context) -> Result<Report> {
     if args.time.is_some() {
         return Err(Error::usage("`--time` goes with a text item; a component's statement has no time"));
@@ -77,7 +77,8 @@ pub(super) fn sign(word: &str, args: &Args, key: &SigningKey, context: &Context)
     Ok(report)
 }
 
-/// What the user says, or else what the artifact states. A pull refuses a signature that differs from its artifact.
+/// Returns the value that the user gave, or else the one in the artifact. Different values are an error: a pull would reject the
+/// signature.
 fn agreed(what: &str, given: Option<String>, stated: Option<String>, word: &str) -> Result<Option<String>> {
     match (given, stated) {
         (Some(given), Some(stated)) if given != stated => Err(Error::usage(format!(

@@ -1,4 +1,4 @@
-//! Cases that a published graph has taken along.
+//! Cases of a published graph.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use graph_runtime::trust::trusted_keys;
 use crate::command::args::SourceArgs;
 use crate::command::published_cases::{PublishedCases, unsigned};
 
-/// The reference that a path of the command line is meant as, if it is.
+/// Returns the reference that a path of the command line stands for, if it does.
 pub(super) fn reference(path: &Path) -> Option<&str> {
     path.to_str().filter(|text| Reference::is_meant(text))
 }
@@ -36,7 +36,7 @@ pub(super) fn run(
     let network = Network::default().options(home, std::slice::from_ref(&fetched.reference));
     let puller = Puller { options: network, trust: &trust, home };
     let manifest = fetched.manifest(&puller)?;
-    // The signature counts now: the key may have been revoked since the graph was fetched.
+    // The signature is checked again: the key may have been revoked since the graph was fetched.
     let places = ItemLocator::new(&sources.items, None, &context.host.home, project);
     let path = fetched.file.to_str().unwrap_or_default();
     let graph = GraphFile::open(path, &places, &trust)?;

@@ -1,4 +1,4 @@
-//! Whether a transcript is what a host has signed.
+//! Verification of a signed transcript.
 
 use graph_core::capability::{Ceiling, ItemPattern};
 use graph_core::trust::{KeyId, TrustStore, TrustedKey, VerifyingKey};
@@ -11,8 +11,8 @@ use graph_runtime::project::shown;
 use super::super::trust::TrustedReport;
 use super::{Args, Report};
 
-/// A transcript counts with a key that the trust store allows for `transcripts/RUN`: this host's own, and others that the user
-/// has added for it. The key of a host whose runs are trusted counts too.
+/// Verifies a transcript. Its key must be allowed for `transcripts/RUN` by the trust store, as this host's own key is and others that the
+/// user has added; the key of a host whose runs are trusted is accepted too.
 pub(super) fn verified(args: &Args, store: &TrustStore, context: &Context) -> Result<Report> {
     if args.id.is_some() || args.kind.is_some() {
         return Err(Error::usage("`--id` and `--kind` go with items; a transcript is none"));
@@ -51,7 +51,7 @@ pub(super) fn verified(args: &Args, store: &TrustStore, context: &Context) -> Re
     })
 }
 
-/// A host that the user trusted when a run of it was imported.
+/// Returns the key of a host that the user trusted when a run of it was imported.
 fn known_host(key: VerifyingKey) -> Result<TrustedKey> {
     let items = ItemPattern::parse(ITEMS).map_err(|error| Error::invalid(error.to_string()))?;
     Ok(TrustedKey {

@@ -1,13 +1,13 @@
-// `wasi:cli`, which every component may import because language runtimes do: it reaches nothing, and what is written is logged.
+// `wasi:cli`, which every component may import because language runtimes do: it gives access to nothing, and output is logged.
 
 import { Fault } from "../fault";
 import type { Output, StandardStream } from "./output";
 import { InputStream, OutputStream, type Handles, type Sink } from "./streams";
 
-/** How many bytes one write may have. */
+/** Limit of one write, in bytes. */
 const MAX_WRITE = 65536;
 
-/** A terminal. There is none. */
+/** Type of a terminal, which never exists. */
 class NoTerminal {}
 
 export function cli(output: Output, handles: Handles): Record<string, object> {

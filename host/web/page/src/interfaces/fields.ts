@@ -1,15 +1,15 @@
-// The fields of requests and responses, as `wasi:http/types` has them.
+// Header fields of requests and responses, for `wasi:http/types`.
 
 import { Fault } from "../fault";
 import { Held } from "./streams";
 
-/** The most that the fields of one request take, in bytes, by the measure of the native host. */
+/** Limit of the fields of one request, in bytes, measured as in the native host. */
 const MAX_BYTES = 128 << 10;
-/** What the native host counts for a name and for a value in addition to their bytes. */
+/** Overhead of a name and of a value in the native host, in bytes. */
 const NAME = 32;
 const VALUE = 40;
 
-/** Fields that only the host writes, since they define where a message ends or where it goes. */
+/** Fields that only the host writes: they define the end or the target of a message. */
 const FORBIDDEN = new Set([
   "connection",
   "keep-alive",
@@ -29,11 +29,11 @@ export type Field = [name: string, value: Uint8Array];
 
 export const isForbidden = (name: string): boolean => FORBIDDEN.has(name);
 
-/** Bytes of a field as the text that `fetch` takes and gives: one character for each byte. */
+/** Converts bytes of a field to the string for `fetch`, with one character for each byte. */
 export const asText = (bytes: Uint8Array): string => String.fromCharCode(...bytes);
 export const asBytes = (text: string): Uint8Array => Uint8Array.from(text, (character) => character.charCodeAt(0));
 
-/** A name in lower case, if it is one. */
+/** Returns a name in lower case, if it is valid. */
 function nameOf(name: string): string | undefined {
   return /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name) ? name.toLowerCase() : undefined;
 }
@@ -51,7 +51,7 @@ function checked(name: string, value: Uint8Array): Uint8Array {
   return value.slice();
 }
 
-/** Fields of a request or a response. Values of one name stand together. */
+/** Fields of a request or a response, grouped by name. */
 export class FieldMap extends Held {
   private readonly values = new Map<string, Uint8Array[]>();
   private bytes = 0;
@@ -63,7 +63,7 @@ export class FieldMap extends Held {
     return known;
   }
 
-  /** Adds a field that was checked. */
+  /** Adds a checked field. */
   add(name: string, value: Uint8Array): void {
     const known = this.values.get(name);
     this.bytes += value.length + VALUE + (known ? 0 : name.length + NAME);
@@ -72,7 +72,7 @@ export class FieldMap extends Held {
     else this.values.set(name, [value]);
   }
 
-  /** Allows no more changes by the component. */
+  /** Forbids further changes by the component. */
   freeze(): this {
     this.mutable = false;
     return this;

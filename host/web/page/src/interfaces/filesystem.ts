@@ -1,4 +1,4 @@
-// `wasi:filesystem` over files that the bundle has or a person has granted, to be read: as `host/engine/src/host/filesystem`.
+// `wasi:filesystem` over files of the bundle, or of folders that the user has granted, read-only: as `host/engine/src/host/filesystem`.
 
 import { Fault } from "../fault";
 import type { Journal } from "../journal";
@@ -24,7 +24,7 @@ interface Stat {
   size: bigint;
 }
 
-/** The files of all mounts: those of a folder, by their path below it. */
+/** The files of all mounts, by path, and the entries of their folders. */
 export class Files {
   private readonly folders = new Map<string, Map<string, Kind>>();
 
@@ -84,7 +84,7 @@ export class Files {
   }
 }
 
-/** Where a path leads to from a folder of the mount at `root`; a path out of it is not permitted. */
+/** Resolves a path from a folder of the mount at `root`; a path that leaves the mount is not permitted. */
 function resolve(root: string, folder: string, path: string): string {
   if (path.startsWith("/")) throw "not-permitted";
   if (path === "") throw "no-entry";
@@ -121,7 +121,7 @@ export function filesystem(mounts: Mount[], files: Files, journal: Journal, hand
   }
 
   class Descriptor extends Held {
-    /** `host`: where it is in the files; `path`: where the component sees it; `root`: the mount's folder. */
+    /** `host` is the path in the files, `path` the path that the component sees, `root` the mount's folder. */
     constructor(
       private readonly root: string,
       private readonly host: string,

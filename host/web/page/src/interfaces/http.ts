@@ -1,5 +1,5 @@
-// `wasi:http/outgoing-handler` and `wasi:http/types`: as `host/engine/src/host/http`. Every request is answered whole; the worker that holds
-// the walker checks it and has the page send it.
+// `wasi:http/outgoing-handler` and `wasi:http/types`, as in `host/engine/src/host/http`. Responses are not streamed. The worker with the walker
+// checks each request and has the page send it.
 
 import { Fault } from "../fault";
 import { asKept, keptBytes, type Journal } from "../journal";
@@ -11,18 +11,18 @@ import { complete, RequestBody, type Method, type Scheme } from "./request";
 import { Pollable } from "./world";
 
 const INTERFACE = "wasi:http/outgoing-handler";
-/** Pieces in which a component may write a request's body, and the longest of them. */
+/** Limits of the pieces of a request's body: their number, and their length in bytes. */
 const MAX_CHUNKS = 4096;
 const MAX_CHUNK = 16 << 10;
 
-/** What a request is answered with. */
+/** Outcome of a request. */
 type Answer = { response: HttpAnswer } | { problem: HttpProblem };
 
-/** What the executor does for requests. */
+/** Functions of the executor for requests. */
 export interface Sender {
-  /** Has a request sent; a timeout that the component sets is in milliseconds. */
+  /** Sends a request. `firstByte` is a timeout of the component, in milliseconds. */
   send(request: HttpRequest, firstByte: number | undefined): Promise<Answer>;
-  /** Adds a line of the host to those of the component. */
+  /** Adds a log line of the host to those of the component. */
   warn(message: string): void;
 }
 
@@ -55,14 +55,14 @@ function answerAgain(entry: Plain, ok: boolean): Answer | undefined {
   return typeof status === "number" && read && bytes ? { response: { status, fields: read, body: bytes } } : undefined;
 }
 
-/** An error code as the component gets it. */
+/** Converts an error code for the component. */
 function codeOf({ error }: HttpProblem): object {
   return error === "DNS-error" ? { tag: error, val: { rcode: undefined, infoCode: undefined } } : { tag: error, val: undefined };
 }
 
 export function http(limits: Limits, journal: Journal, handles: Handles, sender: Sender): Record<string, object> {
   let requests = limits.requests;
-  /** Requests that were handed over before their bodies were finished. */
+  /** Requests that were sent by the component before their bodies were finished. */
   let unfinished: { request: HttpRequest; body: RequestBody; firstByte: number | undefined; future: FutureIncomingResponse }[] = [];
 
   class Fields extends FieldMap {
@@ -152,7 +152,7 @@ export function http(limits: Limits, journal: Journal, handles: Handles, sender:
       return copy(this.fields);
     }
 
-    /** Hands it over: what is to be sent, and its body, if it has one. */
+    /** Consumes the request; returns it with its body, if it has one. */
     taken(): { request: HttpRequest | HttpProblem; body: RequestBody | undefined } {
       this[DISPOSE]();
       const fields = this.fields.filter(([name]) => name !== "content-length" && !isForbidden(name));
@@ -326,7 +326,7 @@ export function http(limits: Limits, journal: Journal, handles: Handles, sender:
     }
   }
 
-  /** The outcome of a request, from the world or from the journal. */
+  /** Returns the outcome of a request, from the network or from the journal. */
   async function answered(request: HttpRequest, firstByte: number | undefined): Promise<Answer> {
     const asked = { body: journal.digested(request.body), fields: keptFields(request.fields), method: request.method, url: urlOf(request) };
     const world = async (): Promise<{ ok: boolean; value: Answer; kept: Plain }> => {
@@ -343,7 +343,7 @@ export function http(limits: Limits, journal: Journal, handles: Handles, sender:
     return answer;
   };
 
-  /** A body has been finished: the requests that waited for it are sent. */
+  /** Sends the requests whose bodies have been finished meanwhile. */
   async function bodyFinished(): Promise<void> {
     const waiting = unfinished;
     unfinished = [];
@@ -368,14 +368,14 @@ export function http(limits: Limits, journal: Journal, handles: Handles, sender:
       const firstByte = timeout === undefined ? undefined : Number(timeout) / 1e6;
       const future = new FutureIncomingResponse();
       if ("error" in request) future.answer = told({ problem: request });
-      // There is no answer before the body is finished.
+      // The request is sent once its body is finished.
       else if (body?.state === "open") unfinished.push({ request, body, firstByte, future });
       else future.answer = await whole(request, body, firstByte);
       return future;
     },
   };
 
-  // Components of the contract receive no requests: they only name these types.
+  // Components receive no requests: they only name these types.
   class Absent extends Held {}
   return {
     "wasi:http/outgoing-handler": outgoingHandler,

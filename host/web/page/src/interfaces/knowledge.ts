@@ -5,11 +5,11 @@ import { escape, type Plain } from "../json";
 import type { KnowledgeQuestion, KnowledgeRule, Told } from "../protocol";
 
 const INTERFACE = "graph-host:host/knowledge";
-/** The longest text of an entry, in bytes. */
+/** Size of the largest text of an entry, in bytes. */
 const MAX_TEXT = 1 << 20;
-/** The longest query, in bytes. */
+/** Length of the longest query, in bytes. */
 const MAX_QUERY = 1000;
-/** The most entries that a search gives, and the most keys that a list gives. */
+/** Limits of the entries of a search, and of the keys of a list. */
 const MAX_HITS = 100;
 const MAX_KEYS = 1000;
 
@@ -21,7 +21,7 @@ interface KnowledgeError {
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 const isKey = (text: string): boolean =>
   text.length <= 512 && text.split("/").every((segment) => /^[A-Za-z0-9_\-.]+$/.test(segment) && segment !== "." && segment !== "..");
-/** Whether a text can begin keys: it is empty, or a key, with or without a `/` at its end. */
+/** Checks whether a text can be a prefix of keys: it is empty, or a key, with or without a `/` at its end. */
 const isPrefix = (text: string): boolean => text === "" || isKey(text.replace(/\/$/, ""));
 
 const invalid = (message: string): KnowledgeError => ({ tag: "invalid", val: message });
@@ -30,7 +30,7 @@ const badPrefix = (prefix: string): KnowledgeError | undefined =>
   isPrefix(prefix) ? undefined : invalid(`\`${escape(prefix)}\` is no beginning of keys`);
 
 export function knowledge(rules: KnowledgeRule[], journal: Journal, ask: (question: KnowledgeQuestion) => Promise<Told>): Record<string, object> {
-  /** The refusal of keys with this beginning; none if they may be used. */
+  /** Returns the refusal of keys with this prefix; `undefined` if they may be used. */
   const denied = (start: string, write: boolean): KnowledgeError | undefined => {
     const covering = rules.filter(({ scope }) => start.startsWith(scope));
     const granted = `(granted: ${rules.map(({ scope, access }) => `${scope} ${access}`).join(", ")})`;
@@ -41,7 +41,7 @@ export function knowledge(rules: KnowledgeRule[], journal: Journal, ask: (questi
     return undefined;
   };
 
-  /** The refusal of a call follows from the grant, so it needs no entry in the journal. */
+  /** Makes a call through the journal. A refusal follows from the grant, and needs no entry. */
   async function call<T>(refusal: KnowledgeError | undefined, request: Plain, question: KnowledgeQuestion, read: (kept: Plain) => T | undefined): Promise<T> {
     if (refusal) throw refusal;
     type Outcome = { value: T } | { error: KnowledgeError };

@@ -1,5 +1,5 @@
-// `graph-host:host/model`: completions of the granted models, within the component's budget. As `host/engine/src/host/model`; the walker
-// decides.
+// `graph-host:host/model`: completions of the granted models, within the component's budget. As `host/engine/src/host/model`; the walker makes
+// all decisions.
 
 import { Fault, type Category, type Failure } from "../fault";
 import { asKept, keptBytes, type Answer, type Journal } from "../journal";
@@ -22,7 +22,7 @@ interface Message {
   blocks: Block[];
 }
 
-/** A request, as the component gives it. */
+/** A request of the component. */
 interface Request {
   model: string;
   system: string | undefined;
@@ -35,15 +35,15 @@ interface Request {
   stop: string[];
 }
 
-/** What the executor does for calls of models. */
+/** Functions of the executor for calls of models. */
 export interface Asker {
-  /** Has a try sent once its reservation is on record, and gives its outcome. A `Fault` says that the component's time is over. */
+  /** Sends a request once its reservation is stored, and returns its outcome. Throws a `Fault` if the component's time is over. */
   send(model: string, total: string, fields: [string, Uint8Array][], body: Uint8Array): Promise<string>;
   /** Waits before the next try. */
   wait(milliseconds: number): Promise<void>;
-  /** How long the component may still wait, in milliseconds. */
+  /** Returns the time that the component may still wait, in milliseconds. */
   left(): number;
-  /** Adds a line of the host to those of the component. */
+  /** Adds a log line of the host to those of the component. */
   warn(message: string): void;
 }
 
@@ -62,7 +62,7 @@ function writtenBlock(block: Block): Plain {
   }
 }
 
-/** A request in the form that the walker reads. */
+/** Converts a request for the walker. */
 function written(request: Request): string {
   const fields: Record<string, Plain> = {
     model: request.model,
@@ -74,12 +74,12 @@ function written(request: Request): string {
   if (request.system !== undefined) fields["system"] = request.system;
   if (request.outputSchema !== undefined) fields["output_schema"] = request.outputSchema;
   if (request.maxOutput !== undefined) fields["max_output"] = new Raw(String(request.maxOutput));
-  // What is no number is as wrong as one that is out of the range.
+  // A value that is not finite is invalid, as -1 is.
   if (request.temperature !== undefined) fields["temperature"] = Number.isFinite(request.temperature) ? request.temperature : -1;
   return canonical(fields);
 }
 
-/** The walker's form of a block: one field. Calls and results have only texts and booleans. */
+/** A block in the walker's form, with one field. Calls and results have only strings and booleans. */
 type ReadBlock = {
   text?: string;
   reasoning?: string;
@@ -98,7 +98,7 @@ function readBlock({ text, reasoning, tool_call: call, tool_result: result, medi
   throw new Error("the walker gives a block that is unknown here");
 }
 
-/** An answer, as the component gets it. */
+/** Converts an answer for the component. */
 function readResponse(text: string): object {
   const fields = members(text);
   const { role, blocks } = JSON.parse(fields.get("message") ?? "{}") as { role: Message["role"]; blocks: ReadBlock[] };
@@ -107,13 +107,13 @@ function readResponse(text: string): object {
   return { message: { role, blocks: blocks.map(readBlock) }, stop: stop.replaceAll("_", "-"), usage: Object.fromEntries(usage) as object };
 }
 
-/** A failure, as the component gets it. */
+/** Converts a failure for the component. */
 function readFailure(text: string): Failure & { details: string | undefined } {
   const { category, message } = JSON.parse(text) as { category: Category; message: string };
   return { category, message, details: members(text).get("details") as string };
 }
 
-/** The text that a function of the walker gave as its error. */
+/** Returns the string that a function of the walker threw as its error. */
 function told(thrown: unknown): string {
   const error = errorOf(thrown);
   if (typeof error !== "string") throw thrown;
@@ -123,7 +123,7 @@ function told(thrown: unknown): string {
 export function model(granted: GrantedModel[], grant: string, walker: Walker, journal: Journal, asker: Asker): Record<string, object> {
   const { budget } = journal;
 
-  /** Asks the provider, as often as the walker says: the outcome of the call. */
+  /** Asks the provider, as often as the walker decides; returns the outcome of the call. */
   async function outcomeOf(name: string, call: ModelCall): Promise<string> {
     for (;;) {
       let sending: [[string, Uint8Array][], Uint8Array];

@@ -1,17 +1,17 @@
-// `graph-host:host/log` and `graph-host:host/events`, and what is written to standard streams, within one budget of bytes.
+// `graph-host:host/log`, `graph-host:host/events` and standard streams, within one budget of bytes.
 
 import { Fault } from "../fault";
 import { escape } from "../json";
 import type { EventRecord, LogLine } from "../protocol";
 import { errorOf } from "../walker";
 
-/** What a line or an event costs in addition to its text. */
+/** Cost of a line or an event in addition to its text, in bytes. */
 const OVERHEAD = 16;
 
-/** The longest line of a standard stream, in bytes. */
+/** Length of the longest line of a standard stream, in bytes. */
 const MAX_LINE = 65536;
 
-/** A standard stream that a component writes to, by the level of its lines: standard output and standard error. */
+/** A standard stream, named by the level of its lines: standard output and standard error. */
 export type StandardStream = "info" | "warn";
 
 const length = (text: string): number => new TextEncoder().encode(text).length;
@@ -20,7 +20,7 @@ export class Output {
   readonly logs: LogLine[] = [];
   readonly events: EventRecord[] = [];
   private left: number;
-  /** What was written to standard streams since the last end of a line. */
+  /** Bytes of standard streams since the last end of a line. */
   private readonly unfinished: Record<StandardStream, number[]> = { info: [], warn: [] };
 
   constructor(
@@ -39,7 +39,7 @@ export class Output {
     if (this.left < 0) throw new Fault("limit", `its log lines and events take more than ${this.limit} bytes`);
   }
 
-  /** Adds a line of the host about the component; it is dropped if the budget is used up. */
+  /** Adds a log line of the host about the component; it is dropped if the budget is used up. */
   hostLine(level: string, message: string): void {
     const cost = OVERHEAD + length(message);
     if (cost > this.left) return;
@@ -47,13 +47,13 @@ export class Output {
     this.logs.push({ level, message: escape(message) });
   }
 
-  /** Adds an event of a called component, which was checked before. */
+  /** Adds an event of a called component, which is already checked. */
   addEvent(event: EventRecord): void {
     this.spend(length(event.name) + length(event.payload));
     this.events.push(event);
   }
 
-  /** Takes bytes that were written to a standard stream: each line of them is a log line. A line that is longer than 64 KiB is divided. */
+  /** Adds bytes of a standard stream: each line becomes a log line. A line of more than 64 KiB is divided. */
   write(stream: StandardStream, bytes: Uint8Array): void {
     const unfinished = this.unfinished[stream];
     for (let rest = bytes; rest.length > 0; ) {
@@ -74,7 +74,7 @@ export class Output {
     this.logs.push({ level: stream, message: escape(new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes))) });
   }
 
-  /** The call has ended: what was written without the end of a line becomes a line. */
+  /** Ends the call: unfinished lines become log lines. */
   finish(): void {
     for (const stream of ["info", "warn"] as const) if (this.unfinished[stream].length > 0) this.line(stream);
   }

@@ -6,10 +6,10 @@ import type { Field } from "./fields";
 export type Method = { tag: "get" | "head" | "post" | "put" | "delete" | "connect" | "options" | "trace" | "patch" } | { tag: "other"; val: string };
 export type Scheme = { tag: "HTTP" | "HTTPS" } | { tag: "other"; val: string };
 
-/** Fields of a request. */
+/** Limit of fields of a request. */
 const MAX_FIELDS = 128;
 
-/** The body of a request, as far as it has been written. */
+/** The written part of a request's body. */
 export class RequestBody {
   private readonly pieces: Uint8Array[] = [];
   private length = 0;
@@ -23,7 +23,7 @@ export class RequestBody {
     if (this.expected !== undefined && BigInt(this.length) > this.expected) throw { tag: "last-operation-failed", val: undefined };
   }
 
-  /** Ends it; the error is that of a body which is not as long as its request says. */
+  /** Ends the body; returns the error of a body whose length differs from that in the request. */
   finish(): object | undefined {
     const isWhole = this.expected === undefined || BigInt(this.length) === this.expected;
     this.state = isWhole ? "finished" : "aborted";
@@ -45,7 +45,7 @@ export class RequestBody {
   }
 }
 
-/** An IPv6 address in its one form, as natively; nothing for any other text. */
+/** Normalises an IPv6 address, as the native host does; `undefined` for any other text. */
 function address(text: string): string | undefined {
   try {
     return new URL(`http://[${text}]/`).hostname.slice(1, -1);
@@ -54,14 +54,14 @@ function address(text: string): string | undefined {
   }
 }
 
-/** The host and the port of an authority. */
+/** Splits an authority into host and port. */
 function split(authority: string): [string, string | undefined] {
   const bracket = authority.lastIndexOf("]");
   const colon = authority.indexOf(":", Math.max(bracket, 0));
   return colon < 0 ? [authority, undefined] : [authority.slice(0, colon), authority.slice(colon + 1)];
 }
 
-/** What is to be sent, without its body, or why it cannot be. */
+/** Returns the request to send, without its body, or the reason why it is invalid. */
 export function complete(asked: { method: Method; scheme?: Scheme; authority?: string; path?: string; fields: Field[] }): HttpRequest | HttpProblem {
   const bad = (message: string): HttpProblem => ({ error: "HTTP-request-URI-invalid", message });
   const method = asked.method.tag === "other" ? asked.method.val : asked.method.tag.toUpperCase();
@@ -84,7 +84,7 @@ export function complete(asked: { method: Method; scheme?: Scheme; authority?: s
     method,
     scheme,
     host,
-    // As natively, what is no port counts as none.
+    // As in the native host, an invalid port counts as missing.
     port: /^\d{1,5}$/.test(port ?? "") && Number(port) < 65536 ? Number(port) : scheme === "http" ? 80 : 443,
     path: path.startsWith("/") ? path : `/${path}`,
     fields: asked.fields,

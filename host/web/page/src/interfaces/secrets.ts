@@ -1,8 +1,8 @@
-// `graph-host:host/secrets`: handles of granted secrets. Their values stay with the worker that holds the walker.
+// `graph-host:host/secrets`: handles of granted secrets. The values stay in the worker with the walker.
 
 import type { Grant } from "../protocol";
 
-/** The handle of a secret: always the same for a name. */
+/** Returns the handle of a secret, which is always the same for a name. */
 const handleOf = (name: string): string => `{{secret:${name}}}`;
 
 export function secrets(granted: Grant["secrets"] = []): Record<string, object> {

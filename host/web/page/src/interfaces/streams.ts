@@ -1,17 +1,17 @@
-// `wasi:io/streams` and `wasi:io/error`, and how many handles a component holds: what files and requests have in common.
+// `wasi:io/streams` and `wasi:io/error`, and the count of a component's handles: shared by files and requests.
 
 import { Fault } from "../fault";
 import { Pollable } from "./world";
 
-/** How many handles a component may hold at a time. */
+/** Limit of handles that a component holds at a time. */
 const MAX_HANDLES = 256;
-/** The most that the functions of a stream that block take at once. */
+/** Limit of bytes for the blocking functions of a stream. */
 const MAX_BLOCKING_WRITE = 4096;
 
-/** What the transpiled component calls as it drops a handle. */
+/** Method that the transpiled component calls when it drops a handle. */
 export const DISPOSE: unique symbol = (Symbol.dispose ?? Symbol.for("dispose")) as never;
 
-/** The handles of one call. */
+/** Count of the handles of one call. */
 export class Handles {
   private held = 0;
 
@@ -25,7 +25,7 @@ export class Handles {
   }
 }
 
-/** A resource of the host. */
+/** A resource of the host, which counts as a handle. */
 export class Held {
   private dropped = false;
 
@@ -33,14 +33,14 @@ export class Held {
     handles.take();
   }
 
-  /** Its handle is gone: it was dropped, or handed over. */
+  /** Releases the handle: it was dropped, or handed over. */
   [DISPOSE](): void {
     if (!this.dropped) this.handles.drop();
     this.dropped = true;
   }
 }
 
-/** Where the bytes of a stream come from: at most so many; none at the end. */
+/** Source of a stream's bytes: returns at most `size` bytes, none at the end. */
 export type Source = (size: bigint) => Uint8Array;
 
 export class InputStream extends Held {
@@ -75,14 +75,14 @@ export class InputStream extends Held {
   }
 }
 
-/** Where the bytes of a stream go. */
+/** Destination of a stream's bytes. */
 export interface Sink {
-  /** How many bytes the next write may have. */
+  /** Returns the limit of the next write, in bytes. */
   room(): number;
   write(bytes: Uint8Array): void;
 }
 
-/** A stream without a sink is closed. */
+/** An output stream; without a sink it is closed. */
 export class OutputStream extends Held {
   constructor(
     handles: Handles,
@@ -111,7 +111,7 @@ export class OutputStream extends Held {
     if (bytes.length > MAX_BLOCKING_WRITE) {
       throw new Error(`Buffer too large for blocking-write-and-flush (expected at most ${MAX_BLOCKING_WRITE})`);
     }
-    // As natively, writing nothing is no write.
+    // As in the native host, an empty write has no effect.
     if (bytes.length > 0) sink.write(bytes);
   }
 
@@ -147,7 +147,7 @@ export class OutputStream extends Held {
   }
 }
 
-/** What went wrong with a stream. Nothing that a page gives makes one. */
+/** Error of a stream. A page never creates one. */
 export class IoError extends Held {
   toDebugString(): string {
     return "";

@@ -8,9 +8,9 @@ import { errorOf, type Budget } from "../walker";
 
 const INTERFACE = "graph-host:host/tools";
 const FUNCTION = "call";
-/** The fraction of its fuel that a caller keeps whatever it calls: one part in this many. */
+/** Divisor for the part of its fuel that a caller keeps during a call. */
 const KEPT_BACK = 8n;
-/** How many calls may be around one, whatever the manifest says. */
+/** Limit of nested calls, whatever the manifest says. */
 const MAX_CALL_DEPTH = 8;
 
 /** No use of the host. */
@@ -25,7 +25,7 @@ export interface ToolReport {
   events: EventRecord[];
 }
 
-/** A call of another item, within what its caller has left. */
+/** A call of another item, within the rest of its caller's budget. */
 export interface ToolCall {
   item: string;
   params: string;
@@ -37,19 +37,19 @@ export interface ToolCall {
   number: number;
 }
 
-/** What the executor does for calls. */
+/** Functions of the executor for calls. */
 export interface Caller {
   depth: number;
   readJson(text: string): string;
-  /** The fuel that is left. */
+  /** Returns the fuel that is left. */
   fuel(): bigint;
   setFuel(fuel: bigint): void;
-  /** Calls an item. A `Fault` ends the caller, too. */
+  /** Calls an item. A `Fault` also ends the caller. */
   call(call: ToolCall): Promise<ToolReport>;
   addEvent(event: EventRecord): void;
 }
 
-/** A failure as an entry has it. */
+/** Converts a failure for an entry of the journal. */
 export const keptFailure = ({ category, message, details }: Failure): Raw =>
   new Raw(object({ category: JSON.stringify(category), details, message: JSON.stringify(message) }));
 
@@ -66,7 +66,7 @@ function keptReport({ result, fuel, host, events }: ToolReport): Plain {
   return kept;
 }
 
-/** Reads what an entry has; nothing for what is no report. */
+/** Reads a report from an entry; `undefined` if it is none. */
 function reportAgain(kept: Plain): ToolReport | undefined {
   const fields = members(canonical(kept));
   const [fuel, value, failed] = [fields.get("fuel"), fields.get("result"), fields.get("failure")];
@@ -110,7 +110,7 @@ export function tools(journal: Journal, caller: Caller): Record<string, object> 
         };
         const report = await journal.ask(INTERFACE, FUNCTION, { item, params: new Raw(params) }, world, reportAgain);
         number += 1;
-        // They are reported as the caller's, within its budget.
+        // Events of the callee count as the caller's, within its budget.
         for (const event of report.events) caller.addEvent(event);
         caller.setFuel(report.fuel > left ? 0n : left - report.fuel);
         if ("value" in report.result) return report.result.value;
@@ -121,7 +121,7 @@ export function tools(journal: Journal, caller: Caller): Record<string, object> 
   };
 }
 
-/** The fault of a caller whose time was over while it waited for another item, which has used this much of models. */
+/** Returns the fault of a caller whose time was over while it waited for another item; `used` is the model use of that item. */
 export function lateCall(used = "{}"): Fault {
   const failure = { category: "timeout", message: "it ran past its deadline while it called another item" } as const;
   return new Fault(failure.category, failure.message, faultAfter(failure, used));

@@ -1,9 +1,9 @@
-// `wasi:clocks`, virtual, and `wasi:random`, seeded: as natively, the clock stands and the numbers follow from the run's seed.
+// `wasi:clocks`, virtual, and `wasi:random`, seeded: as in the native host, the clock stands still and the numbers follow from the run's seed.
 
 import { Fault } from "../fault";
 import type { Random } from "../walker";
 
-/** The most bytes that one call gives. */
+/** Limit of bytes that one call returns. */
 const MAX_BYTES = 1n << 20n;
 
 export class Pollable {
@@ -12,7 +12,7 @@ export class Pollable {
   }
 
   block(): void {
-    // Nothing that a page gives is ever waited for.
+    // Pollables of a page are always ready.
   }
 }
 

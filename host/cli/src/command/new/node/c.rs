@@ -35,7 +35,8 @@ pub(super) const SDK: &[(&str, &str)] = sdk_files![
     "guest-sdk/c/vendor/yyjson/yyjson.h",
 ];
 
-/// The files of the project. `sdk` is the folder of the SDK, from there or absolute; `written`, the same inside of a string of TOML.
+/// Returns the files of the project. `sdk` is the folder of the SDK, absolute or relative to the project; `written` is the same, escaped
+/// for TOML.
 pub(super) fn made(name: &str, wants: &[String], sdk: &str, written: &str) -> Vec<(String, String)> {
     vec![
         (
@@ -61,7 +62,7 @@ pub(super) fn made(name: &str, wants: &[String], sdk: &str, written: &str) -> Ve
     ]
 }
 
-/// A path as `make` and its shell read it.
+/// Quotes a path for `make` and its shell.
 fn in_makefile(path: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
     if path.chars().all(is_plain) {
@@ -70,7 +71,7 @@ fn in_makefile(path: &str) -> String {
     format!("'{}'", path.replace('\'', "'\\''")).replace('$', "$$").replace('#', "\\#")
 }
 
-/// What the node wants, as an initializer of its definition.
+/// Renders the wanted interfaces as an initializer of the node's definition.
 fn wants_of(wants: &[String]) -> String {
     if wants.is_empty() {
         return String::new();

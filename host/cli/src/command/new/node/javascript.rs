@@ -1,4 +1,4 @@
-//! A node in JavaScript or TypeScript: a package of npm.
+//! A node in JavaScript or TypeScript: an npm package.
 
 use super::sdk_files;
 
@@ -47,7 +47,7 @@ pub(super) const SDK: &[(&str, &str)] = sdk_files![
     "guest-sdk/js/testing/wasi-wall-clock.mjs",
 ];
 
-/// The files of the package, with the SDK in that folder: a path as a string of JSON has it. Types are checked in TypeScript alone.
+/// Returns the files of the package. `sdk` is the folder of the SDK, escaped for JSON. Types are checked in TypeScript only.
 pub(super) fn made(name: &str, wants: &[String], sdk: &str, typed: bool) -> Vec<(String, String)> {
     let extension = if typed { "ts" } else { "js" };
     let (check, typescript) =
@@ -79,7 +79,7 @@ pub(super) fn made(name: &str, wants: &[String], sdk: &str, typed: bool) -> Vec<
     files
 }
 
-/// What the node wants, as a part of its definition.
+/// Renders the wanted interfaces as a part of the node's definition.
 fn wants_of(wants: &[String]) -> String {
     if wants.is_empty() {
         return String::new();

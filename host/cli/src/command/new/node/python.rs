@@ -33,9 +33,9 @@ pub(super) const SDK: &[(&str, &str)] = sdk_files![
     "guest-sdk/python/src/graph_host_sdk/tools.py",
 ];
 
-/// The files of the project. `sdk` is the folder of the SDK, from there or absolute.
+/// Returns the files of the project. `sdk` is the folder of the SDK, absolute or relative to the project.
 pub(super) fn made(name: &str, wants: &[String], sdk: &str) -> Vec<(String, String)> {
-    // A path with a separator is no name of a package on PyPI.
+    // With a separator, pip takes it for a path, not for a package of PyPI.
     let sdk = if sdk.starts_with('/') || sdk.contains(':') { sdk.to_owned() } else { format!("./{sdk}") };
     vec![
         (
@@ -63,7 +63,7 @@ pub(super) fn made(name: &str, wants: &[String], sdk: &str) -> Vec<(String, Stri
     ]
 }
 
-/// What the node wants, as an argument of its decorator.
+/// Renders the wanted interfaces as an argument of the node's decorator.
 fn wants_of(wants: &[String]) -> String {
     if wants.is_empty() {
         return String::new();

@@ -4,7 +4,7 @@ use graph_host::guest::wit;
 
 use super::sdk_files;
 
-/// The SDK that a node is built with, without the contract.
+/// The SDK that a node is built with, without the WIT of the contract.
 const SDK: &[(&str, &str)] = sdk_files![
     "guest-sdk/rust/Cargo.toml" from "guest-sdk/rust/Cargo.toml.txt",
     "guest-sdk/rust/src/allocator.rs",
@@ -43,13 +43,13 @@ const SDK: &[(&str, &str)] = sdk_files![
     "guest-sdk/rust/wit/sdk.wit",
 ];
 
-/// All files that a node is built with, by path. The contract is below the SDK, where its own sources link to it.
+/// Returns all files that a node is built with, by path. The contract is below the SDK, where its sources expect it.
 pub(super) fn sdk() -> impl Iterator<Item = (String, &'static str)> {
     let contract = wit::FILES.iter().map(|(path, text)| (format!("guest-sdk/rust/{path}"), *text));
     SDK.iter().map(|(path, text)| ((*path).to_owned(), *text)).chain(contract)
 }
 
-/// The files of the crate, with the SDK in that folder: a path as a string of TOML has it.
+/// Returns the files of the crate. `sdk` is the folder of the SDK, escaped for TOML.
 pub(super) fn made(name: &str, wants: &[String], sdk: &str) -> Vec<(String, String)> {
     let features = if wants.iter().any(|want| is_model(want)) { ", features = [\"model\"]" } else { "" };
     vec![
@@ -68,12 +68,12 @@ pub(super) fn made(name: &str, wants: &[String], sdk: &str) -> Vec<(String, Stri
     ]
 }
 
-/// Whether an interface is that of language models, which is a feature of the SDK.
+/// Checks whether an interface is that of language models, which is a feature of the SDK.
 fn is_model(interface: &str) -> bool {
     interface.split('@').next() == Some("graph-host:host/model")
 }
 
-/// What the node wants, as a part of `node!`.
+/// Renders the wanted interfaces as a part of `node!`.
 fn wants_of(wants: &[String]) -> String {
     if wants.is_empty() {
         return String::new();

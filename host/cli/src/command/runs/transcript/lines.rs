@@ -1,4 +1,4 @@
-//! Messages as people read them.
+//! Messages of transcripts for people.
 
 use std::fmt::Write as _;
 
@@ -16,10 +16,10 @@ use serde_json::Value;
 
 use super::super::usage::model_line;
 
-/// Prints messages one after the other.
+/// Printer of messages.
 pub(super) struct Lines {
     out: Output,
-    /// What the last message was under.
+    /// Place line of the last message.
     under: Option<String>,
 }
 
@@ -28,7 +28,7 @@ impl Lines {
         Self { out, under: None }
     }
 
-    /// The line about a run, before its messages.
+    /// Prints the line of a run before its messages.
     pub(super) fn heading(&mut self, graph: &str, run: &str, row: &RunRow) -> Result<()> {
         self.under = None;
         self.out.line(format_args!(
@@ -39,7 +39,7 @@ impl Lines {
         ))
     }
 
-    /// That messages are left out here; none: it is not known how many.
+    /// Prints a mark for omitted messages; `None` if their number is not known.
     pub(super) fn gap(&self, count: Option<u64>) -> Result<()> {
         let left_out = match count {
             Some(count) => format!("… {} before this", counted(count, "message")),
@@ -48,7 +48,7 @@ impl Lines {
         self.out.line(styled(output::DIM, left_out))
     }
 
-    /// A message. What is searched for is marked in it.
+    /// Prints a message, with the first match of `wanted` in each line marked.
     pub(super) fn message(&mut self, message: &Message, wanted: Option<&Wanted>) -> Result<()> {
         let under = place(message);
         if self.under.as_ref() != Some(&under) {
@@ -87,8 +87,8 @@ impl Lines {
         }
     }
 
-    /// A text, indented and safe to show; its lines are wrapped where a person reads them. Only a label stands where labels do: no line of
-    /// the text can be taken for a call, or an answer to one.
+    /// Prints a text after a label, indented and safe for terminals; lines are wrapped on a terminal. Only labels are in the column of
+    /// labels: no line of the text can imitate a call or a result.
     fn text(&self, label: &str, text: &str, wanted: Option<&Wanted>) -> Result<()> {
         let label = if label.is_empty() { "  ".to_owned() } else { styled(output::DIM, label) };
         for (number, line) in printable_lines(text).split('\n').enumerate() {
@@ -103,7 +103,7 @@ impl Lines {
         Ok(())
     }
 
-    /// What a whole transcript counts.
+    /// Prints the totals of a transcript.
     pub(super) fn totals(&self, totals: &Totals) -> Result<()> {
         if totals.calls == 0 {
             self.out.line("no component of this run has asked a language model itself")?;
@@ -131,7 +131,7 @@ impl Lines {
     }
 }
 
-/// Where a message belongs: `superstep 2  ask/turn  fast  conversation 1`.
+/// Renders the place of a message: `superstep 2  ask/turn  fast  conversation 1`.
 fn place(message: &Message) -> String {
     let Message { superstep, path, model, conversation, record, checkpoint, .. } = message;
     let at = match record {
@@ -149,7 +149,7 @@ const fn role_style(role: Role) -> anstyle::Style {
     }
 }
 
-/// `312 tokens in, 20 out, cost 0.0012, tool calls`.
+/// Renders the usage of an answer: `312 tokens in, 20 out, cost 0.0012, tool calls`.
 fn outcome(answer: &Answer) -> String {
     let count = |name: &str| answer.usage.get(name).and_then(Value::as_u64).unwrap_or(0);
     let mut line =
@@ -183,7 +183,7 @@ fn file_line(file: &FileDigest) -> String {
     line
 }
 
-/// A line with the first match in it marked.
+/// Marks the first match in a line.
 fn marked(line: &str, wanted: Option<&Wanted>) -> String {
     match wanted.and_then(|wanted| wanted.find(line)) {
         Some(found) if !found.is_empty() => {

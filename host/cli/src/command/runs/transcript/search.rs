@@ -1,4 +1,4 @@
-//! Searches the transcripts of a run and of the runs that it continues.
+//! Search in the transcripts of a run and of the runs that it continues.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,17 +17,17 @@ use serde_json::{Map, Value, json};
 use super::super::namespace;
 use super::lines::Lines;
 
-/// The most runs of a chain that are searched.
+/// Limit of runs of a chain that are searched.
 const MOST_RUNS: usize = 1000;
 
-/// What is searched for, and how it is shown.
+/// Pattern, context and format of a search.
 pub(super) struct Search<'a> {
     pub(super) wanted: &'a Wanted,
     pub(super) around: usize,
     pub(super) jsonl: bool,
 }
 
-/// A run that the run continues.
+/// A run that the searched run continues.
 type Earlier = (Arc<dyn CheckpointStore>, RunRow);
 
 pub(super) fn run(
@@ -38,7 +38,7 @@ pub(super) fn run(
     context: &Context,
 ) -> Result<Exit> {
     let out = context.output;
-    // A child run continues none.
+    // A child run continues no other run.
     let earlier = if transcript.namespace.is_empty() { earlier(stores, row, context)? } else { Vec::new() };
     let runs: Vec<&str> = earlier.iter().map(|(_, row)| &*row.run_id).chain([&*row.run_id]).collect();
     let each = |visit: &mut dyn FnMut(&RunRow, Found<'_>) -> Result<()>| -> Result<u64> {
@@ -87,14 +87,14 @@ pub(super) fn run(
     Ok(Exit::Ok)
 }
 
-/// A message that was found, for programs.
+/// Adds the run and the match to a message, for programs.
 fn of_run(mut message: Value, row: &RunRow, found: Found<'_>) -> Value {
     message["run_id"] = row.run_id.as_str().into();
     message["match"] = found.is_match.into();
     message
 }
 
-/// The runs that a run continues, the oldest first, as far as they are there.
+/// Returns the runs that a run continues, the oldest first, up to one that was removed.
 fn earlier(stores: &Stores, row: &RunRow, context: &Context) -> Result<Vec<Earlier>> {
     let mut found: Vec<Earlier> = Vec::new();
     let mut seen = BTreeSet::from([row.run_id.clone()]);
