@@ -8,25 +8,25 @@ use serde_json::Value;
 use crate::condition::Condition;
 use crate::graph::{Action, ItemType, Primary};
 
-/// The built-in item: it needs no grant and answers with its params, which decide how the run continues.
+/// The built-in item: it needs no grant, and returns its params, which decide how the run continues.
 pub const CONTROL_ITEM: &str = "rye/agent/threads/internal/control";
-/// How often a failure is tried again by a control result that does not say.
+/// Number of retries of a failure if the control result does not state one.
 pub const MAX_RETRIES: u32 = 3;
-/// How many supersteps more a control result gives that does not say.
+/// Number of additional supersteps if the control result does not state one.
 pub const ADDITIONAL_STEPS: u64 = 50;
 
-/// Whether an action is the item that is built in.
+/// Checks whether an action is the built-in control item.
 pub fn is_control_item(primary: Primary, item_type: ItemType, item_id: &str) -> bool {
     primary == Primary::Execute && item_type == ItemType::Tool && item_id == CONTROL_ITEM
 }
 
-/// What happens in a run.
+/// An event of a run at which hooks are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookEvent {
-    /// The run has begun; its first superstep has not.
+    /// The run has started, before its first superstep.
     GraphStarted,
-    /// A task has committed, before the next superstep.
+    /// A task has committed; the next superstep has not started.
     AfterStep,
     /// A task has failed, and its retry policy is used up.
     Error,
@@ -61,7 +61,7 @@ impl HookEvent {
         }
     }
 
-    /// What conditions and templates of its hooks can read.
+    /// Returns the roots of paths that conditions and templates of the event's hooks can read.
     pub const fn roots(self) -> &'static [&'static str] {
         match self {
             Self::GraphStarted => &["event", "graph_id", "run", "state", "inputs", "step_count"],
@@ -123,7 +123,7 @@ impl HookEvent {
         }
     }
 
-    /// Whether a control result means something at it.
+    /// Checks whether a control result has an effect at this event.
     pub const fn takes(self, control: ControlAction) -> bool {
         match control {
             ControlAction::Retry => matches!(self, Self::Error),
@@ -146,7 +146,7 @@ pub enum HookLayer {
     Graph,
     /// The project's: `.ai/hooks.yaml`.
     Project,
-    /// The user's: they watch, and never control.
+    /// The user's: they observe, and never control.
     Infra,
 }
 
@@ -160,7 +160,7 @@ impl HookLayer {
         }
     }
 
-    /// Whether hooks of this layer can change how the run continues.
+    /// Checks whether hooks of this layer can change how the run continues.
     pub const fn controls(self) -> bool {
         !matches!(self, Self::Infra)
     }
@@ -169,19 +169,19 @@ impl HookLayer {
 /// A hook, ready to be asked.
 #[derive(Debug)]
 pub struct Hook {
-    /// Its `id`, or its layer and index, such as `1.0`.
+    /// The hook's `id`, or its layer and index, such as `1.0`.
     pub name: String,
     /// A description for people.
     pub description: Option<String>,
     /// The layer that it belongs to.
     pub layer: HookLayer,
-    /// When it is asked.
+    /// The event at which the hook is asked.
     pub event: HookEvent,
-    /// Its action is performed only if this holds.
+    /// The condition under which its action is performed.
     pub condition: Condition,
-    /// What it does at the event.
+    /// The action at the event.
     pub action: HookAction,
-    /// Whether the run fails if the hook fails.
+    /// `true` if a failure of the hook fails the run.
     pub required: bool,
 }
 
@@ -196,15 +196,15 @@ pub enum HookAction {
     Nothing,
 }
 
-/// How a run continues, as a hook decides.
+/// A hook's decision about how a run continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Control {
-    /// Whether the run retries, fails, continues or aborts.
+    /// The way in which the run continues.
     pub action: ControlAction,
-    /// With `continue` at a limit, how many supersteps more may run.
+    /// With `continue` at a limit, the number of additional supersteps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub additional_steps: Option<u64>,
-    /// With `retry`, how often hooks may have one task tried again.
+    /// With `retry`, the number of retries of one task by hooks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_retries: Option<u32>,
 }
@@ -245,7 +245,7 @@ impl fmt::Display for ControlAction {
 }
 
 impl Control {
-    /// The control result in an item's answer; `None` if it has none. The error says what is wrong with one.
+    /// Reads the control result in an item's answer; `None` if the answer has no known `action`. The error says which field is invalid.
     pub fn read(answer: &Value) -> Result<Option<Self>, String> {
         let Some(fields) = answer.as_object() else { return Ok(None) };
         let named = fields.get("action").and_then(Value::as_str);

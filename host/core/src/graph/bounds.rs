@@ -1,11 +1,11 @@
-//! What a node may use at most: the limits that its document sets, and the templates that set them for each task.
+//! Limits of a node: constants of its document, and templates that each task evaluates.
 
 use std::time::Duration;
 
 use crate::limits::{ModelFigure, ModelUse, TaskLimits};
 use crate::template::ValueTemplate;
 
-/// Limits that a document may lower, never raise above the manifest's.
+/// Limits of a document. They lower those of the manifest, and never raise them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeLimits {
     /// Fuel of one attempt.
@@ -14,7 +14,7 @@ pub struct NodeLimits {
     pub memory: Option<u64>,
     /// Wall time of one attempt.
     pub timeout: Option<Duration>,
-    /// What each task may use of language models: all its attempts together, and the whole of a child run.
+    /// Use of language models of each task: all its attempts together, and the whole of a child run.
     pub model: ModelLimits,
 }
 
@@ -31,8 +31,8 @@ pub struct ModelLimits {
     pub cost: Option<u64>,
 }
 
-/// What of a node's limits and `capabilities` is a template. Each task evaluates these when it is made; they lower what the document's
-/// constants, the graph and the manifest leave, and raise nothing.
+/// The templates in a node's limits and `capabilities`. Each task evaluates them when it is made; they lower the limits of the document's
+/// constants, the graph and the manifest, and raise none.
 #[derive(Debug, Default)]
 pub struct NodeTemplates {
     /// `timeout`.
@@ -44,7 +44,7 @@ pub struct NodeTemplates {
 }
 
 impl NodeLimits {
-    /// These limits; where they say nothing, `others`.
+    /// Returns these limits; `others` fills in those that are `None`.
     #[must_use]
     pub fn or(self, others: Self) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl NodeLimits {
         }
     }
 
-    /// The limits of a task, lowered to these. What is kept for a last request is a part of what is left.
+    /// Lowers the limits of a task to these. The floor for a last request becomes a part of the lowered budget.
     #[must_use]
     pub fn lower(self, limits: TaskLimits) -> TaskLimits {
         let model = limits.model.min(self.model.budget());
@@ -72,7 +72,7 @@ impl NodeLimits {
 }
 
 impl ModelLimits {
-    /// Whether no figure is limited.
+    /// Checks whether no figure is limited.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
@@ -97,7 +97,7 @@ impl ModelLimits {
         }
     }
 
-    /// These limits; where they say nothing, `others`.
+    /// Returns these limits; `others` fills in those that are `None`.
     #[must_use]
     pub fn or(self, others: Self) -> Self {
         Self {
@@ -108,7 +108,7 @@ impl ModelLimits {
         }
     }
 
-    /// As an amount, in which `u64::MAX` is no limit.
+    /// Returns the limits as an amount, in which `u64::MAX` means no limit.
     pub fn budget(self) -> ModelUse {
         ModelUse {
             calls: self.calls.unwrap_or(u64::MAX),
@@ -120,12 +120,12 @@ impl ModelLimits {
 }
 
 impl NodeTemplates {
-    /// Whether there is none.
+    /// Checks whether there is no template.
     pub fn is_empty(&self) -> bool {
         self.iter().next().is_none()
     }
 
-    /// All of them.
+    /// Returns all templates.
     pub fn iter(&self) -> impl Iterator<Item = &ValueTemplate> {
         self.timeout.iter().chain(self.model.iter().map(|(_, template)| template)).chain(&self.dispatch)
     }
@@ -167,7 +167,7 @@ mod tests {
             prop_assert_eq!(after.min(before), after);
             prop_assert_eq!(after.model.above(before.model), None);
             prop_assert_eq!(after.model_floor.is_some(), finishes);
-            // A last request has to fit into what the task may use at all.
+            // A last request has to fit into the task's budget.
             prop_assert_eq!(after.model_floor.unwrap_or_default().above(after.model), None);
             prop_assert_eq!(NodeLimits::default().lower(before), before);
         }
