@@ -172,13 +172,13 @@ pub struct Node {
     pub defer: bool,
     /// Pauses around the node.
     pub interrupt: StaticInterrupt,
-    /// What commands of this node may do; `None`: it may not use commands.
+    /// Permissions of the node's commands; `None`: commands are refused.
     pub command: Option<CommandGrant>,
     /// Further restriction of the capabilities of the node's item or child graph.
     pub capabilities: Option<NodeCapabilities>,
     /// The templates in the limits and in `capabilities`, which each task evaluates.
     pub bounds: NodeTemplates,
-    /// How long a cached result of the node may be used; `None`: results are not cached.
+    /// Time for which a cached result may be used; `None`: results are not cached.
     pub cache: Option<CachePolicy>,
     /// `revisit: {feedback: true}`: the result of its last visit is stored. Its templates and edges read it as
     /// `node.previous`, and a request to refine it as `node.feedback`.
@@ -198,7 +198,7 @@ pub struct Assignment {
     pub mode: WriteMode,
 }
 
-/// How a value is written to a channel.
+/// The way in which a value is written to a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WriteMode {
     /// The value is folded by the channel's reducer, whatever its form.

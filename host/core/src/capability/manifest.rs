@@ -47,7 +47,7 @@ pub struct Manifest {
 pub struct StatedSizes {
     /// The results of one superstep, in bytes.
     pub results: Option<u64>,
-    /// What the run stores, in bytes.
+    /// Stored data of the run, in bytes.
     pub stored: Option<u64>,
 }
 
