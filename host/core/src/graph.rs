@@ -112,7 +112,7 @@ impl GraphNames {
 }
 
 impl Graph {
-    /// The node at an index of this graph.
+    /// Returns the node at an index of this graph.
     pub fn node(&self, index: NodeIndex) -> &Node {
         &self.nodes[index.0 as usize]
     }
@@ -132,7 +132,7 @@ impl Graph {
         self.names.reading_node.contains(&index)
     }
 
-    /// All nodes with their indices, in document order.
+    /// Returns all nodes with their indices, in document order.
     pub fn indexed(&self) -> impl Iterator<Item = (NodeIndex, &Node)> {
         (0..).map(NodeIndex).zip(&self.nodes)
     }
@@ -548,7 +548,7 @@ macro_rules! named {
             /// The names in documents, with the variants.
             pub const CHOICES: &'static [(&'static str, Self)] = &[$(($name, Self::$variant)),+];
 
-            /// The name in documents and records.
+            /// Returns the name in documents and records.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+

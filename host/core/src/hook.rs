@@ -49,7 +49,7 @@ impl HookEvent {
         Self::GraphCompleted,
     ];
 
-    /// The name in documents and records.
+    /// Returns the name in documents and records.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::GraphStarted => "graph_started",
@@ -151,7 +151,7 @@ pub enum HookLayer {
 }
 
 impl HookLayer {
-    /// The number in documents and records, from 1.
+    /// Returns the number in documents and records, from 1.
     pub const fn number(self) -> u8 {
         match self {
             Self::Graph => 1,
@@ -227,7 +227,7 @@ impl ControlAction {
     /// All actions, in the order of the reference.
     pub const ALL: [Self; 4] = [Self::Retry, Self::Fail, Self::Abort, Self::Continue];
 
-    /// The name in documents and records.
+    /// Returns the name in documents and records.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Retry => "retry",

@@ -1,5 +1,6 @@
 //! The items that the walker performs itself: their ids, descriptions and params.
-//! || `graph/validate` and `graph/run` take a graph document ([`written_graph`](crate::written_graph));
+//!
+//! `graph/validate` and `graph/run` take a graph document ([`written_graph`](crate::written_graph));
 //! `rye/agent/threads/orchestrator` reports the state of threads that the run has started.
 
 use serde_json::{Value, json};
@@ -60,7 +61,7 @@ impl HostItem {
         (Self::of_action(action)? == Self::Threads).then(|| rye::refused_operation(operation))?
     }
 
-    /// The id.
+    /// Returns the id.
     pub const fn id(self) -> &'static str {
         match self {
             Self::Validate => "graph/validate",
@@ -87,7 +88,7 @@ impl HostItem {
         }
     }
 
-    /// The JSON Schema of its params.
+    /// Returns the JSON Schema of its params.
     pub fn params_schema(self) -> Value {
         let graph = json!({
             "type": ["string", "object"],

@@ -294,7 +294,7 @@ impl RunId {
         check_run_id(text).map(|()| Self(text.to_owned()))
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

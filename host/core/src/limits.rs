@@ -143,7 +143,7 @@ impl TaskLimits {
         model_of_nodes: ModelUse::UNBOUNDED,
     };
 
-    /// The task's limits on its use of the host.
+    /// Returns the task's limits on its use of the host.
     pub const fn host(&self) -> HostUse {
         HostUse { calls: self.calls, bytes: self.bytes, model: self.model, ..HostUse::NOTHING }
     }
@@ -333,7 +333,7 @@ impl RunLimits {
         model_of_root: ModelUse::UNBOUNDED,
     };
 
-    /// The run's limits on its use of the host. Fuel is not among them: the host's and the components' fuel share one
+    /// Returns the run's limits on its use of the host. Fuel is not among them: the host's and the components' fuel share one
     /// budget.
     pub const fn host(&self) -> HostUse {
         HostUse { calls: self.calls, bytes: self.bytes, fuel: 0, stored: self.stored, model: self.model }
@@ -398,7 +398,7 @@ impl HostUse {
         self.each(self, |figure, _| figure::counted(figure))
     }
 
-    /// The difference, at least zero in each figure.
+    /// Returns the difference, at least zero in each figure.
     #[must_use]
     pub fn less(self, other: Self) -> Self {
         Self { model: self.model.less(other.model), ..self.each(other, u64::saturating_sub) }
@@ -416,13 +416,13 @@ impl HostUse {
         self.each(other, u64::max)
     }
 
-    /// These limits multiplied by `count`; they saturate.
+    /// Returns these limits multiplied by `count`; they saturate.
     #[must_use]
     pub fn times(self, count: u64) -> Self {
         self.each(self, |of, _| of.saturating_mul(count))
     }
 
-    /// One of `count` equal shares; `count` is not 0. A figure of language models without a limit has none in its shares.
+    /// Returns one of `count` equal shares; `count` is not 0. A figure of language models without a limit has none in its shares.
     #[must_use]
     pub fn share(self, count: u64) -> Self {
         let of_models = |of: u64, _| if of == u64::MAX { of } else { of / count.max(1) };

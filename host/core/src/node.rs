@@ -45,7 +45,7 @@ impl Category {
         Self::Internal,
     ];
 
-    /// The name in documents and records.
+    /// Returns the name in documents and records.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Transient => "transient",
@@ -89,7 +89,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure without details.
+    /// Creates a failure without details.
     pub fn new(category: Category, message: impl Into<String>) -> Self {
         Self { category, message: message.into(), details: None, within: None }
     }
@@ -116,7 +116,7 @@ pub struct OutputBudget {
 }
 
 impl OutputBudget {
-    /// A budget in bytes.
+    /// Creates a budget in bytes.
     pub const fn new(limit: u64) -> Self {
         Self { limit, left: limit }
     }

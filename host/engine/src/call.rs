@@ -36,7 +36,7 @@ const MAX_COMPONENT_HANDLES: usize = 1024;
 pub struct Call<'a> {
     /// The data about its task that the node can read.
     pub activation: &'a Activation,
-    /// Its params, templates evaluated. Owned params are dropped once their text is created.
+    /// The params, templates evaluated. Owned params are dropped once their text is created.
     pub params: Cow<'a, Value>,
     /// The seed of its random numbers: a digest over the run's seed, the superstep and the task.
     pub seed: [u8; 32],
@@ -57,23 +57,23 @@ pub struct Call<'a> {
 /// The end of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Classification {
-    /// It returned an outcome, or a failure of its own.
+    /// The component returned an outcome, or a failure of its own.
     Returned,
-    /// It trapped, or violated the rules of the component model.
+    /// The component trapped, or violated the rules of the component model.
     Trap,
-    /// It used up its fuel.
+    /// The component used up its fuel.
     Fuel,
-    /// It asked for more memory, or a larger table, than it may have.
+    /// The component asked for more memory, or a larger table, than permitted.
     Memory,
-    /// It used up its stack.
+    /// The component used up its stack.
     Stack,
-    /// It ran past its deadline.
+    /// The component ran past its deadline.
     Deadline,
-    /// Its answer is not valid JSON, or too long.
+    /// The answer is not valid JSON, or too long.
     InvalidResult,
-    /// It exceeded a limit of a host interface: log bytes, random bytes, handles.
+    /// The component exceeded a limit of a host interface: log bytes, random bytes, handles.
     HostLimit,
-    /// Its deadline passed while the host waited for the outside world on its behalf.
+    /// The deadline passed while the host waited for the outside world on the component's behalf.
     HostTimeout,
     /// A figure of its budget of language models does not suffice.
     ModelBudget,
@@ -82,7 +82,7 @@ pub enum Classification {
 }
 
 impl Classification {
-    /// The name in records and messages.
+    /// Returns the name in records and messages.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Returned => "returned",
@@ -120,11 +120,11 @@ pub struct CallReport {
     pub work: u64,
     /// The kind of the end: a return, a trap or a limit.
     pub classification: Classification,
-    /// Its log lines, in order.
+    /// The component's log lines, in order.
     pub logs: Vec<LogLine>,
-    /// Its events, in order.
+    /// The component's events, in order.
     pub events: Vec<EventRecord>,
-    /// Its calls of the host and their answers, in order; empty if a journal answered.
+    /// The component's calls of the host and their answers, in order; empty if a journal answered.
     pub journal: Vec<JournalEntry>,
     /// The difference of a replayed call from its journal. The result is then a failure about it.
     pub difference: Option<JournalDifference>,

@@ -80,7 +80,7 @@ fn features() -> WasmFeatures {
 
 macro_rules! define_operator_costs {
     ($(@$proposal:ident $op:ident $({ $($arg:ident: $argty:ty),* })? => $visit:ident ($($ann:tt)*) )*) => {
-        /// The costs of instructions, from [`fuel`]. Each is set, so that a new release of wasmtime changes none.
+        /// Returns the costs of instructions, from [`fuel`]. Each is set, so that a new release of wasmtime changes none.
         pub(crate) fn operator_costs() -> OperatorCost {
             let mut cost = OperatorCost::new();
             $(cost.$op = const { fuel::of_operator(stringify!($op)) };)*

@@ -278,7 +278,7 @@ impl LoadedComponent {
         &self.id
     }
 
-    /// The digest of the component's bytes.
+    /// Returns the digest of the component's bytes.
     pub fn digest(&self) -> Digest {
         self.inner.digest
     }

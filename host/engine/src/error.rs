@@ -23,10 +23,10 @@ pub enum EngineError {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum LoadError {
-    /// It exceeds a cap on its structure, or a name in it is invalid.
+    /// The component exceeds a cap on its structure, or a name in it is invalid.
     #[error("the component `{id}` is not compiled: {source}")]
     Structure { id: String, source: StructureError },
-    /// It cannot be compiled: it is invalid, exceeded a limit, or the compiler crashed.
+    /// The component cannot be compiled: it is invalid, exceeded a limit, or the compiler crashed.
     #[error("the component `{id}` cannot be compiled: {source}")]
     Compile { id: String, source: CompileError },
     /// The types of its functions are too large to be described.
@@ -71,28 +71,28 @@ impl fmt::Display for MissingInterface {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum PrepareError {
-    /// It imports more than it was granted.
+    /// The component imports more than it was granted.
     #[error("`{id}` imports what it was not granted: {}", list(.missing))]
     NotGranted {
         id: String,
         /// Every interface that is missing.
         missing: Vec<MissingInterface>,
     },
-    /// It is not a node, or imports a version of an interface that this host does not have.
+    /// The component is not a node, or imports a version of an interface that this host does not have.
     #[error("`{id}` does not fit this host: {message}")]
     WrongWorld {
         id: String,
         /// The difference.
         message: String,
     },
-    /// It is used as a node, and is not a node action.
+    /// The component is used as a node, and is not a node action.
     #[error("`{id}` is no node action: name one of its functions, as in `{id}#{example}`")]
     NoAction {
         id: String,
         /// A function that it exports.
         example: String,
     },
-    /// It does not export the named function, or exports it in a form that JSON cannot call.
+    /// The component does not export the named function, or exports it in a form that JSON cannot call.
     #[error("`{id}` {reason}")]
     Function {
         id: String,
@@ -151,7 +151,7 @@ pub enum DescribeError {
     /// The component could not be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// It does not export `graph-host:node/action`.
+    /// The component does not export `graph-host:node/action`.
     #[error("`{id}` is not a node: {message}")]
     WrongWorld {
         id: String,

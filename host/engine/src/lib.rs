@@ -1,6 +1,7 @@
 //! Runs components: compiles them, links each with exactly its grant, meters and limits every call, and reports the end of a call. The only
 //! crate that depends on wasmtime.
-//! || Component bytes enter only as [`graph_core::trust::VerifiedComponent`]. Failures of a component in a call are not errors of the host:
+//!
+//! Component bytes enter only as [`graph_core::trust::VerifiedComponent`]. Failures of a component in a call are not errors of the host:
 //! they are in the [`CallReport`].
 //!
 //! One call, from bytes to a result:

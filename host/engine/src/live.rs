@@ -22,7 +22,7 @@ const MODEL: &str = journal::MODEL.0;
 /// The calls with which an attempt may ask the outside world again.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Live {
-    /// The entries of the recorded attempt, which limit the number of requests.
+    /// The entries of the recorded attempt, which limit the number of requests, and of calls of models and of other items.
     pub recorded: Vec<JournalEntry>,
     /// `true` if effects are repeated: requests of other methods than GET, HEAD and OPTIONS, writes to files and knowledge, calls of other
     /// items and of language models. Otherwise the recorded answer is used.

@@ -196,9 +196,9 @@ pub struct ToolReport {
     pub result: Result<Value, Failure>,
     /// Fuel used, calls of its own included.
     pub fuel: u64,
-    /// Its use of the host, calls of its own included.
+    /// Use of the host by the call, calls of its own included.
     pub host: HostUse,
-    /// Its events, those of the items that it called included, in order.
+    /// Events of the call, those of the items that it called included, in order.
     pub events: Vec<EventRecord>,
 }
 

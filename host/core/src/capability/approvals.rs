@@ -1,5 +1,6 @@
 //! Rules of agents about calls of items. They apply to everything below the agent.
-//! || A rule is about an item. A name that an author gives to an item among an agent's tools is translated by those same tools: a name that
+//!
+//! A rule is about an item. A name that an author gives to an item among an agent's tools is translated by those same tools: a name that
 //! a model or a thread chooses later neither matches a rule nor escapes one.
 
 use serde::Deserialize;

@@ -321,7 +321,8 @@ fn covers_dispatch(list: &[DispatchPattern], primary: Primary, item_type: ItemTy
 }
 
 /// The permitted dispatches: those that one of the patterns covers. Without patterns, no dispatch is permitted.
-/// || A copy shares the patterns: each child run has one.
+///
+/// A copy shares the patterns: each child run has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<DispatchPattern>", into = "Vec<DispatchPattern>")]
 pub struct DispatchPatterns {
@@ -371,7 +372,8 @@ impl DispatchPatterns {
     }
 
     /// Checks whether an operation on an item is permitted. An invalid item id is never permitted, except for a search without one.
-    /// || A search is permitted if it could list something: see [`Self::permits_listing`]. Signing needs a pattern that names the item
+    ///
+    /// A search is permitted if it could list something: see [`Self::permits_listing`]. Signing needs a pattern that names the item
     /// without wildcards, and is never permitted for tools: the author of a `*` did not intend to give away the user's signature.
     pub fn permits(&self, primary: Primary, item_type: ItemType, item_id: &str) -> bool {
         let mut lists = std::iter::once(&self.list).chain(&self.within);

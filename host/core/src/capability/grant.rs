@@ -50,7 +50,7 @@ impl CapabilityKind {
         Self::Model,
     ];
 
-    /// The key in a manifest.
+    /// Returns the key in a manifest.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Log => "log",
@@ -65,7 +65,7 @@ impl CapabilityKind {
         }
     }
 
-    /// The kind of that name.
+    /// Returns the kind of that name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
@@ -90,7 +90,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// The word in a manifest.
+    /// Returns the word in a manifest.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::ReadOnly => "ro",
@@ -104,7 +104,7 @@ impl Access {
 pub struct Mount {
     /// The folder on the host, absolute.
     pub host: String,
-    /// Its path inside the component, absolute.
+    /// The folder's path inside the component, absolute.
     pub guest: String,
     /// The permitted operations.
     pub access: Access,

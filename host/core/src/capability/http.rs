@@ -17,7 +17,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// The word in a URL.
+    /// Returns the word in a URL.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",

@@ -37,7 +37,8 @@ pub struct ItemPatternError {
 }
 
 /// The specificity of a pattern; of two that match an item, the greater applies.
-/// || A pattern without wildcards comes first, then the one with more characters before its first wildcard, then the one with more literal
+///
+/// A pattern without wildcards comes first, then the one with more characters before its first wildcard, then the one with more literal
 /// characters in all, then the one with fewer `*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Specificity {

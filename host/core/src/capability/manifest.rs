@@ -21,7 +21,8 @@ use crate::limits::{RunLimits, TaskLimits};
 
 /// A user's decision about the items that may be dispatched and about the grant of each. Everything else is denied, and the default denies
 /// everything. No two entries for items are equally specific for the same item.
-/// || A copy shares the lists of the manifest: each child run has one.
+///
+/// A copy shares the lists of the manifest: each child run has one.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -215,7 +216,7 @@ impl Manifest {
         narrowed
     }
 
-    /// The rules of each agent above about calls of items.
+    /// Returns the rules of each agent above about calls of items.
     pub fn rules(&self) -> &[Arc<ItemRules>] {
         &self.narrowing.rules
     }

@@ -89,7 +89,7 @@ impl ManifestReach {
 }
 
 impl fmt::Display for ManifestReach {
-    /// One line for each kind, escaped and shortened.
+    /// Writes one line for each kind, escaped and shortened.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kinds = [
             ("requests to", &self.servers),

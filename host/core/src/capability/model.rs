@@ -30,7 +30,7 @@ impl ModelApi {
         ("anthropic", Self::Anthropic),
     ];
 
-    /// The name in a manifest.
+    /// Returns the name in a manifest.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::OpenAiChat => "openai-chat",
@@ -77,7 +77,7 @@ pub struct ModelTokens {
 }
 
 impl ModelPrice {
-    /// The cost of a call, in millionths, rounded up. It saturates.
+    /// Returns the cost of a call, in millionths, rounded up. It saturates.
     pub fn cost(&self, tokens: ModelTokens) -> u64 {
         let ModelTokens { input, output, cached, cache_write } = tokens;
         let cached = cached.min(input);

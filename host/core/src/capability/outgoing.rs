@@ -1,5 +1,6 @@
 //! Requests as they leave and responses as they arrive: checks of grants, insertion and removal of secret values.
-//! || All hosts share these decisions; the transport of a request is their own.
+//!
+//! All hosts share these decisions; the transport of a request is their own.
 
 use std::fmt;
 
@@ -53,7 +54,7 @@ pub struct UnusableSecret {
 /// A response in which secret values cannot be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnsearchableResponse {
-    /// Its body is compressed, or encoded in another way.
+    /// The body is compressed, or encoded in another way.
     #[error("the server, which a secret is for, encoded its response, against what was asked")]
     Encoded,
     /// A part of a value could be in it.

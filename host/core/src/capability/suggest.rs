@@ -34,7 +34,7 @@ pub struct ItemNeeds<'a> {
     pub item_id: &'a str,
     /// The interfaces that it declares.
     pub interfaces: &'a [InterfaceName],
-    /// Its reasons, from its description.
+    /// The component's reasons, from its description.
     pub wanted: &'a [WantedInterface],
     /// The path of the folder in the component, if a node's params show it; `/data` otherwise.
     pub guest_folder: Option<&'a str>,

@@ -85,7 +85,7 @@ impl Evaluation<'_, '_> {
                     Op::Gte => order != Ordering::Less,
                     Op::Lt => order == Ordering::Less,
                     Op::Lte => order != Ordering::Greater,
-                    // These are evaluated above, or are other kinds of tests.
+                    // Decided by the arms above, or parsed as another kind of test.
                     Op::Eq | Op::Ne | Op::In | Op::Contains | Op::Regex | Op::Exists => false,
                 })
             }

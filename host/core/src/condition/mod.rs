@@ -76,7 +76,7 @@ impl Op {
         Self::Exists,
     ];
 
-    /// The name in documents.
+    /// Returns the name in documents.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Eq => "eq",

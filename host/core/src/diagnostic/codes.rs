@@ -27,17 +27,17 @@ pub struct Code {
 }
 
 impl Code {
-    /// The stable code, `GH` and four digits.
+    /// Returns the stable code, `GH` and four digits.
     pub const fn id(self) -> &'static str {
         self.id
     }
 
-    /// The kind of problem in a few words.
+    /// Returns the kind of problem in a few words.
     pub const fn title(self) -> &'static str {
         self.title
     }
 
-    /// The meaning, an example, and a remedy; empty in the walker of a page.
+    /// Returns the meaning, an example, and a remedy; empty in the walker of a page.
     pub const fn explanation(self) -> &'static str {
         self.explanation
     }

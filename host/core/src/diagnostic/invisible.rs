@@ -2,7 +2,8 @@
 
 /// Ranges of such characters, in order: Unicode's `Default_Ignorable_Code_Point` and `Bidi_Control`, the line and paragraph separators, the
 /// blanks that are not white space (Braille, music), and the format controls of hieroglyphs.
-/// || Joiners and variation selectors are among them: two names that differ in one of these look the same. A page has the same table
+///
+/// Joiners and variation selectors are among them: two names that differ in one of these look the same. A page has the same table
 /// (`host/web/page/src/invisible.ts`).
 const INVISIBLE: [(u32, u32); 20] = [
     (0xad, 0xad),

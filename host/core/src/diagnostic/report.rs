@@ -266,12 +266,12 @@ impl Diagnostics {
         Self { source, list }
     }
 
-    /// The name of the document.
+    /// Returns the name of the document.
     pub fn source_name(&self) -> &str {
         &self.source.name
     }
 
-    /// The problems, sorted by place.
+    /// Returns the problems, sorted by place.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Diagnostic> {
         self.list.iter()
     }

@@ -39,7 +39,7 @@ pub struct SignatureLine {
     pub kind: SignatureKind,
     /// The line without its line break.
     pub text: String,
-    /// Its position in the text.
+    /// The position of the line in the text.
     pub span: Span,
 }
 

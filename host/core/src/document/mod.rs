@@ -1,6 +1,7 @@
 //! Graph documents: reads YAML into a [`Graph`](crate::graph::Graph), with all checks that are possible without running it. All problems of
 //! a document are reported at once, each with its position.
-//! || - `load` reads a whole graph tool file, the bare `config` of a case, and the snapshot in a run;
+//!
+//! - `load` reads a whole graph tool file, the bare `config` of a case, and the snapshot in a run;
 //! - `config` and `node` lower the two levels of keys;
 //! - `hooks` reads hooks, those of a graph and those of a document of their own;
 //! - `scope` reads names, templates and conditions, and checks which roots they may read;

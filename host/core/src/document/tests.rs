@@ -32,7 +32,7 @@ fn refused(text: &str) -> Diagnostics {
     }
 }
 
-/// A document with this number of typical nodes: an action with params, a write, and an edge with a condition.
+/// Creates a document with this number of typical nodes: an action with params, a write, and an edge with a condition.
 fn of_nodes(count: usize) -> String {
     let mut text = "tool_type: graph\nconfig:\n  start: n0\n  nodes:\n".to_owned();
     for at in 0..count {
@@ -85,18 +85,18 @@ fn codes(diagnostics: &Diagnostics, severity: Severity) -> Vec<&str> {
         .collect()
 }
 
-/// A tool around a `config` that is given from its `start` on.
+/// Creates a tool around a `config` that is given from its `start` on.
 fn tool(config: &str) -> String {
     let config: String = config.lines().flat_map(|line| ["  ", line, "\n"]).collect();
     format!("tool_type: graph\nconfig:\n{config}")
 }
 
-/// The codes of the errors of a `config`.
+/// Returns the codes of the errors of a `config`.
 fn errors(config: &str) -> Vec<String> {
     codes(&refused(&tool(config)), Severity::Error).into_iter().map(str::to_owned).collect()
 }
 
-/// The codes of the warnings of a `config` that loads.
+/// Returns the codes of the warnings of a `config` that loads.
 fn warnings(config: &str) -> Vec<String> {
     codes(&loaded(&tool(config)).warnings, Severity::Warning).into_iter().map(str::to_owned).collect()
 }

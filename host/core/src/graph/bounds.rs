@@ -77,7 +77,7 @@ impl ModelLimits {
         *self == Self::default()
     }
 
-    /// The limit of a figure.
+    /// Returns the limit of a figure.
     pub const fn of(self, figure: ModelFigure) -> Option<u64> {
         match figure {
             ModelFigure::Calls => self.calls,

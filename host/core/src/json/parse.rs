@@ -146,8 +146,8 @@ pub fn is_json(text: &str) -> bool {
     serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
-/// Integer literals beyond 64 bits become doubles. That is correct for those that a double writes back digit for digit, as the canonical
-/// text of every double up to 10^21 does; the others are errors.
+/// Refuses integer literals that a double would change. Literals beyond 64 bits become doubles, which is correct for those that a double
+/// writes back digit for digit, as the canonical text of every double up to 10^21 does.
 fn refuse_changed_integers(text: &str) -> Result<(), StrictJsonError> {
     let bytes = text.as_bytes();
     let mut at = 0;

@@ -1,5 +1,6 @@
 //! The memory that an external JSON text takes once it is read, measured in advance.
-//! || A text of 16 MB can denote two million objects, which take more than a gigabyte. Every reader of a text that this process has not
+//!
+//! A text of 16 MB can denote two million objects, which take more than a gigabyte. Every reader of a text that this process has not
 //! written itself therefore names a [`TreeLimit`]; the text is measured in one pass over its bytes.
 
 use serde::de::DeserializeOwned;

@@ -65,7 +65,7 @@ pub fn names_of_kinds(table: &KeyTable) -> &'static [&'static str] {
 }
 
 impl Shape {
-    /// The shape in words, for people: "integer, at least 1".
+    /// Returns the shape in words, for people: "integer, at least 1".
     pub fn words(&self) -> String {
         match self {
             Self::Any => "any value".to_owned(),

@@ -137,7 +137,7 @@ impl ModelFigure {
     /// All figures.
     pub const ALL: [Self; 4] = [Self::Calls, Self::InputTokens, Self::OutputTokens, Self::Cost];
 
-    /// The figure of an amount.
+    /// Returns the figure of an amount.
     pub const fn of(self, amount: ModelUse) -> u64 {
         match self {
             Self::Calls => amount.calls,
@@ -158,7 +158,7 @@ impl ModelFigure {
         }
     }
 
-    /// The key in a manifest, below `model`.
+    /// Returns the key in a manifest, below `model`.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Calls => "calls",
@@ -181,13 +181,13 @@ impl ModelFigure {
         }
     }
 
-    /// The value of the figure as a manifest writes it: a cost as a decimal number, everything else as an integer.
+    /// Returns the value of the figure as a manifest writes it: a cost as a decimal number, everything else as an integer.
     pub fn written(self, value: u64) -> String {
         if self == Self::Cost { written_cost(value) } else { value.to_string() }
     }
 }
 
-/// An amount of money in millionths as a decimal number without trailing zeros: 1500000 is `1.5`.
+/// Writes an amount of money in millionths as a decimal number without trailing zeros: 1500000 is `1.5`.
 pub fn written_cost(millionths: u64) -> String {
     let (whole, rest) = (millionths / 1_000_000, millionths % 1_000_000);
     if rest == 0 {

@@ -1,5 +1,6 @@
 //! The characters of words: the tables of SQLite's tokenizer `unicode61 remove_diacritics 2`, which are of Unicode 6.1.
-//! || They do not follow later versions of Unicode: with other tables, the words of an index would differ from those of its texts. A test
+//!
+//! They do not follow later versions of Unicode: with other tables, the words of an index would differ from those of its texts. A test
 //! of `graph-store` compares every character with SQLite.
 
 use std::sync::LazyLock;

@@ -35,7 +35,7 @@ pub enum RecordKind {
 }
 
 impl RecordKind {
-    /// The name in the store.
+    /// Returns the name in the store.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Checkpoint => "checkpoint",

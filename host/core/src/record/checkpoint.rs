@@ -52,7 +52,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// The name in output.
+    /// Returns the name in output.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Input => "input",
@@ -142,7 +142,8 @@ pub struct Delta {
 }
 
 /// A boundary of a run. It holds the changes; the channel values are stored next to it.
-/// || The maps of channels and nodes hold the changes since the preceding checkpoint; those of a whole checkpoint hold everything.
+///
+/// The maps of channels and nodes hold the changes since the preceding checkpoint; those of a whole checkpoint hold everything.
 /// [`CumulativeState`](super::CumulativeState) assembles them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

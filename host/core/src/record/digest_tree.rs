@@ -1,5 +1,6 @@
 //! The digest of a map that changes a little at a time: a hash tree whose shape follows from its keys alone.
-//! || Equal maps have equal digests, whatever the order of insertions and earlier entries. A change costs as many digests as the tree is
+//!
+//! Equal maps have equal digests, whatever the order of insertions and earlier entries. A change costs as many digests as the tree is
 //! deep, about the logarithm of the number of entries; a small map is digested as a whole, which is cheaper.
 //! `host/docs/design/state-digest.md` specifies it, with vectors.
 
@@ -177,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    /// The digest as specified: from all entries at once.
+    /// Computes the digest as specified: from all entries at once.
     fn specified(entries: &[(&String, &Digest)], depth: u16) -> Digest {
         if entries.len() <= BUCKET {
             let bytes: Vec<u8> = entries

@@ -1,5 +1,6 @@
 //! One signature over records that are stored together.
-//! || Signing takes longer than the rest of the work for a superstep. Records that are stored in one transaction are therefore signed with
+//!
+//! Signing takes longer than the rest of the work for a superstep. Records that are stored in one transaction are therefore signed with
 //! one signature: over the root of a binary hash tree whose leaves are their digests. Each record contains that signature and its path to
 //! the root, so that it can be checked without the others.
 //! `host/docs/design/signatures.md` specifies it.
@@ -27,7 +28,8 @@ const SIGNATURE: usize = 64;
 const STEP: usize = 33;
 
 /// The signature of a stored record: over its digest, or over its group.
-/// || As bytes, it is the 64 bytes of the Ed25519 signature, followed by 33 bytes for each step of the path from the record's leaf to the
+///
+/// As bytes, it is the 64 bytes of the Ed25519 signature, followed by 33 bytes for each step of the path from the record's leaf to the
 /// root: 0 if the other half is on the left and 1 if it is on the right, and the digest of that half. In JSON it is those bytes in base64
 /// with padding (RFC 4648, 4). A record that was signed alone has no path.
 #[derive(Clone, PartialEq, Eq, Hash)]

@@ -89,7 +89,7 @@ pub struct HookRecord {
     pub fuel: u64,
     /// Fuel of the task so far, at an error, or of the run, this call included.
     pub fuel_total: u64,
-    /// This call's use of the host.
+    /// Use of the host by this call.
     #[serde(default, skip_serializing_if = "HostUse::is_nothing")]
     pub host: HostUse,
     /// Use of the host by the task (at an error) or by the run so far, this call included.

@@ -32,7 +32,7 @@ pub enum ModelPart {
 }
 
 impl ModelPart {
-    /// The name in streams.
+    /// Returns the name in streams.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Text => "text",

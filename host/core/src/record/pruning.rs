@@ -60,7 +60,7 @@ pub struct SignedPruning {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum PruningError {
-    /// It cannot be read.
+    /// The note cannot be read.
     #[error("what is said about removed checkpoints of run {run} cannot be read: {reason}")]
     Malformed { run: String, reason: String },
     /// The signature is not that of the key.

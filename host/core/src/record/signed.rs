@@ -18,7 +18,8 @@ use crate::json::{self, TreeLimit};
 use crate::trust::{KeyId, SigningKey, VerifyingKey};
 
 /// A record with its signature, which covers the digest of the stored text.
-/// || The JSON form is used by hosts that are not written in Rust.
+///
+/// The JSON form is used by hosts that are not written in Rust.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SignedRecord {
@@ -165,7 +166,8 @@ fn digest_of(kind: RecordKind, body: &str) -> Digest {
 
 impl UnsignedRecord {
     /// Creates a record whose text and digest are known, with its channel values and results.
-    /// || `step` is the superstep count for the listing of stored records.
+    ///
+    /// `step` is the superstep count for the listing of stored records.
     pub(crate) fn new(
         record: Record,
         (body, digest): (Arc<str>, Digest),

@@ -30,7 +30,7 @@ pub enum EndedBy {
 }
 
 impl EndedBy {
-    /// The name in documents and output.
+    /// Returns the name in documents and output.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::End => "end",
@@ -57,7 +57,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The name in documents, the store and output.
+    /// Returns the name in documents, the store and output.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -108,7 +108,7 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    /// The name in output.
+    /// Returns the name in output.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NodeFailed => "node_failed",

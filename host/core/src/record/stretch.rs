@@ -1,5 +1,6 @@
 //! Checkpoints that are read backwards from a signed one, and the channels and counts at one of them.
-//! || A checkpoint names the digest of the one before it. A reader that trusts one checkpoint can therefore trust every earlier one with
+//!
+//! A checkpoint names the digest of the one before it. A reader that trusts one checkpoint can therefore trust every earlier one with
 //! the named digest: no record is parsed before its digest was checked, and only the signature of the checkpoint at which reading begins is
 //! needed. [`ChainReader`] goes back in this way, one checkpoint at a time; [`Stretch`] goes back to the newest whole checkpoint, and
 //! assembles the channels and counts at the wanted one.
@@ -60,7 +61,8 @@ impl CheckpointLink {
 impl ChainReader {
     /// Reads the first checkpoint. Everything that is read afterwards is trusted because of its signature by `key`; without a key, as for
     /// records of another host, everything can only be shown.
-    /// || `begins` describes the beginning of the history if checkpoints were removed.
+    ///
+    /// `begins` describes the beginning of the history if checkpoints were removed.
     pub fn from_signed(
         record: &SignedRecord,
         key: Option<&VerifyingKey>,

@@ -65,7 +65,7 @@ pub struct TaskSummary {
     /// includes it.
     #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
     pub lost: ModelUse,
-    /// The same by the model of the last request, by its name in the manifest, as far as it is known.
+    /// The lost use by the model of the last request, by its name in the manifest, as far as it is known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lost_models: BTreeMap<String, ModelUse>,
     /// Microseconds that all attempts took.
@@ -88,7 +88,7 @@ pub struct TaskRecord {
     /// Number of times that hooks were asked about a failure of the task.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub asked: u32,
-    /// Its state with respect to the cache of results.
+    /// The task's state with respect to the cache of results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<TaskCache>,
     /// The record digest of its checkpoint.
@@ -119,7 +119,7 @@ pub struct TaskRecord {
     /// includes it.
     #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
     pub lost: ModelUse,
-    /// The same by the model of the last request, by its name in the manifest, as far as it is known.
+    /// The lost use by the model of the last request, by its name in the manifest, as far as it is known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lost_models: BTreeMap<String, ModelUse>,
     /// Microseconds that all attempts took so far.
@@ -264,7 +264,7 @@ pub struct Reserved {
     /// The part of `model` that was lost ([`TaskUse::lost`]) by earlier crashes, which left no other record.
     #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
     pub lost: ModelUse,
-    /// The same by the model of the last request, by its name in the manifest, as far as it is known.
+    /// The lost use by the model of the last request, by its name in the manifest, as far as it is known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lost_models: BTreeMap<String, ModelUse>,
 }
@@ -303,7 +303,7 @@ pub struct TaskUse {
     /// includes it.
     #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
     pub lost: ModelUse,
-    /// The same by the model of the last request, by its name in the manifest, as far as it is known.
+    /// The lost use by the model of the last request, by its name in the manifest, as far as it is known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lost_models: BTreeMap<String, ModelUse>,
     /// Microseconds that all attempts took.

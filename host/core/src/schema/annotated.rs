@@ -13,8 +13,8 @@ const DEEPEST: u32 = 64;
 
 /// Returns the literal texts of a value at the places to which the schema gives this `format`, in document order, each once. Texts with
 /// templates are left out. Since `format` is an annotation, only `properties`, `additionalProperties`, `items`, `allOf`, `anyOf`, `oneOf`
-/// and references within the schema are followed, and no conditions. The search stops without an error after 10,000 places, at 64 levels,
-/// or once the meter is used up.
+/// and references within the schema are followed, and no conditions. Places after the first 10,000 or below 64 levels are left out, and so
+/// is the rest once the meter is used up.
 pub fn texts_of_format<'v>(schema: &Value, value: &'v Value, format: &str, meter: &Meter) -> Vec<&'v str> {
     let mut found = every_text_of_format(schema, value, format, meter);
     found.retain(|text| !text.contains("${"));

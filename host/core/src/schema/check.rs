@@ -60,14 +60,16 @@ fn lines(problems: &[SchemaProblem]) -> String {
 
 impl InputSchema {
     /// Compiles a schema. All its errors are reported at once, up to 50.
-    /// || The meter is charged for each keyword, for copied parts of the schema, and for the states of patterns. If it is used up, that is
+    ///
+    /// The meter is charged for each keyword, for copied parts of the schema, and for the states of patterns. If it is used up, that is
     /// the only error ([`SchemaError::limit`]).
     pub fn compile(schema: &Value, meter: &Meter) -> Result<Self, Vec<SchemaError>> {
         Ok(Self { program: compile(schema, meter)? })
     }
 
     /// Fills in the defaults of missing properties, then checks the value.
-    /// || The meter is charged for each visited keyword, for compared values, for searched patterns, and for the size of each default. The
+    ///
+    /// The meter is charged for each visited keyword, for compared values, for searched patterns, and for the size of each default. The
     /// reasons why a value does not match cost about as much again.
     pub fn validate_and_fill(&self, mut value: Value, meter: &Meter) -> Result<Value, SchemaFailure> {
         if let Err(error) = defaults::fill(&self.program, &mut value, meter) {

@@ -16,8 +16,8 @@ use crate::work::rates;
 /// Cost of a message, which has a bounded number of bytes.
 const MESSAGE: u64 = 2_000 * rates::BYTE + 4 * rates::VALUE;
 
-/// Returns the reasons why a value does not match, at most [`MOST_PROBLEMS`]. Violations of the schema itself count only if `keep` returns
-/// `true` for them; those within alternatives are treated together.
+/// Returns the reasons why a value does not match, at most [`MOST_PROBLEMS`]. Violations of the schema itself are included if `keep`
+/// returns `true` for them; the violations within an alternative are included as a whole or not at all.
 pub(super) fn problems<'p>(
     run: &mut Run<'p>,
     value: &Value,

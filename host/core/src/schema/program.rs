@@ -35,7 +35,7 @@ pub(super) struct SchemaPattern {
 #[derive(Debug, Default)]
 pub(super) struct Node {
     pub(super) resource: ResourceId,
-    /// Its keywords: cheap ones before those with subschemas, `unevaluated…` last.
+    /// The node's keywords: cheap ones before those with subschemas, `unevaluated…` last.
     pub(super) keywords: Box<[Keyword]>,
     /// `true` if a keyword depends on the parts that the others evaluated.
     pub(super) unevaluated: bool,
@@ -83,7 +83,7 @@ pub(super) enum Keyword {
 /// The options of `enum`.
 #[derive(Debug)]
 pub(super) struct Options {
-    /// As they were written.
+    /// The options as written.
     pub(super) all: Vec<Value>,
     /// The indices of the options that are texts, in the order of the texts.
     pub(super) texts: Vec<usize>,

@@ -46,7 +46,7 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
-    /// The name in output.
+    /// Returns the name in output.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Unreachable => "unreachable",

@@ -57,9 +57,11 @@ pub enum TemplateError {
 impl ValueTemplate {
     /// Evaluates the templates. A string that is one expression gets the value with its type; inside text, strings are inserted unchanged,
     /// null and missing values as nothing, others as canonical JSON. Inserted text is never searched for templates again.
-    /// || Each missing path is null and added to `missing`, once, while that has fewer than [`MAX_MISSING`]; in strict mode it is an error.
+    ///
+    /// Each missing path is null and added to `missing`, once, while that has fewer than [`MAX_MISSING`]; in strict mode it is an error.
     /// Both ignore paths with an alternative (`||`), which may be missing.
-    /// || Charges the [size](size::of) of the result, of each value between two pipes and of each created text, and the costs of lookups
+    ///
+    /// Charges the [size](size::of) of the result, of each value between two pipes and of each created text, and the costs of lookups
     /// and pipes, in advance. After an error, the work until then is charged.
     pub fn evaluate(
         &self,

@@ -50,7 +50,7 @@ impl Pipe {
     pub const ALL: [Self; 6] =
         [Self::Json, Self::FromJson, Self::Length, Self::Keys, Self::Upper, Self::Lower];
 
-    /// The name in a template.
+    /// Returns the name in a template.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Json => "json",

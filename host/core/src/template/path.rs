@@ -131,7 +131,7 @@ impl Path {
         (1 + self.segments.len() as u64) * LOOKUP + self.text.len() as u64 * BYTE
     }
 
-    /// The path as it was written.
+    /// Returns the path as it was written.
     pub fn as_str(&self) -> &str {
         &self.text
     }

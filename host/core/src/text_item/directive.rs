@@ -21,9 +21,9 @@ const MOST_DEPTH: usize = 64;
 /// The parts that a directive has in addition to any text item.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Directive {
-    /// Its inputs, in document order.
+    /// The declared inputs, in document order.
     pub inputs: Vec<DirectiveInput>,
-    /// Its declared outputs, unchanged.
+    /// The declared outputs, unchanged.
     pub outputs: Option<Value>,
     /// The settings of the thread in which a language model executes it.
     pub thread: DirectiveThread,
@@ -136,7 +136,8 @@ impl Directive {
 
     /// Fills in a text: each placeholder is replaced by its input, or by its own default if there is no such input. Inserted text is never
     /// searched for placeholders again.
-    /// || Charges the text twice, since it is read to compute the length of the result and again to write it, a lookup for each placeholder
+    ///
+    /// Charges the text twice, since it is read to compute the length of the result and again to write it, a lookup for each placeholder
     /// in both, the canonical text of each input that is not a text, once, and the result. All of it is charged before the result is
     /// allocated.
     pub fn fill(text: &str, inputs: &Map<String, Value>, meter: &Meter) -> Result<String, Exhausted> {

@@ -80,7 +80,8 @@ impl SearchQuery {
     }
 
     /// Returns the score of an item; `None` if it does not match. A query without words matches every item equally.
-    /// || Each word counts by the fields that contain it, twice as much as the beginning of a longer word; an item with more of the words
+    ///
+    /// Each word counts by the fields that contain it, twice as much as the beginning of a longer word; an item with more of the words
     /// precedes one with fewer of them more often.
     pub fn score(&self, item: &Searched) -> Option<u64> {
         if self.terms.is_empty() {

@@ -1,5 +1,6 @@
 //! The settings of a directive for the thread in which a language model executes it: model, limits, permissions, outputs and hooks.
-//! || The sections are read from JSON, independent of their format: `<limits turns="8"/>` is `{"turns": "8"}`, and so is `limits: { turns:
+//!
+//! The sections are read from JSON, independent of their format: `<limits turns="8"/>` is `{"turns": "8"}`, and so is `limits: { turns:
 //! "8" }`. An unreadable limit is an error, because leaving it out would permit more than its author wanted. Other unreadable parts are
 //! left out with a warning: a permission that is left out permits less.
 

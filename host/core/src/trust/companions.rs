@@ -1,8 +1,10 @@
 //! The signature of the files that are published with a graph: its cases, the manifest that it requests, its picture.
-//! || ```json
+//!
+//! ```json
 //! {"content": "sha256:…", "files": {"a.case.yaml": {"digest": "sha256:…", "kind": "case"}}, "id": "acme/flow"}
 //! ```
-//! || The statement is the payload of a DSSE envelope of the type [`COMPANIONS_TYPE`], which contains the version of the format. `content`
+//!
+//! The statement is the payload of a DSSE envelope of the type [`COMPANIONS_TYPE`], which contains the version of the format. `content`
 //! is the digest that the graph's own signature covers. A file counts as signed only if a key that the trust store allows for the graph has
 //! signed the statement, and if its name, its kind and its digest are the stated ones: write access to a registry permits removing files,
 //! and not adding any.
@@ -41,7 +43,7 @@ pub struct CompanionsStatement {
 pub struct SignedFile {
     /// The digest of the file.
     pub digest: Digest,
-    /// Its kind, such as `case`, so that a file signed as another kind is not used as a case.
+    /// The kind of the file, such as `case`, so that a file signed as another kind is not used as a case.
     pub kind: String,
 }
 

@@ -115,7 +115,7 @@ pub enum VerifyError {
 }
 
 impl VerifyError {
-    /// The advice for the user.
+    /// Returns the advice for the user.
     pub fn help(&self) -> &'static str {
         match self {
             Self::NotAComponent { .. } => "build it again with `graph-host build`, or fetch it again",
@@ -182,9 +182,9 @@ pub enum Standing {
         /// The time until which these keys are valid.
         not_after: Option<Timestamp>,
     },
-    /// It is part of the program, which lists its digest.
+    /// The component is part of the program, which lists its digest.
     BuiltIn,
-    /// It is unsigned: its user is developing it. Never applies to anything that was fetched.
+    /// The component is unsigned: its user is developing it. Never applies to anything that was fetched.
     Unsigned,
 }
 
@@ -329,12 +329,12 @@ impl VerifiedComponent {
         &self.id
     }
 
-    /// The version in the statement.
+    /// Returns the version in the statement.
     pub fn version(&self) -> Option<&str> {
         self.statement.as_ref().map(|statement| statement.predicate.version.as_str())
     }
 
-    /// The SHA-256 of the bytes.
+    /// Returns the SHA-256 of the bytes.
     pub fn digest(&self) -> &Digest {
         &self.digest
     }
@@ -534,7 +534,7 @@ pub enum ClaimsError {
     /// The key has already signed it.
     #[error("the key {0} has signed this envelope already")]
     AlreadySigned(KeyId),
-    /// It would have more signatures than are read.
+    /// The envelope would have more signatures than are read.
     #[error("the envelope has {MAX_SIGNATURES} signatures already, more are not read")]
     Full,
     /// The envelope cannot be written.

@@ -20,7 +20,7 @@ pub const MAX_SIGNATURES: usize = 16;
 /// The reason why a text is not a valid DSSE envelope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EnvelopeError {
-    /// It is longer than [`MAX_ENVELOPE`].
+    /// The text is longer than [`MAX_ENVELOPE`].
     #[error("it has {0} bytes, more than the {MAX_ENVELOPE} that are read")]
     TooLong(usize),
     /// Not JSON, or not of the envelope's shape.

@@ -81,7 +81,7 @@ pub struct KeyChange {
 /// Settings for adding a key that succeeds another one.
 #[derive(Clone, Debug, Default)]
 pub struct Successor {
-    /// Its name; `None`: the old key's name with a number appended.
+    /// The key's name; `None`: the old key's name with a number appended.
     pub name: Option<String>,
     /// The end of the old key's validity; `None`: unchanged.
     pub old_until: Option<Timestamp>,

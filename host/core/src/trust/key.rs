@@ -204,12 +204,12 @@ impl VerifyingKey {
             .map_err(|error| KeyError::Malformed { reason: error.to_string() })
     }
 
-    /// The 32 bytes of the public key.
+    /// Returns the 32 bytes of the public key.
     pub fn as_bytes(&self) -> &[u8; 32] {
         self.key.as_bytes()
     }
 
-    /// The public key in 64 lower-case hexadecimal digits.
+    /// Returns the public key in 64 lower-case hexadecimal digits.
     pub fn hex(&self) -> String {
         Digest::from_bytes(*self.as_bytes()).hex()
     }
@@ -263,7 +263,7 @@ impl KeyId {
         self.0.short()
     }
 
-    /// The raw 32 bytes.
+    /// Returns the raw 32 bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         self.0.as_bytes()
     }
@@ -315,12 +315,12 @@ impl<'de> Deserialize<'de> for KeyId {
 pub struct Signature([u8; 64]);
 
 impl Signature {
-    /// A signature from its 64 bytes.
+    /// Creates a signature from its 64 bytes.
     pub const fn from_bytes(bytes: [u8; 64]) -> Self {
         Self(bytes)
     }
 
-    /// The 64 bytes of the Ed25519 signature.
+    /// Returns the 64 bytes of the Ed25519 signature.
     pub const fn as_bytes(&self) -> &[u8; 64] {
         &self.0
     }

@@ -1,5 +1,6 @@
 //! The log of trust decisions: a line for each time that an item was accepted or the trust store was changed.
-//! || Each line is canonical JSON (RFC 8785) with the digest of the line before it, its own number, and the signature of the host's
+//!
+//! Each line is canonical JSON (RFC 8785) with the digest of the line before it, its own number, and the signature of the host's
 //! identity over all of that. With the public keys, any change, removal or insertion is detected; removed lines at the end are detected by
 //! the head, which is stored next to the log.
 
@@ -40,7 +41,7 @@ pub enum LogEvent {
 }
 
 impl LogEvent {
-    /// The words that `trust log` prints.
+    /// Returns the words that `trust log` prints.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Accepted => "accepted",

@@ -1,9 +1,11 @@
 //! The marker of a state folder: the host that stores its runs there, and the folder's path.
-//! || ```json
+//!
+//! ```json
 //! {"at": "2026-01-31T12:00:00.000Z", "folder": "/home/me/project/.ai/state", "folder_digest": "sha256:…",
 //!  "key": "…64 hexadecimal digits…", "signature": "…", "type": "https://graph-host.dev/state-folder/v1"}
 //! ```
-//! || The key signs the canonical JSON of `{at, folder_digest}`. `folder` is for people; only the digest of the path's bytes, which need
+//!
+//! The key signs the canonical JSON of `{at, folder_digest}`. `folder` is for people; only the digest of the path's bytes, which need
 //! not be Unicode, is checked. A folder in an untrusted project has no marker of this host, and a copied or moved one has the marker of
 //! another path.
 
@@ -99,7 +101,7 @@ impl StateMarker {
         Ok(Self { at, folder, folder_digest, key, signature })
     }
 
-    /// The text of the marker: canonical JSON (RFC 8785) and a line break.
+    /// Returns the text of the marker: canonical JSON (RFC 8785) and a line break.
     pub fn to_text(&self) -> String {
         let document = json!({
             "at": self.at.to_string(),
@@ -122,7 +124,7 @@ impl StateMarker {
         shown(&self.folder)
     }
 
-    /// The key of the host that signed it.
+    /// Returns the key of the host that signed it.
     pub const fn key(&self) -> &VerifyingKey {
         &self.key
     }

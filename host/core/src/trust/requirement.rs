@@ -9,7 +9,7 @@ use crate::capability::ItemPattern;
 use crate::id::path_of;
 use crate::time::Timestamp;
 
-/// The items for which several keys, or specific ones, have to sign.
+/// A rule that a number of these keys have to sign the items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requirement {
     /// The items; never empty.
@@ -18,7 +18,7 @@ pub struct Requirement {
     pub threshold: u32,
     /// The keys that count. A key and its successors count as one.
     pub keys: Vec<KeyName>,
-    /// Its position in the trust store.
+    /// The requirement's position in the trust store.
     pub place: Option<RulePlace>,
 }
 

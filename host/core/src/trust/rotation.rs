@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Both keys sign the canonical JSON of `{at, new, old}`. The old key's signature names its successor; the new key's proves that the author
-//! of the statement owns it, so that no other key can inherit trust.
+//! of the statement has that key, so that no one can pass trust on to another's key.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -134,7 +134,7 @@ impl Rotation {
         Ok(Self { old, new, at, signatures: document.signatures })
     }
 
-    /// The text of the statement: canonical JSON (RFC 8785) and a line break.
+    /// Returns the text of the statement: canonical JSON (RFC 8785) and a line break.
     pub fn to_text(&self) -> String {
         let document = json!({
             "at": self.at.to_string(),

@@ -29,7 +29,7 @@ const MAX_DEPTH: usize = 64;
 pub struct Predicate {
     /// The item id under which the component may be used, for example `examples/list-files`.
     pub id: String,
-    /// Its version (Semantic Versioning 2.0.0).
+    /// The component's version (Semantic Versioning 2.0.0).
     pub version: String,
     /// The world that it implements: [`WORLD`], or [`FUNCTIONS`].
     pub world: String,

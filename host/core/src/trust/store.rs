@@ -194,7 +194,7 @@ impl TrustStore {
         self.files.get(&id).map(String::as_str)
     }
 
-    /// The keys, in the order of the files that contain them.
+    /// Returns the keys, in the order of the files that contain them.
     pub fn keys(&self) -> &[TrustedKey] {
         &self.keys
     }
@@ -214,7 +214,7 @@ impl TrustStore {
         self
     }
 
-    /// The entries for a key.
+    /// Returns the entries for a key.
     pub fn entries(&self, id: KeyId) -> impl Iterator<Item = &TrustedKey> {
         self.keys.iter().filter(move |key| key.id() == id)
     }

@@ -38,7 +38,7 @@ pub enum NotAComponent {
     Truncated {
         /// Offset of the section, in bytes.
         offset: usize,
-        /// Its stated length, in bytes.
+        /// The section's stated length, in bytes.
         expected: u64,
         /// Number of bytes left.
         left: usize,

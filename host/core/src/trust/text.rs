@@ -10,7 +10,8 @@
 //! It is the first line, or the second one below a `#!`. The signature covers the canonical JSON of `{digest, id, time}` in the domain of
 //! the item's kind, so a line cannot be moved to another item, and knowledge never verifies as a graph. Rye's own lines cover less of the
 //! file and not the id: they are recognised, and prove nothing.
-//! || Lines of the first format have one domain for all kinds. Any graph could have been signed as Markdown that is knowledge, so such a
+//!
+//! Lines of the first format have one domain for all kinds. Any graph could have been signed as Markdown that is knowledge, so such a
 //! line is valid only for knowledge, which executes nothing.
 
 use std::fmt;
@@ -50,7 +51,7 @@ impl TextKind {
     /// Every kind; each has a signature domain of its own.
     pub const ALL: [Self; 3] = [Self::Graph, Self::Knowledge, Self::Directive];
 
-    /// The name on the command line and in reports.
+    /// Returns the name on the command line and in reports.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Graph => "graph",
@@ -59,7 +60,7 @@ impl TextKind {
         }
     }
 
-    /// The domain of the signatures of such items.
+    /// Returns the domain of the signatures of such items.
     const fn domain(self) -> &'static str {
         match self {
             Self::Graph => "graph-host/text-item/v2/graph",
@@ -157,7 +158,7 @@ impl CommentMark {
 /// The result of verifying a text item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextStanding {
-    /// It has no signature.
+    /// The text has no signature.
     Unsigned,
     /// A key of the trust store signed it and is valid for it.
     Signed {
@@ -170,14 +171,14 @@ pub enum TextStanding {
         /// The version of its format.
         format: TextFormatVersion,
     },
-    /// It is part of the program, which lists its digest.
+    /// The text is part of the program, which lists its digest.
     BuiltIn,
-    /// It has a line of Rye's, which proves nothing here.
+    /// The text has a line of Rye's, which proves nothing here.
     Legacy {
         /// The key's fingerprint in the line.
         fingerprint: String,
     },
-    /// It has an invalid signature, and must not be used.
+    /// The text has an invalid signature, and must not be used.
     Invalid(TextRefusal),
 }
 

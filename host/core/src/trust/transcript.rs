@@ -1,8 +1,10 @@
 //! The signature of a transcript: a host's statement that a file contains the requests to models, and their answers, in a run.
-//! || ```json
+//!
+//! ```json
 //! {"at": "2026-01-31T12:00:00.000Z", "bytes": 1234, "digest": "sha256:…", "messages": 7, "run": "r1"}
 //! ```
-//! || The statement is the payload of a DSSE envelope of the type [`TRANSCRIPT_TYPE`], which contains the version of the format. The digest
+//!
+//! The statement is the payload of a DSSE envelope of the type [`TRANSCRIPT_TYPE`], which contains the version of the format. The digest
 //! is the SHA-256 of the whole file. A transcript is as trustworthy as its host: it does not contain the records from which it was made.
 
 use serde::{Deserialize, Serialize};
@@ -55,7 +57,7 @@ pub enum TranscriptError {
     /// Not JSON, or not of its shape.
     #[error("{0}")]
     Shape(String),
-    /// It cannot be written as JSON.
+    /// The statement cannot be written as JSON.
     #[error("the statement cannot be written: {0}")]
     Write(String),
 }

@@ -1,12 +1,15 @@
 //! Yanks: a publisher's signed statement that a published version must no longer be selected, or that it may be again.
-//! || ```json
+//!
+//! ```json
 //! {"at": "2026-01-31T12:00:00.000Z", "content": "sha256:…", "id": "acme/fetch", "reason": "leaks its token",
 //!  "version": "1.2.0", "yanked": true}
 //! ```
-//! || The statement is the payload of a DSSE envelope of the type [`YANK_TYPE`], which contains the version of the format. It names the
+//!
+//! The statement is the payload of a DSSE envelope of the type [`YANK_TYPE`], which contains the version of the format. It names the
 //! content that the item's signature covers ([`signed_content`]), and not the manifest around it, which anyone with write access to a
 //! registry can replace. Statements of the first format ([`MANIFEST_YANK_TYPE`]) name the manifest, under `manifest`.
-//! || A statement counts only with the signature of a key that the trust store allows for the item: write access to a registry is not
+//!
+//! A statement counts only with the signature of a key that the trust store allows for the item: write access to a registry is not
 //! enough to yank, or to take back a yank. [`TrustStore::yank_of`] decides between several statements.
 
 use std::collections::BTreeMap;
@@ -64,7 +67,7 @@ pub enum YankSubject {
 }
 
 impl YankSubject {
-    /// The digest.
+    /// Returns the digest.
     pub const fn digest(&self) -> &Digest {
         let (Self::Content(digest) | Self::Manifest(digest)) = self;
         digest
@@ -145,7 +148,7 @@ pub enum YankError {
     /// The time of the statement is in the future.
     #[error("it is of {0}, which is later than now")]
     Future(Timestamp),
-    /// It cannot be written as JSON.
+    /// The statement cannot be written as JSON.
     #[error("the statement cannot be written: {0}")]
     Write(String),
 }
@@ -294,7 +297,7 @@ impl Yank {
         &self.envelope
     }
 
-    /// Returns the order between yanks: the latest first, and a fixed one for equal times.
+    /// Returns the sort key of a yank, of which the largest decides: the latest, and a fixed one of several at the same time.
     fn order(&self) -> (Timestamp, KeyId, &str) {
         (self.statement.at, self.key.id, &self.statement.reason)
     }
@@ -381,7 +384,8 @@ impl TrustStore {
 
     /// Returns the yank in force among all verified statements about one version: the latest one that was not taken back later. At the same
     /// time, the yank takes precedence.
-    /// || A yank needs one key. Taking it back needs as many as the store requires for the item (`require`), each with a statement of its
+    ///
+    /// A yank needs one key. Taking it back needs as many as the store requires for the item (`require`), each with a statement of its
     /// own that is later than the yank: otherwise, one of several keys could offer again what the others have withdrawn.
     pub fn yank_of<'y>(&self, statements: &'y [Yank]) -> Option<&'y Yank> {
         let is_taken_back = |yank: &Yank| {

@@ -1,5 +1,6 @@
 //! Values of functions that components export, and their JSON.
-//! || `host/docs/reference/functions.md` has the mapping. `types` has the types, `value` the values, `schema` writes JSON Schemas of types,
+//!
+//! `host/docs/reference/functions.md` has the mapping. `types` has the types, `value` the values, `schema` writes JSON Schemas of types,
 //! `read` creates values from JSON, `write` creates JSON from values, and `signature` combines both for a call. The engine and the page
 //! convert these values to their own, so that both call a function with the same values, messages and charges.
 //!

@@ -1,7 +1,9 @@
 //! YAML 1.2 documents as a tree with the place of each part.
-//! || Every document of this project is read in two steps: [`parse`] creates a tree of [`Node`]s, and a specific reader lowers the tree to
+//!
+//! Every document of this project is read in two steps: [`parse`] creates a tree of [`Node`]s, and a specific reader lowers the tree to
 //! a typed value with [`Fields`], which collects every problem instead of stopping at the first.
-//! || The schema is YAML's core schema (YAML 1.2.2, 10.3). Ambiguous documents are refused: duplicate keys, keys that are not texts,
+//!
+//! The schema is YAML's core schema (YAML 1.2.2, 10.3). Ambiguous documents are refused: duplicate keys, keys that are not texts,
 //! unknown tags, merge keys, several documents in one file.
 
 pub(crate) mod fields;

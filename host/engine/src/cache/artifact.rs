@@ -13,7 +13,8 @@ use crate::compile::MAX_CODE;
 const CHUNK: usize = 128 << 10;
 
 /// Reads a tag and the code after it, and loads the code if the tag is valid. `hasher` computes the tag.
-/// || The file is read once. The hashed bytes are written to a copy that no other process can access, and that copy is loaded: changing the
+///
+/// The file is read once. The hashed bytes are written to a copy that no other process can access, and that copy is loaded: changing the
 /// file meanwhile has no effect.
 pub(super) fn read(engine: &wasmtime::Engine, path: &Path, mut hasher: blake3::Hasher) -> Option<Component> {
     let mut file = File::open(path).ok()?;

@@ -1,5 +1,6 @@
 //! Lists the folder of compiled components, and limits its size.
-//! || Every process of the user works in the folder, and other users may have planted files there. So links are not followed, and only
+//!
+//! Every process of the user works in the folder, and other users may have planted files there. So links are not followed, and only
 //! regular files with this cache's names are read or removed. A missing file was removed by another process: a process that has opened it
 //! can still read it, and any other compiles again.
 

@@ -23,11 +23,11 @@ pub(crate) use key::Key;
 pub enum CacheStatus {
     /// The engine has no cache.
     Off,
-    /// It was read from the cache.
+    /// The component was read from the cache.
     Hit,
-    /// It was compiled and stored in the cache.
+    /// The component was compiled and stored in the cache.
     Stored,
-    /// It was compiled and could not be stored, for this reason.
+    /// The component was compiled and could not be stored, for this reason.
     NotStored(String),
 }
 

@@ -1,5 +1,6 @@
 //! Documentation of functions in the WIT of a component: the custom section `package-docs`, if present.
-//! || The section is a byte with the version of its format and the documentation of one package in JSON, by world, interface and function,
+//!
+//! The section is a byte with the version of its format and the documentation of one package in JSON, by world, interface and function,
 //! as `wit-parser` writes it. It is as untrusted as the component: its size, its depth and the length of a description are limited.
 
 use std::collections::btree_map::Entry;
@@ -24,7 +25,7 @@ const MOST_SHOWN: usize = 200;
 /// The reason why the documentation of a component was not read. Its functions can be called nevertheless.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentationError {
-    /// It has more than one section.
+    /// The component has more than one section.
     #[error("it has several sections `{SECTION}`")]
     Several,
     /// The section is too large.

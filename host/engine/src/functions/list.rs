@@ -24,7 +24,7 @@ const ACTION: &str = "graph-host:node/action";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` cannot be a node: {reason}")]
 pub struct UncallableFunction {
-    /// Its name after `#` in an item id.
+    /// The function's name after `#` in an item id.
     pub name: String,
     /// The reason.
     pub reason: String,
@@ -240,7 +240,7 @@ pub(crate) fn look_up(engine: &wasmtime::Engine, component: &Component, name: &s
 pub(super) enum Undescribed {
     /// JSON cannot call it.
     Uncallable(String),
-    /// Its schemas exceed the limit.
+    /// The schemas exceed the limit.
     Room(NoRoom),
 }
 
@@ -322,9 +322,9 @@ fn only<'t>(exports: Vec<Export<'t>>, name: &str) -> Option<Export<'t>> {
 /// A function that a component exports, with the data that a host of another kind needs to call it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportedFunction {
-    /// Its interface, with its version; `None` for one that the component exports itself.
+    /// The function's interface, with its version; `None` for a function that the component exports itself.
     pub interface: Option<String>,
-    /// Its own name.
+    /// The function's own name.
     pub name: String,
     /// The types of its parameters and its result.
     pub signature: Signature,

@@ -1,6 +1,7 @@
 //! Functions that a component exports in addition to the node action: called with values of WIT types, which are converted from and to
 //! JSON.
-//! || `host/docs/reference/functions.md` has the mapping, and `graph_core::wit_value` is the implementation. `list` finds the functions
+//!
+//! `host/docs/reference/functions.md` has the mapping, and `graph_core::wit_value` is the implementation. `list` finds the functions
 //! with their types, `types` reads their types within limits, `documentation` reads their documentation in the component, `values` converts
 //! values, and `entry` calls them.
 

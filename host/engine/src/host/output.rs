@@ -37,7 +37,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The name of the level in logs, in lower case.
+    /// Returns the name of the level in logs, in lower case.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Trace => "trace",

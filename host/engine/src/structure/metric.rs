@@ -155,7 +155,7 @@ pub struct Exceeded {
 /// A component is not compiled because of its structure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StructureError {
-    /// It exceeds a cap.
+    /// The component exceeds a cap.
     #[error(transparent)]
     Exceeded(#[from] Exceeded),
     /// A name in it is invalid.

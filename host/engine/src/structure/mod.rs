@@ -1,5 +1,6 @@
 //! Counts the parts of a component before it is compiled.
-//! || The time and memory of compiling grow faster than a component's size, and differ between machines. These counts are the same
+//!
+//! The time and memory of compiling grow faster than a component's size, and differ between machines. These counts are the same
 //! everywhere, take one pass over the bytes, and cover everything that makes the compiler expensive. Names of imports and exports of
 //! components are also checked, since hosts show them and write them into code. Validity is not checked here: the compiler reports
 //! unreadable parts.

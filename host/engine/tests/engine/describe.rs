@@ -55,7 +55,7 @@ async fn its_clock_stands_at_zero() {
 
 #[tokio::test]
 async fn its_random_numbers_are_always_the_same() {
-    // They are not 0, so this one traps; another run traps at the same place.
+    // The numbers are not 0, so this component traps; another run traps at the same place.
     let bytes = describes_with("wasi:random/random@0.2.0", "get-random-u64");
     let errors = [
         engine().describe(&component(&bytes)).await.unwrap_err().to_string(),

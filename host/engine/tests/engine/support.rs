@@ -122,7 +122,7 @@ pub(crate) async fn call(node: &PreparedNode, params: Value) -> CallReport {
     call_within(node, &params, limits()).await
 }
 
-/// The value of a result.
+/// Returns the value of a result.
 pub(crate) fn value(report: &CallReport) -> &Value {
     match &report.result {
         Ok(Outcome::Result(value)) => value,
@@ -130,9 +130,9 @@ pub(crate) fn value(report: &CallReport) -> &Value {
     }
 }
 
-/// A node around core code that defines `run` and `describe`. At hand are a memory of one page that starts with
-/// `data` at 1024, `$result`, which stores `ok(result(text))` and gives its place, and `$description`, which does the
-/// same for a description of one text thrice.
+/// Creates a node around core code that defines `run` and `describe`. The code can use a memory of one page that starts with `data` at
+/// 1024; `$result`, which stores `ok(result(text))` and returns its address; and `$description`, which does the same for a description that
+/// consists of one text three times.
 pub(crate) fn wat(data: &str, code: &str) -> Vec<u8> {
     node_of(
         &format!(

@@ -193,7 +193,7 @@ pub(super) fn warn_of_idle(
     (secrets_node, secrets): (Option<&Node>, &[SecretRule]),
     problems: &Problems,
 ) {
-    // Of the rules that are read at most, each is looked up among all others at most.
+    // Each rule that is read is searched for among at most `MOST_ENTRIES` others.
     let place = |node: Option<&Node>, key: &str, value: &str| {
         let items = node.and_then(Node::as_list).unwrap_or_default();
         let is_it = |item: &&Node| item.descend([key]).as_text() == Some(value);

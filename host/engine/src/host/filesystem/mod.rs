@@ -1,5 +1,6 @@
 //! `wasi:filesystem` over the granted folders.
-//! || A component sees only regular files and folders: other entries of a folder can be listed, not opened, so that no call waits for a
+//!
+//! A component sees only regular files and folders: other entries of a folder can be listed, not opened, so that no call waits for a
 //! pipe or a device. Differences between hosts are hidden: entries are sorted by name, times are absent, the number of links is 1, and the
 //! metadata hash covers path, kind and size. cap-std resolves paths beneath the granted folder, whatever links are in it.
 

@@ -13,7 +13,7 @@ use crate::error::PrepareError;
 /// The reason why a granted folder cannot be used.
 #[derive(Debug)]
 pub(crate) enum UnusableFolder {
-    /// It cannot be opened.
+    /// The folder cannot be opened.
     Unopened { folder: String, source: io::Error },
     /// A component of its path is a link.
     Linked { folder: String, link: String, target: String },

@@ -1,5 +1,6 @@
 //! Bodies of requests: limited while they are written, and sent as a whole once they are finished.
-//! || Components usually hand a request over, then write its body, then finish the body. This module replaces two of wasmtime's functions
+//!
+//! Components usually hand a request over, then write its body, then finish the body. This module replaces two of wasmtime's functions
 //! of `wasi:http/types`, which have no limit and do not report the end of a body.
 
 use std::pin::{Pin, pin};

@@ -1,5 +1,6 @@
 //! `wasi:http/outgoing-handler`: requests within the grant, each checked at every step and answered as a whole.
-//! || The host follows no redirects: a component that follows one sends another request, which is checked like the first. A request is sent
+//!
+//! The host follows no redirects: a component that follows one sends another request, which is checked like the first. A request is sent
 //! when its body is finished: by `handle`, or by the `finish` of a body that is written later. The whole response has arrived when that
 //! call returns, so that a component can observe neither the network's pace nor its packets. Secrets are inserted when a request is sent
 //! and removed from the response.

@@ -12,10 +12,10 @@ pub enum SecretError {
     /// The environment variable with its value is not set.
     #[error("the secret `{name}` is to come from the environment variable `{variable}`, which is not set")]
     Unset { name: String, variable: String },
-    /// Its file cannot be read.
+    /// The secret's file cannot be read.
     #[error("the secret `{name}` is to come from {path}, which cannot be read: {source}")]
     File { name: String, path: String, source: std::io::Error },
-    /// It contains bytes that are invalid in a header, or its length is invalid.
+    /// The value contains bytes that are invalid in a header, or its length is invalid.
     #[error(transparent)]
     Unusable(#[from] UnusableSecret),
 }
