@@ -15,7 +15,7 @@ use crate::limits::TaskLimits;
 use crate::time::Timestamp;
 use crate::yaml::{Fields, Node};
 
-/// Limits of a ceiling without `limits`: unbounded.
+/// Values of the missing keys of a ceiling's `limits`: unbounded.
 pub(super) const UNBOUNDED: TaskLimits =
     TaskLimits { timeout: Duration::from_millis(u64::MAX), ..TaskLimits::UNBOUNDED };
 
