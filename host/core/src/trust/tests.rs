@@ -59,7 +59,7 @@ fn an_envelope_that_nothing_reads_is_not_signed() {
     let nested = Description { params: deep, ..predicate().description };
     for description in [long, nested] {
         let statement = make_statement(&bytes(), Predicate { description, ..predicate() });
-        // A statement that `make_statement` refuses cannot be signed either.
+        // A refusal by `make_statement` suffices.
         let Ok(statement) = statement else { continue };
         let refused = sign_component(&statement, &key(1)).unwrap_err();
         assert!(matches!(refused, SignError::Unreadable(_)), "{refused}");
