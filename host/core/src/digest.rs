@@ -11,32 +11,32 @@ use sha2::{Digest as _, Sha256};
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// The SHA-256 of bytes, without a domain: the digest of a file, an OCI layer or an in-toto subject.
+    /// Returns the SHA-256 of bytes, without a domain: the digest of a file, an OCI layer or an in-toto subject.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The raw 32 bytes.
+    /// Returns the raw 32 bytes.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// A digest from its raw 32 bytes.
+    /// Creates a digest from its raw 32 bytes.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The 64 hexadecimal digits without the `sha256:` prefix, as in-toto writes it.
+    /// Returns the 64 hexadecimal digits without the `sha256:` prefix, as in-toto writes it.
     pub fn hex(&self) -> String {
         self.text().as_str()[PREFIX.len()..].to_owned()
     }
 
-    /// The first twelve hexadecimal digits: for listings only, never for comparisons.
+    /// Returns the first twelve hexadecimal digits: for listings only, never for comparisons.
     pub fn short(&self) -> String {
         self.hex()[..12].to_owned()
     }
 
-    /// The text form without an allocation: a record has many digests.
+    /// Returns the text form without an allocation: a record has many digests.
     fn text(&self) -> Text {
         let mut text = [0; LENGTH];
         text[..PREFIX.len()].copy_from_slice(PREFIX.as_bytes());
@@ -156,7 +156,7 @@ impl DomainHasher {
         self.field(digest.as_bytes())
     }
 
-    /// The digest of all fields.
+    /// Returns the digest of all fields.
     pub fn finish(self) -> Digest {
         Digest(self.0.finalize().into())
     }
@@ -172,7 +172,7 @@ impl PieceHasher {
         self.0.update(piece);
     }
 
-    /// The digest of all pieces.
+    /// Returns the digest of all pieces.
     pub fn finish(self) -> Digest {
         Digest(self.0.finalize().into())
     }

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::json::{self, TreeLimit};
 
-/// The version of everything that is stored as JSON today, but for checkpoints.
+/// Version of everything that is stored as JSON today, except checkpoints.
 pub const CURRENT: u64 = 1;
 
-/// The version of checkpoints: those of version 1 name every channel and node, each time.
+/// Version of checkpoints. Those of version 1 name every channel and node each time.
 pub const CHECKPOINT: u64 = 2;
 
 /// A text was written by a later version of this program.
@@ -19,19 +19,19 @@ pub const CHECKPOINT: u64 = 2;
     "it has format version {found}, and this program reads versions up to {current}: use a newer graph-host"
 )]
 pub struct Newer {
-    /// The version that it states.
+    /// The stated version.
     pub found: u64,
     /// The newest version that can be read.
     pub current: u64,
 }
 
-/// The version that a text states, if that is later than `current`. To be asked where reading has failed.
+/// Returns the version that a text states if it is later than `current`. Called after reading has failed.
 pub fn newer(text: &str, current: u64) -> Option<Newer> {
     let version = json::read::<Value>(text, TreeLimit::DOCUMENT).ok()?.get("version")?.as_u64()?;
     (version > current).then_some(Newer { found: version, current })
 }
 
-/// Why a text could not be read: its version, or else what its reader says.
+/// Returns the reason why a text could not be read: a later version, or else the reader's error.
 pub fn reason(text: &str, current: u64, error: impl std::fmt::Display) -> String {
     newer(text, current).map_or_else(|| error.to_string(), |newer| newer.to_string())
 }

@@ -8,21 +8,21 @@
 
 /// A call of a function, in addition to its instructions.
 pub const FUNCTION: u8 = 1;
-/// Each byte that `memory.copy`, `memory.fill` or `memory.init` is about.
+/// Each byte on which `memory.copy`, `memory.fill` or `memory.init` works.
 pub const BYTE: u8 = 1;
-/// Each element that `table.copy`, `table.fill`, `table.init` or `table.grow` is about.
+/// Each element on which `table.copy`, `table.fill`, `table.init` or `table.grow` works.
 pub const ELEMENT: u8 = 1;
 /// The cost of each page that `memory.grow` asks for: about the time that a page costs the host.
 pub const PAGE: u8 = 100;
-/// How much an instruction with a constant operand may cost without a check of the limit.
+/// Largest cost of an instruction with a constant operand that is executed without a check of the limit.
 pub const UNCHECKED: u64 = 128;
-/// Elements of one table, beyond which it does not grow.
+/// Largest number of elements of one table; beyond it, the table does not grow.
 pub const TABLE_ELEMENTS: u32 = 100_000;
 
 /// Instructions that cost nothing, as they generate no code of their own.
 const FREE: [&str; 8] = ["Block", "Drop", "Else", "End", "Loop", "Nop", "Return", "Unreachable"];
 
-/// What an instruction costs, by its name in the WebAssembly specification in upper camel case (`I32Add`).
+/// Returns the cost of an instruction, by its name in the WebAssembly specification in upper camel case (`I32Add`).
 pub const fn of_operator(name: &str) -> u8 {
     let mut place = 0;
     while place < FREE.len() {

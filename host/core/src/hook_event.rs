@@ -1,17 +1,17 @@
-//! Events of a run at which hooks are asked, the layers of hooks, and the results that control a run.
+//! Hooks: actions at events of a run, which may change how the run continues.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What happens in a run.
+/// An event of a run at which hooks are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookEvent {
-    /// The run has begun; its first superstep has not.
+    /// The run has started, before its first superstep.
     GraphStarted,
-    /// A task has committed, before the next superstep.
+    /// A task has committed; the next superstep has not started.
     AfterStep,
     /// A task has failed, and its retry policy is used up.
     Error,
@@ -34,7 +34,7 @@ impl HookEvent {
         Self::GraphCompleted,
     ];
 
-    /// The name in documents and records.
+    /// Returns the name in documents and records.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::GraphStarted => "graph_started",
@@ -46,7 +46,7 @@ impl HookEvent {
         }
     }
 
-    /// What conditions and templates of its hooks can read.
+    /// Returns the roots of paths that conditions and templates of the event's hooks can read.
     pub const fn roots(self) -> &'static [&'static str] {
         match self {
             Self::GraphStarted => &["event", "graph_id", "run", "state", "inputs", "step_count"],
@@ -108,7 +108,7 @@ impl HookEvent {
         }
     }
 
-    /// Whether a control result means something at it.
+    /// Checks whether a control result has an effect at this event.
     pub const fn takes(self, control: ControlAction) -> bool {
         match control {
             ControlAction::Retry => matches!(self, Self::Error),
@@ -131,12 +131,12 @@ pub enum HookLayer {
     Graph,
     /// The project's: `.ai/hooks.yaml`.
     Project,
-    /// The user's: they watch, and never control.
+    /// The user's: they observe, and never control.
     Infra,
 }
 
 impl HookLayer {
-    /// The number in documents and records, from 1.
+    /// Returns the number in documents and records, from 1.
     pub const fn number(self) -> u8 {
         match self {
             Self::Graph => 1,
@@ -145,21 +145,21 @@ impl HookLayer {
         }
     }
 
-    /// Whether hooks of this layer can change how the run continues.
+    /// Checks whether hooks of this layer can change how the run continues.
     pub const fn controls(self) -> bool {
         !matches!(self, Self::Infra)
     }
 }
 
-/// How a run continues, as a hook decides.
+/// A hook's decision about how a run continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Control {
-    /// Whether the run retries, fails, continues or aborts.
+    /// The way in which the run continues.
     pub action: ControlAction,
-    /// With `continue` at a limit, how many supersteps more may run.
+    /// With `continue` at a limit, the number of additional supersteps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub additional_steps: Option<u64>,
-    /// With `retry`, how often hooks may have one task tried again.
+    /// With `retry`, the number of retries of one task by hooks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_retries: Option<u32>,
 }
@@ -182,7 +182,7 @@ impl ControlAction {
     /// All actions, in the order of the reference.
     pub const ALL: [Self; 4] = [Self::Retry, Self::Fail, Self::Abort, Self::Continue];
 
-    /// The name in documents and records.
+    /// Returns the name in documents and records.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Retry => "retry",
@@ -200,7 +200,7 @@ impl fmt::Display for ControlAction {
 }
 
 impl Control {
-    /// The control result in an item's answer; `None` if it has none. The error says what is wrong with one.
+    /// Reads the control result in an item's answer; `None` if the answer has no known `action`. The error says which field is invalid.
     pub fn read(answer: &Value) -> Result<Option<Self>, String> {
         let Some(fields) = answer.as_object() else { return Ok(None) };
         let named = fields.get("action").and_then(Value::as_str);

@@ -10,9 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::diagnostic::{is_invisible, is_part_of_writing};
 use crate::item::{ItemType, Primary};
 
-/// The most characters that a node name, run id, state key or segment of an item id may have.
+/// Largest number of characters of a node name, run id, state key or segment of an item id.
 pub const MAX_NAME: usize = 128;
-/// The most characters that an item id may have, its version and function included.
+/// Largest number of characters of an item id, its version and function included.
 pub const MAX_ITEM_ID: usize = 256;
 
 /// The id of an item: segments of `[A-Za-z0-9_-]` joined by `/`, a version after `@` if one is meant, and, after `#`, the function of a
@@ -31,46 +31,46 @@ pub enum IdError {
     /// The id is empty.
     #[error("it is empty")]
     Empty,
-    /// It is longer than an id may be.
+    /// The id is longer than allowed.
     #[error("it has more than {0} characters")]
     TooLong(usize),
     /// A segment between `/` is empty, as at a leading, trailing or double `/`.
     #[error("a part between `/` is empty")]
     EmptySegment {
-        /// The byte of the place.
+        /// Offset in bytes.
         offset: usize,
     },
     /// A segment is `.` or `..`.
     #[error("`.` and `..` cannot be parts of an id")]
     Relative {
-        /// The byte of the place.
+        /// Offset in bytes.
         offset: usize,
     },
     /// A character that ids do not have.
     #[error("{} is not allowed in it", shown(*.character))]
     Character {
         character: char,
-        /// The byte of the place.
+        /// Offset in bytes.
         offset: usize,
     },
     /// A version after `@` is empty.
     #[error("the version after `@` is empty")]
     EmptyVersion {
-        /// The byte of the place.
+        /// Offset in bytes.
         offset: usize,
     },
-    /// What stands after `#` does not name a function.
+    /// The text after `#` does not name a function.
     #[error(
         "after `#` stands a function that a component exports, as in `#add`, `#ops/add` or `#acme:math/ops/add`"
     )]
     Function {
-        /// The byte of the place.
+        /// Offset in bytes.
         offset: usize,
     },
 }
 
 impl IdError {
-    /// The byte at which the text stops being an id.
+    /// Returns the offset, in bytes, at which the text stops being an id.
     pub const fn offset(&self) -> usize {
         match self {
             Self::Empty | Self::TooLong(_) => 0,
@@ -150,39 +150,39 @@ impl ItemId {
         })
     }
 
-    /// Whether a text is the id of an item without a version and without a function.
+    /// Checks whether a text is the id of an item without a version and without a function.
     pub(crate) fn is_path(text: &str) -> bool {
         Self::parse(text).is_ok_and(|id| id.version.is_none() && id.function.is_none())
     }
 
-    /// Whether a text without a version names what an action can do this with. A function of a component can only be executed.
+    /// Checks whether a text without a version is an id on which an action can operate. A function of a component can only be executed.
     pub(crate) fn is_dispatched(text: &str, primary: Primary, item_type: ItemType) -> bool {
         let is_call = (primary, item_type) == (Primary::Execute, ItemType::Tool);
         Self::parse(text).is_ok_and(|id| id.version.is_none() && (is_call || id.function.is_none()))
     }
 
-    /// The id without its version and its function: `acme/fetch`.
+    /// Returns the id without its version and its function: `acme/fetch`.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The version after `@`.
+    /// Returns the version after `@`.
     pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
     }
 
-    /// The function after `#`: its name, after the interface that has it and `/`, if it is not exported by itself. The interface is
-    /// written without a version.
+    /// Returns the function after `#`: its name, preceded by its interface and `/` if an interface exports it. The interface has no
+    /// version.
     pub fn function(&self) -> Option<&str> {
         self.function.as_deref()
     }
 
-    /// The parts between `/`.
+    /// Returns the parts between `/`.
     pub fn segments(&self) -> impl Iterator<Item = &str> {
         self.path.split('/')
     }
 
-    /// The id as capabilities write it, without its version: `acme.fetch`.
+    /// Returns the id as capabilities write it, without its version: `acme.fetch`.
     pub fn dotted(&self) -> String {
         self.path.replace('/', ".")
     }
@@ -196,27 +196,27 @@ impl fmt::Display for ItemId {
     }
 }
 
-/// An item id without the version and the function that may follow it: `acme/lib` of `acme/lib@1.2.0#add`. The text need not be valid.
+/// Returns an item id without its version and function: `acme/lib` of `acme/lib@1.2.0#add`. The text need not be valid.
 pub fn path_of(item: &str) -> &str {
     item.split(['@', '#']).next().unwrap_or_default()
 }
 
-/// The version in an item id, if there is one. The text need not be valid.
+/// Returns the version in an item id, if any. The text need not be valid.
 pub fn version_of(item: &str) -> Option<&str> {
     without_function(item).split_once('@').map(|(_, version)| version)
 }
 
-/// The function after `#` in an item id, if there is one. The text need not be valid.
+/// Returns the function after `#` in an item id, if any. The text need not be valid.
 pub fn function_of(item: &str) -> Option<&str> {
     item.split_once('#').map(|(_, function)| function)
 }
 
-/// An item id without the function that may follow it: `acme/lib@1.2.0` of `acme/lib@1.2.0#add`.
+/// Returns an item id without its function: `acme/lib@1.2.0` of `acme/lib@1.2.0#add`.
 pub fn without_function(item: &str) -> &str {
     item.split_once('#').map_or(item, |(item, _)| item)
 }
 
-/// An item id without the version in it, as grants name items: `acme/lib#add` of `acme/lib@1.2.0#add`. The text need not be valid.
+/// Returns an item id without its version, as grants name items: `acme/lib#add` of `acme/lib@1.2.0#add`. The text need not be valid.
 pub fn without_version(item: &str) -> Cow<'_, str> {
     match (item.split_once('@'), function_of(item)) {
         (None, _) => Cow::Borrowed(item),
@@ -225,7 +225,7 @@ pub fn without_version(item: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a text names an exported function: words of WIT, the last one after `/` if an interface has it.
+/// Checks whether a text names an exported function: words of WIT, the last one after `/` if an interface exports it.
 pub fn is_function(text: &str) -> bool {
     let is_word = |word: &str| {
         word.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -284,8 +284,7 @@ pub fn check_run_id(text: &str) -> Result<(), IdError> {
     check_node_name(text)
 }
 
-/// An id of a run that has been checked: it is one part of a path, and leads nowhere else. Whatever is named after a run is
-/// named with this.
+/// A checked id of a run: one segment of a path, without separators. Everything named after a run uses this type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(String);
 
@@ -295,7 +294,7 @@ impl RunId {
         check_run_id(text).map(|()| Self(text.to_owned()))
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -307,13 +306,13 @@ impl fmt::Display for RunId {
     }
 }
 
-/// Checks a name that only has to be stored and shown, such as the path of a graph's file: at most `most` bytes, without
-/// control characters and without invisible ones, among them those that reorder the text around them or break a line.
+/// Checks a name that is only stored and shown, such as the path of a graph's file: at most `most` bytes, without control characters and
+/// without invisible characters, which may reorder the text around them or break a line.
 pub fn check_shown_name(text: &str, most: usize) -> Result<(), IdError> {
     if text.len() > most {
         return Err(IdError::TooLong(most));
     }
-    // Joiners and variation selectors stay: names in Persian, in Indic scripts and of emoji are written with them. They are shown escaped.
+    // Joiners and variation selectors are permitted: Persian, Indic scripts and emoji need them. They are shown escaped.
     let refused = |c: char| c.is_control() || (is_invisible(c) && !is_part_of_writing(c));
     match text.char_indices().find(|(_, c)| refused(*c)) {
         Some((offset, character)) => Err(IdError::Character { character, offset }),

@@ -1,5 +1,5 @@
-//! Items as graphs, manifests and trust stores name them: their types, the operations on them, and the part of a manifest that is left to
-//! those of a node.
+//! A graph as the walker sees it: names resolved to indices, templates and conditions parsed, defaults filled in.
+//! `document` makes one from YAML and has checked everything that can be checked without running.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub enum Primary {
     Sign,
 }
 
-/// What kind of item it is.
+/// The type of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
@@ -27,12 +27,12 @@ pub enum ItemType {
     Directive,
 }
 
-/// A node's `capabilities`: a further narrowing of the manifest's grants.
+/// A node's `capabilities`: a further restriction of the manifest's grants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeCapabilities {
-    /// Dispatch patterns; `None` does not narrow dispatch. A list with a text that is no pattern permits nothing.
+    /// Dispatch patterns; `None` does not restrict dispatch. A list with an invalid pattern permits nothing.
     pub dispatch: Option<DispatchPatterns>,
-    /// The capability kinds (`filesystem`, `clocks`, `random`, …) that stay; `None` does not narrow them.
+    /// The capability kinds (`filesystem`, `clocks`, `random`, …) that remain; `None` does not restrict them.
     pub interfaces: Option<Vec<String>>,
 }
 

@@ -20,7 +20,7 @@ pub use node::{ModelLimits, NodeLimits};
 pub struct TaskLimits {
     /// WebAssembly fuel for one attempt.
     pub fuel: u64,
-    /// Linear memory, in bytes, all memories of the component together.
+    /// Linear memory of all memories of the component together, in bytes.
     pub memory: u64,
     /// Wall time of one attempt.
     #[serde(with = "millis")]
@@ -29,7 +29,7 @@ pub struct TaskLimits {
     pub output: u64,
     /// Bytes of log lines and custom events.
     pub log: u64,
-    /// Calls of the host that ask the world: each has an entry in the task's journal.
+    /// Calls of the host that depend on the outside world: each has an entry in the task's journal.
     #[serde(default = "default_calls")]
     pub calls: u64,
     /// The texts of all requests and results in the journal of one attempt, in bytes.
@@ -38,29 +38,29 @@ pub struct TaskLimits {
     /// Bytes that may be written to files.
     #[serde(default = "default_written")]
     pub written: u64,
-    /// The most HTTP requests that it may send.
+    /// Number of HTTP requests.
     #[serde(default = "default_requests")]
     pub requests: u64,
-    /// The body of a request by HTTP, in bytes.
+    /// Body of an HTTP request, in bytes.
     #[serde(default = "default_request_body")]
     pub request_body: u64,
-    /// The body of a response by HTTP, in bytes.
+    /// Body of an HTTP response, in bytes.
     #[serde(default = "default_response_body")]
     pub response_body: u64,
     /// Calls of language models.
     #[serde(default = "default_model", skip_serializing_if = "is_default_model")]
     pub model: ModelUse,
-    /// What of `model` is kept for a last request without tools; none if the task fails once a figure does not suffice.
+    /// Part of `model` that is reserved for a last request without tools; `None` if the task fails once a figure is used up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_floor: Option<ModelUse>,
-    /// Once a figure of `model` is used up, the task asks for more of it instead of failing.
+    /// `true` if the task asks for more of a used-up figure of `model` instead of failing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub model_asks: bool,
-    /// What answers have added to `model`, which contains it.
+    /// The part of `model` that answers have added.
     #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
     pub model_added: ModelUse,
-    /// The figures of `model` that come from `limits` of nodes in graphs; the others are unbounded here. A request that does not fit into
-    /// one of these fails, and the component may continue without it.
+    /// The figures of `model` that come from `limits` of nodes in graphs; the others are unbounded here. A request that exceeds one of
+    /// these fails, and the component may continue without it.
     #[serde(default = "unbounded_model", skip_serializing_if = "is_unbounded_model")]
     pub model_of_nodes: ModelUse,
 }
@@ -106,7 +106,7 @@ const fn default_response_body() -> u64 {
 }
 
 impl TaskLimits {
-    /// What holds where neither manifest nor graph says otherwise.
+    /// The limits that apply unless the manifest or the graph sets others.
     pub const DEFAULT: Self = Self {
         fuel: 1_000_000_000,
         memory: 64 << 20,
@@ -146,18 +146,18 @@ impl TaskLimits {
         model_of_nodes: ModelUse::UNBOUNDED,
     };
 
-    /// The task's limits on its use of the host.
+    /// Returns the task's limits on its use of the host.
     pub const fn host(&self) -> HostUse {
         HostUse { calls: self.calls, bytes: self.bytes, model: self.model, ..HostUse::NOTHING }
     }
 
-    /// These limits of a task that answers have added so much to.
+    /// Returns these limits, with `model` raised by an amount that answers have added.
     #[must_use]
     pub fn with_added(self, added: ModelUse) -> Self {
         Self { model: self.model.raised(added), model_added: self.model_added.plus(added), ..self }
     }
 
-    /// The smaller of each. What answers have added to one of them raises the other as well.
+    /// Returns the smaller limit of each kind. An amount that answers have added to one raises the other as well.
     #[must_use]
     pub fn min(self, other: Self) -> Self {
         Self {
@@ -184,8 +184,8 @@ impl TaskLimits {
     }
 }
 
-/// Reads limits that the author of a component states. They can only lower what a manifest says: whether a task asks for more of a budget, and
-/// what answers have added to it, is not the author's to say.
+/// Reads limits that the author of a component states. They can only lower the manifest's limits. The fields that belong to the host
+/// (`model_asks`, `model_added`, `model_of_nodes`) are refused.
 pub(crate) fn stated<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<TaskLimits>, D::Error> {
@@ -215,10 +215,10 @@ pub struct RunLimits {
     /// Wall time, suspension not counted.
     #[serde(with = "millis")]
     pub timeout: Duration,
-    /// How many levels of child runs there may be below the run.
+    /// Largest number of levels of child runs below the run.
     #[serde(default = "default_depth")]
     pub depth: u32,
-    /// Calls of the host that ask the world, of all tasks together.
+    /// Calls of the host that depend on the outside world, of all tasks together.
     #[serde(default = "default_run_calls", skip_serializing_if = "is_default_run_calls")]
     pub calls: u64,
     /// Bytes of the requests and answers of those calls, as in the journals.
@@ -227,7 +227,7 @@ pub struct RunLimits {
     /// Supersteps of the run and of its child runs together, whatever their graphs say.
     #[serde(default = "default_steps", skip_serializing_if = "is_default_steps")]
     pub steps: u64,
-    /// What all channels hold, as [`size`](crate::work::size) measures it.
+    /// Size of all channels, as measured by [`size`](crate::work::size).
     #[serde(default = "default_state", skip_serializing_if = "is_default_state")]
     pub state: u64,
     /// The memory of the items and results of one superstep's tasks, measured in the same way.
@@ -240,13 +240,13 @@ pub struct RunLimits {
     /// Calls of language models, of all tasks together.
     #[serde(default = "default_run_model", skip_serializing_if = "is_default_run_model")]
     pub model: ModelUse,
-    /// Once a figure of `model` is used up, the task that needs more of it asks for that instead of ending the run.
+    /// `true` if a task that needs more of a used-up figure of `model` asks for it instead of ending the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub model_asks: bool,
-    /// Of a child run: the figures of `model` that come from `limits` of the nodes around it; the others are unbounded here.
+    /// For a child run: the figures of `model` that come from `limits` of the nodes around it; the others are unbounded here.
     #[serde(default = "unbounded_model", skip_serializing_if = "is_unbounded_model")]
     pub model_of_nodes: ModelUse,
-    /// Of a child run: `model` of the run at the top when the child was started, for questions about it.
+    /// For a child run: `model` of the root run when the child was started, for questions about it.
     #[serde(default = "unbounded_model", skip_serializing_if = "is_unbounded_model")]
     pub model_of_root: ModelUse,
 }
@@ -336,28 +336,27 @@ impl RunLimits {
         model_of_root: ModelUse::UNBOUNDED,
     };
 
-    /// The run's limits on its use of the host. Fuel is not among them: the host's and the components' fuel share one
+    /// Returns the run's limits on its use of the host. Fuel is not among them: the host's and the components' fuel share one
     /// budget.
     pub const fn host(&self) -> HostUse {
         HostUse { calls: self.calls, bytes: self.bytes, fuel: 0, stored: self.stored, model: self.model }
     }
 }
 
-/// An amount of use of the host: calls that ask the world, their requests and answers, the host's own work, and what is
-/// stored.
+/// An amount of use of the host: calls that depend on the outside world, their requests and answers, the host's own work, and stored bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostUse {
-    /// Calls, those of called components included.
+    /// Number of calls, those of called components included.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub calls: u64,
-    /// Requests and results as the journal has them, in bytes.
+    /// Requests and results in the journal, in bytes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bytes: u64,
     /// Fuel of the host's own work: see [`work`](crate::work).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub fuel: u64,
-    /// Logical bytes that are stored: see [`RunLimits::stored`].
+    /// Logical bytes stored: see [`RunLimits::stored`].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stored: u64,
     /// Calls of language models.
@@ -374,7 +373,7 @@ impl HostUse {
     /// No use of the host.
     pub const NOTHING: Self = Self { calls: 0, bytes: 0, fuel: 0, stored: 0, model: ModelUse::NOTHING };
 
-    /// Whether nothing was used.
+    /// Checks whether nothing was used.
     #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
     pub const fn is_nothing(&self) -> bool {
         self.calls == 0 && self.bytes == 0 && self.fuel == 0 && self.stored == 0 && self.model.is_nothing()
@@ -390,43 +389,43 @@ impl HostUse {
         }
     }
 
-    /// Both amounts added, each figure at most [`LARGEST_FIGURE`]. A figure of `u64::MAX`, which is no limit, stays one.
+    /// Returns the sum, each figure at most [`LARGEST_FIGURE`]. A figure of `u64::MAX`, which means no limit, is kept.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         self.each(other, figure::sum)
     }
 
-    /// An amount that was used, as it is kept: each figure at most [`LARGEST_FIGURE`].
+    /// Returns a used amount as it is stored: each figure at most [`LARGEST_FIGURE`].
     #[must_use]
     pub fn counted(self) -> Self {
         self.each(self, |figure, _| figure::counted(figure))
     }
 
-    /// The difference, at least zero in each figure.
+    /// Returns the difference, at least zero in each figure.
     #[must_use]
     pub fn less(self, other: Self) -> Self {
         Self { model: self.model.less(other.model), ..self.each(other, u64::saturating_sub) }
     }
 
-    /// The smaller of each.
+    /// Returns the smaller of each figure.
     #[must_use]
     pub fn min(self, other: Self) -> Self {
         self.each(other, u64::min)
     }
 
-    /// The larger of each.
+    /// Returns the larger of each figure.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
         self.each(other, u64::max)
     }
 
-    /// These limits multiplied by `count`; they saturate.
+    /// Returns these limits multiplied by `count`; they saturate.
     #[must_use]
     pub fn times(self, count: u64) -> Self {
         self.each(self, |of, _| of.saturating_mul(count))
     }
 
-    /// One of `count` equal shares; `count` is not 0. A figure of language models without a limit has none in its shares.
+    /// Returns one of `count` equal shares; `count` is not 0. A figure of language models without a limit has none in its shares.
     #[must_use]
     pub fn share(self, count: u64) -> Self {
         let of_models = |of: u64, _| if of == u64::MAX { of } else { of / count.max(1) };
@@ -434,7 +433,7 @@ impl HostUse {
     }
 }
 
-/// A budget of a run that can be used up. The run then ends as `limit`.
+/// A budget of a run. Once it is used up, the run ends as `limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Budget {
@@ -460,13 +459,12 @@ pub enum Budget {
     ModelOutputTokens,
     /// [`ModelUse::cost`] of [`RunLimits::model`], in millionths.
     ModelCost,
-    /// The most that one step of the host's own work may cost, which nothing raises:
-    /// [`rates::STEP`](crate::work::rates::STEP).
+    /// The largest cost of one step of the host's own work, [`rates::STEP`](crate::work::rates::STEP). It cannot be raised.
     Work,
 }
 
 impl Budget {
-    /// The key under `run:` in a manifest, with a dot for a key below a key; `work` has none there.
+    /// Returns the key under `run:` in a manifest, with a dot between nested keys; [`Work`](Self::Work) has no key there.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Fuel => "fuel",
@@ -484,7 +482,7 @@ impl Budget {
         }
     }
 
-    /// What an amount of the budget is of, for messages: `supersteps`, or `superstep` if it is 1.
+    /// Returns the unit of an amount for messages: `supersteps`, or `superstep` if it is 1.
     pub const fn unit(self, amount: u64) -> &'static str {
         if let Some(figure) = self.figure() {
             return figure.unit(amount);
@@ -500,7 +498,7 @@ impl Budget {
         }
     }
 
-    /// The figure of models that it limits.
+    /// Returns the figure of models that the budget limits.
     pub const fn figure(self) -> Option<ModelFigure> {
         match self {
             Self::ModelCalls => Some(ModelFigure::Calls),
@@ -511,12 +509,12 @@ impl Budget {
         }
     }
 
-    /// An amount of it as a manifest writes it.
+    /// Returns an amount of the budget as a manifest writes it.
     pub fn written(self, amount: u64) -> String {
         self.figure().map_or_else(|| amount.to_string(), |figure| figure.written(amount))
     }
 
-    /// The line of a manifest that sets it to an amount; `work` has none.
+    /// Returns the line of a manifest that sets the budget to an amount; `work` has none.
     pub fn line(self, amount: u64) -> String {
         let amount = self.written(amount);
         match self.figure() {
@@ -525,7 +523,7 @@ impl Budget {
         }
     }
 
-    /// How much of it these limits allow.
+    /// Returns the budget's amount in these limits.
     pub const fn of(self, limits: &RunLimits) -> u64 {
         match self {
             Self::Fuel => limits.fuel,
@@ -588,7 +586,7 @@ mod tests {
         let grant = TaskLimits { model: of(5), ..TaskLimits::DEFAULT };
         let raised = grant.with_added(ModelFigure::Calls.amount(3));
         assert_eq!((raised.model, raised.model_added.calls), (of(8), 3));
-        // Of the raised budget four calls are left.
+        // The raised budget has four calls left.
         let task = TaskLimits { model: of(4), ..raised };
         assert_eq!(task.min(grant).model, of(4));
         assert_eq!(raised.min(grant).model, of(8));

@@ -12,7 +12,7 @@
 //! let price = ModelPrice { input: 1_000_000, output: 4_000_000, ..ModelPrice::default() };
 //! let mut budget = ModelBudget::new(ModelUse { calls: 2, input: 1000, output: 100, cost: 1000 });
 //!
-//! // 300 tokens are sent. Of what is left to pay with, 175 tokens could be paid, and 100 may be used.
+//! // 300 tokens are sent. The remaining cost pays for 175 tokens of the answer, and 100 are left.
 //! let reserved = budget.reserve(300, 4096, &price).unwrap();
 //! assert_eq!(reserved, ModelUse { calls: 1, input: 300, output: 100, cost: 700 });
 //! assert_eq!(budget.settle(ModelUse { calls: 1, input: 200, output: 20, cost: 280 }), None);
@@ -31,14 +31,14 @@ use serde::{Deserialize, Serialize};
 use crate::capability::ModelPrice;
 use crate::limits::{LARGEST_FIGURE, ModelFigure, ModelUse};
 
-/// What an attempt may use of language models, has used, and may be using. A figure of `u64::MAX` is no limit.
+/// The budget of an attempt for language models: limit, use and reservation. A figure of `u64::MAX` means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelBudget {
     most: ModelUse,
-    /// What of it is kept for a last request.
+    /// Part of `most` that is reserved for a last request.
     floor: ModelUse,
     used: ModelUse,
-    /// What is set aside for the request under way.
+    /// Reservation for the request under way.
     reserved: ModelUse,
     /// The figures of `most` that come from `limits` of nodes; the others are unbounded.
     of_nodes: ModelUse,
@@ -54,20 +54,20 @@ pub struct ModelBudget {
     self.limit()
 )]
 pub struct ModelShortage {
-    /// The figure.
+    /// The figure that does not suffice.
     pub figure: ModelFigure,
-    /// How much of it the request may need.
+    /// Amount that the request may need.
     pub needed: u64,
-    /// How much of it is left.
+    /// Amount that is left.
     pub left: u64,
-    /// How much of it the attempt had.
+    /// Amount that the attempt had.
     pub most: u64,
-    /// It comes from `limits` of a node in a graph.
+    /// `true` if the limit comes from `limits` of a node in a graph.
     pub of_node: bool,
 }
 
 impl ModelShortage {
-    /// Of what so much is left, and what allows more. How much earlier attempts have used of a node's limit is not known here.
+    /// Describes the limit, and the setting that raises it. The share that earlier attempts have used of a node's limit is not known here.
     fn limit(&self) -> String {
         let Self { figure, most, of_node, .. } = *self;
         if of_node {
@@ -76,7 +76,7 @@ impl ModelShortage {
         format!("of {} are left; `{}` in the manifest allows that", figure.written(most), self.line())
     }
 
-    /// The line of a manifest that would suffice.
+    /// Returns the line of a manifest that would suffice.
     pub fn line(&self) -> String {
         manifest_line(self.figure, self.most.saturating_add(self.needed.saturating_sub(self.left)))
     }
@@ -92,22 +92,22 @@ impl ModelShortage {
     self.budget()
 )]
 pub struct ModelOverrun {
-    /// The figure.
+    /// The figure that is exceeded.
     pub figure: ModelFigure,
-    /// How much of it the request has used.
+    /// Amount that the request has used.
     pub used: u64,
-    /// How much of it was set aside.
+    /// Amount that was set aside.
     pub reserved: u64,
-    /// How much of it the attempt had.
+    /// Amount that the attempt had.
     pub most: u64,
-    /// How much of it the attempt has used.
+    /// Amount that the attempt has used.
     pub total: u64,
-    /// It comes from `limits` of a node in a graph.
+    /// `true` if the limit comes from `limits` of a node in a graph.
     pub of_node: bool,
 }
 
 impl ModelOverrun {
-    /// What is exceeded, and what allows more.
+    /// Describes the exceeded limit, and the setting that raises it.
     fn budget(&self) -> String {
         let Self { figure, most, total, of_node, .. } = *self;
         if of_node {
@@ -129,18 +129,18 @@ pub(crate) fn manifest_line(figure: ModelFigure, amount: u64) -> String {
     format!("limits: {{ model: {{ {}: {} }} }}", figure.key(), figure.written(amount))
 }
 
-/// The figure of a budget of models that ended an attempt, and by how much it does not suffice, as far as that is known.
+/// The figure of a budget of models that ended an attempt, and the missing amount as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShortFigure {
-    /// The figure.
+    /// The figure that does not suffice.
     pub figure: ModelFigure,
-    /// How much of it was left to the attempt.
+    /// Amount that was left to the attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<u64>,
-    /// How much of it the request may need, which was not sent.
+    /// Amount that the request, which was not sent, may need.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needed: Option<u64>,
-    /// How much more of it a provider has used than the attempt had.
+    /// Amount by which a provider has exceeded the attempt's limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<u64>,
 }
@@ -166,7 +166,7 @@ impl From<ModelOverrun> for ShortFigure {
 }
 
 impl ModelBudget {
-    /// A budget of which nothing is used.
+    /// Creates a budget of which nothing is used.
     pub const fn new(most: ModelUse) -> Self {
         Self {
             most,
@@ -177,36 +177,36 @@ impl ModelBudget {
         }
     }
 
-    /// The same budget, of which these figures come from `limits` of nodes; the others are unbounded here.
+    /// Returns the same budget with the figures that come from `limits` of nodes; the others are unbounded here.
     #[must_use]
     pub const fn with_nodes(self, of_nodes: ModelUse) -> Self {
         Self { of_nodes, ..self }
     }
 
-    /// The same budget, of which `floor` is kept for a last request: [`Self::reserve_last`].
+    /// Returns the same budget with a part that is reserved for a last request: [`Self::reserve_last`].
     #[must_use]
     pub const fn with_floor(self, floor: ModelUse) -> Self {
         Self { floor, ..self }
     }
 
-    /// Whether something is kept for a last request.
+    /// Checks whether a part is reserved for a last request.
     pub const fn has_floor(&self) -> bool {
         self.floor.calls > 0
     }
 
-    /// What was used, without what is set aside.
+    /// Returns the used amount, without the reservation.
     pub const fn used(&self) -> ModelUse {
         self.used
     }
 
-    /// What is left to be set aside.
+    /// Returns the amount that can still be set aside.
     pub fn left(&self) -> ModelUse {
         self.most.less(self.used.plus(self.reserved))
     }
 
-    /// Sets aside what a request may use that is sent once: `input` bounds its tokens, and its answer has at most `output`.
-    /// If fewer tokens of an answer are left, or can be paid, the answer is given those: `output` of what is returned is the
-    /// most that the request may ask for. The error says which figure does not suffice; nothing is then set aside.
+    /// Sets aside the largest use of one request: `input` bounds its tokens, and its answer has at most `output`. If fewer tokens of an
+    /// answer are left, or can be paid, the answer gets those: `output` of the result is the largest that the request may ask for. The
+    /// error names the figure that does not suffice; nothing is then set aside.
     pub fn reserve(
         &mut self,
         input: u64,
@@ -216,7 +216,7 @@ impl ModelBudget {
         self.reserve_above(self.floor, input, output, price)
     }
 
-    /// The same for a request without tools, which may use what is kept for a last one as well.
+    /// Like [`Self::reserve`], for a request without tools, which may also use the part that is reserved for a last request.
     pub fn reserve_last(
         &mut self,
         input: u64,
@@ -233,18 +233,18 @@ impl ModelBudget {
         output: u64,
         price: &ModelPrice,
     ) -> Result<ModelUse, ModelShortage> {
-        // What was set aside for a request whose end is not known counts as used.
+        // A reservation for a request whose end is not known counts as used.
         self.forfeit();
         let left = self.left().less(floor);
         let payable =
             if left.cost == u64::MAX { Some(u64::MAX) } else { price.output_within(input, left.cost) };
         let wanted = output.max(1);
         let output = wanted.min(left.output).min(payable.unwrap_or(0));
-        // At least one token of an answer: if there is none, the figure that leaves none is the one that does not suffice.
+        // An answer needs at least one token: if none is left, the figure that leaves none is reported.
         let least = output.max(1);
         let reserved = ModelUse { calls: 1, input, output: least, cost: price.most(input, least) };
         if let Some(figure) = reserved.above(left) {
-            // A budget that allowed one token more would allow an answer of one token, which helps no one.
+            // A budget with one more token would allow an answer of one token, which is useless.
             let needed = ModelUse { output: wanted, cost: price.most(input, wanted), ..reserved };
             let (needed, left, most) = (figure.of(needed), figure.of(left), figure.of(self.most));
             let of_node = figure.of(self.of_nodes) <= most;
@@ -254,9 +254,9 @@ impl ModelBudget {
         Ok(reserved)
     }
 
-    /// Charges what a request has used instead of what was set aside for it. Both are the same if the provider has not said
-    /// it. The budget is charged in any case; the error says that it is exceeded by more than was set aside. A figure that cannot
-    /// be counted any more, [`LARGEST_FIGURE`], exceeds every budget, also one without a limit.
+    /// Charges the use of a request instead of its reservation; both are equal if the provider does not report the use. The budget is
+    /// charged in any case; the error says that it is exceeded by more than was set aside. A figure that cannot be counted any more,
+    /// [`LARGEST_FIGURE`], exceeds every budget, also one without a limit.
     pub fn settle(&mut self, used: ModelUse) -> Option<ModelOverrun> {
         let reserved = std::mem::take(&mut self.reserved);
         let used = used.counted();
@@ -276,13 +276,13 @@ impl ModelBudget {
         })
     }
 
-    /// Charges what was set aside: it is not known what became of the request.
+    /// Charges the reservation, since the end of the request is not known.
     pub fn forfeit(&mut self) {
         let reserved = std::mem::take(&mut self.reserved);
         self.used = self.used.plus(reserved.counted());
     }
 
-    /// Charges what a called component has used, or a call that is answered from a journal.
+    /// Charges the use of a called component, or of a call that is answered from a journal.
     pub fn charge(&mut self, used: ModelUse) {
         self.used = self.used.plus(used.counted());
     }
@@ -411,12 +411,12 @@ mod tests {
                 let overrun = budget.settle(used).unwrap();
                 assert_eq!((overrun.used, overrun.total), (LARGEST_FIGURE, LARGEST_FIGURE));
                 assert_eq!(budget.used(), used.counted());
-                // What follows adds nothing that would not fit.
+                // Later charges add nothing above the largest figure.
                 budget.charge(used);
                 assert_eq!(budget.used().above(ModelUse::UNBOUNDED.counted()), None);
             }
         }
-        // Many figures, each of which can be counted.
+        // Many figures below the largest one.
         let mut budget = ModelBudget::new(ModelUse::UNBOUNDED);
         budget.settle(of(1, LARGEST_FIGURE / 2, 0, 0));
         assert_eq!(budget.settle(of(1, LARGEST_FIGURE / 2, 0, 0)), None);
@@ -466,7 +466,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is asked for: with what was used, no more is set aside than the budget has.
+        /// For all requests: use and reservation together stay within the budget.
         #[test]
         fn no_more_is_set_aside_than_is_left(
             most in uses(),
@@ -482,7 +482,7 @@ mod tests {
                         prop_assert_eq!((reserved.calls, reserved.input), (1, input));
                         prop_assert!((1..=output.max(1)).contains(&reserved.output));
                         prop_assert_eq!(reserved.cost, price.most(input, reserved.output));
-                        // It gives the answer as many tokens as possible.
+                        // The answer gets as many tokens as possible.
                         let more = reserved.output.saturating_add(1);
                         prop_assert!(
                             more > output.max(1) || more > left.output || price.most(input, more) > left.cost
@@ -505,7 +505,7 @@ mod tests {
             }
         }
 
-        /// What was used is the sum of what was settled, and whatever exceeds the budget is reported.
+        /// The used amount is the sum of the settled ones, and every excess is reported.
         #[test]
         fn settlements_are_exact(most in uses(), used in proptest::collection::vec(uses(), 1..6)) {
             let mut budget = ModelBudget::new(most);

@@ -1,4 +1,4 @@
-//! The host's question about a budget of language models that is used up, and the answer that adds to it.
+//! The host's question about a used-up budget of language models, and the answer that adds to it.
 //!
 //! ```
 //! use graph_core::limits::{ModelFigure, ModelUse};
@@ -18,23 +18,23 @@ use serde_json::{Map, Value, json};
 use crate::limits::{Budget, ModelFigure, ModelUse, cost_of, written_cost};
 use crate::model_budget::ShortFigure;
 
-/// The answer with which nothing is added.
+/// The answer that adds nothing.
 const STOP: &str = "stop";
-/// The most calls and tokens that one answer adds.
+/// Largest number of calls or tokens that one answer adds.
 const MOST: u64 = 1_000_000_000_000;
-/// The most money that one answer adds, in millionths: as much as a JSON number can say with six decimals.
+/// Largest amount of money that one answer adds, in millionths: as much as a JSON number can hold with six decimals.
 const MOST_MONEY: u64 = 1_000_000_000_000_000;
 
-/// An answer to the question about a budget that is used up.
+/// An answer to the question about a used-up budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelGrant {
-    /// Nothing is added: the attempt ends as if nothing had been asked.
+    /// Nothing is added: the attempt ends as if the question had not been asked.
     Stop,
-    /// So much is added to the budget. At least one figure of it is not 0.
+    /// The amount is added to the budget. At least one figure of it is not 0.
     Add(ModelUse),
 }
 
-/// An answer says nothing that could be added.
+/// An answer that names no valid amount.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{reason}; a number such as `{example}` is added to `{key}`, an object such as `{{\"{key}\": {example}}}` to each figure that it \
@@ -43,9 +43,9 @@ pub enum ModelGrant {
     example = example(*figure)
 )]
 pub struct GrantError {
-    /// What is wrong.
+    /// The reason.
     reason: String,
-    /// The figure that is asked about.
+    /// The figure of the question.
     figure: ModelFigure,
 }
 
@@ -99,7 +99,7 @@ impl ModelGrant {
         Ok(Self::Add(added))
     }
 
-    /// What it adds.
+    /// Returns the added amount.
     pub const fn added(self) -> ModelUse {
         match self {
             Self::Stop => ModelUse::NOTHING,
@@ -107,7 +107,7 @@ impl ModelGrant {
         }
     }
 
-    /// The answer as it is recorded, which says the same whatever figure was asked about.
+    /// Returns the answer as it is recorded, independent of the figure in the question.
     pub fn to_value(self) -> Value {
         match self {
             Self::Stop => Value::Bool(false),
@@ -115,13 +115,13 @@ impl ModelGrant {
         }
     }
 
-    /// Reads an answer as it was recorded. What cannot be read adds nothing.
+    /// Reads a recorded answer. An unreadable one adds nothing.
     pub fn of_record(answer: &Value) -> Self {
         Self::read(answer, ModelFigure::Calls).unwrap_or(Self::Stop)
     }
 }
 
-/// An amount of a figure as a manifest writes it.
+/// Returns an amount of a figure as a manifest writes it.
 fn number(figure: ModelFigure, amount: u64) -> Value {
     if figure != ModelFigure::Cost || amount.is_multiple_of(1_000_000) {
         return json!(if figure == ModelFigure::Cost { amount / 1_000_000 } else { amount });
@@ -129,33 +129,33 @@ fn number(figure: ModelFigure, amount: u64) -> Value {
     written_cost(amount).parse::<f64>().map_or(Value::Null, |cost| json!(cost))
 }
 
-/// All figures, as a manifest writes them.
+/// Returns all figures as a manifest writes them.
 pub fn all_figures(of: ModelUse) -> Value {
     let all = ModelFigure::ALL.into_iter();
     Value::Object(all.map(|figure| (figure.key().to_owned(), number(figure, figure.of(of)))).collect())
 }
 
-/// The figures that are not 0, as a manifest writes them.
+/// Returns the figures that are not 0, as a manifest writes them.
 fn figures(of: ModelUse) -> Value {
     let all = ModelFigure::ALL.into_iter().filter(|figure| figure.of(of) > 0);
     let all = all.map(|figure| (figure.key().to_owned(), number(figure, figure.of(of))));
     Value::Object(all.collect())
 }
 
-/// A budget that is used up.
+/// A used-up budget.
 #[derive(Clone, Copy, Debug)]
 pub struct UsedUp {
-    /// What ended the attempt.
+    /// The figure that ended the attempt.
     pub short: ShortFigure,
-    /// The budget of the run, or that of the task.
+    /// `true` for the budget of the run, `false` for that of the task.
     pub of_run: bool,
-    /// The whole budget, with what answers have added to it.
+    /// The whole budget, with the amounts that answers have added.
     pub most: ModelUse,
-    /// What all attempts of the task have used.
+    /// Use of all attempts of the task.
     pub spent: ModelUse,
 }
 
-/// The payload of the question. `failure` says what happened, if no figures do.
+/// Returns the payload of the question. `failure` describes the event if `of` has no figures.
 pub fn question(of: &UsedUp, failure: &str) -> Value {
     let UsedUp { short, of_run, most, spent } = *of;
     let figure = short.figure;

@@ -1,5 +1,5 @@
-//! The node contract as host types: what a node's action receives and what it may answer. The WIT package
-//! `graph-host:node` defines the same contract for components; `graph-engine` converts between the two.
+//! The node contract as host types: the input and the answer of a node's action. The WIT package `graph-host:node` defines the same
+//! contract for components; `graph-engine` converts between the two.
 
 use std::fmt;
 
@@ -8,25 +8,25 @@ use serde_json::{Map, Value};
 
 use crate::diagnostic::escape;
 
-/// Why a node action failed. Documents and components may write `-` or `_`.
+/// The category of a node action's failure. Documents and components may write `-` or `_`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Category {
-    /// It may work if it is tried again.
+    /// A retry may succeed.
     Transient,
-    /// It was asked too often; it may work later.
+    /// Too many requests were sent; a later one may succeed.
     #[serde(alias = "rate_limited")]
     RateLimited,
-    /// It did not answer in its time.
+    /// The answer did not arrive in time.
     Timeout,
-    /// It will not work however often it is tried.
+    /// No retry will succeed.
     Permanent,
     /// The node rejects its params or an answer.
     #[serde(alias = "invalid_input")]
     InvalidInput,
-    /// It lacks a capability.
+    /// A capability is missing.
     Denied,
-    /// It went over a limit: fuel, memory, steps, depth.
+    /// A limit was exceeded: fuel, memory, steps, depth.
     Limit,
     /// The host or the component itself is broken.
     Internal,
@@ -45,7 +45,7 @@ impl Category {
         Self::Internal,
     ];
 
-    /// The name in documents and records.
+    /// Returns the name in documents and records.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Transient => "transient",
@@ -59,7 +59,7 @@ impl Category {
         }
     }
 
-    /// Reads a category; `_` and `-` are the same.
+    /// Reads a category; `_` and `-` are equivalent.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.replace('_', "-");
         Self::ALL.into_iter().find(|category| category.as_str() == text)
@@ -76,11 +76,11 @@ impl fmt::Display for Category {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{category}: {message}")]
 pub struct Failure {
-    /// What kind of failure it is: retry policies go by it.
+    /// The category of the failure, which retry policies refer to.
     pub category: Category,
-    /// What went wrong, for a person.
+    /// The message for people.
     pub message: String,
-    /// More, for a program.
+    /// Details for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
     /// In a child run, the path of nodes to the failure. Only the host sets it.
@@ -89,16 +89,16 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure without details.
+    /// Creates a failure without details.
     pub fn new(category: Category, message: impl Into<String>) -> Self {
         Self { category, message: message.into(), details: None, within: None }
     }
 }
 
-/// The longest failure message of a component that is kept, in bytes.
+/// Longest failure message of a component, in bytes; the rest is cut off.
 const LONGEST_MESSAGE: usize = 8 << 10;
 
-/// A message of a component, cut to the longest that a failure may have, its control characters escaped.
+/// Cuts a message of a component to the longest that a failure may have, and escapes its control characters.
 pub fn shortened(message: &str) -> String {
     let end = message.floor_char_boundary(LONGEST_MESSAGE);
     let mut shown = escape(&message[..end]);
@@ -108,7 +108,7 @@ pub fn shortened(message: &str) -> String {
     shown
 }
 
-/// The bytes of JSON that are left for the answer of a component.
+/// The bytes of JSON that are left for a component's answer.
 #[derive(Clone, Debug)]
 pub struct OutputBudget {
     limit: u64,
@@ -116,17 +116,17 @@ pub struct OutputBudget {
 }
 
 impl OutputBudget {
-    /// A budget in bytes.
+    /// Creates a budget in bytes.
     pub const fn new(limit: u64) -> Self {
         Self { limit, left: limit }
     }
 
-    /// The bytes that it began with.
+    /// Returns the limit in bytes.
     pub const fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// Takes bytes from it, before they are written.
+    /// Charges bytes before they are written; fails with `limit` if too few are left.
     pub fn spend(&mut self, bytes: usize) -> Result<(), Failure> {
         self.left = self.left.checked_sub(bytes as u64).ok_or_else(|| {
             Failure::new(Category::Limit, format!("what it answered has more than {} bytes", self.limit))
@@ -138,36 +138,36 @@ impl OutputBudget {
 /// A target that a node names in a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Goto {
-    /// The node to go to.
+    /// The name of the node.
     pub node: String,
-    /// With an argument it is a send: a task of its own, never merged with another.
+    /// Makes the target a send: a task of its own, never merged with another.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub argument: Option<Value>,
 }
 
-/// Reads a value that is present: `null` is a value, only a missing key is none.
+/// Reads a present value: `null` is `Some(null)`, only a missing key is `None`.
 pub fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(reader: D) -> Result<Option<T>, D::Error> {
     T::deserialize(reader).map(Some)
 }
 
-/// The answer of a node's action, unless it fails.
+/// The answer of a node's action that has not failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// A value for the node's `assign`.
     Result(Value),
-    /// Writes and routing by the action itself, within what the graph's node entry allows.
+    /// Writes and routing by the action itself, within the limits of the graph's node entry.
     Command {
         /// Channel values to write, by channel name.
         update: Map<String, Value>,
-        /// Where to go; an empty list leaves routing to the node's `next`.
+        /// The nodes that follow; an empty list leaves routing to the node's `next`.
         goto: Vec<Goto>,
     },
     /// A question to a person; the action runs again from its top with the answer.
     Interrupt(Value),
 }
 
-/// What a node's action receives about the task that it performs.
+/// The data that a node's action receives about its task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activation {
     /// The id of the run; for a node of a child run, the child run's own.
@@ -186,29 +186,29 @@ pub struct Activation {
     pub task: String,
     /// The attempt, from 1.
     pub attempt: u32,
-    /// How often the node has been entered in this run, from 1.
+    /// Number of times that the node has been entered in this run, from 1.
     pub visit: u64,
-    /// The argument of the send, or the item of the `foreach`, that made this task.
+    /// The argument of the send, or the item of the `foreach`, for which the task was created.
     pub argument: Option<Value>,
     /// The answers to this task's interrupts so far, in the order they were asked.
     pub answers: Vec<Value>,
-    /// The same for every attempt of one task, and for no other task.
+    /// A key that all attempts of one task share, and no other task has.
     pub idempotency_key: String,
 }
 
 /// The world that a component implements, with the version of the contract.
 pub const WORLD: &str = "graph-host:node/node@0.1.0";
 
-/// In place of [`WORLD`], of a component that is no node action itself and exports functions that nodes can call.
+/// Replaces [`WORLD`] for a component that is no node action itself and exports functions that nodes can call.
 pub const FUNCTIONS: &str = "functions";
 
-/// A function that a component exports, as a node can call it.
+/// A function that a component exports and that nodes can call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FunctionDescription {
-    /// Its name after `#` in an item id: `add`, or `acme:math/ops/add` if an interface has it.
+    /// The name after `#` in an item id: `add`, or `acme:math/ops/add` if an interface exports it.
     pub name: String,
-    /// What it does, from the documentation in its WIT; empty if that is not in the component.
+    /// A summary from the documentation in the component's WIT; empty if the component has none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub summary: String,
     /// JSON Schema (2020-12) of its params: an object with its parameters.
@@ -217,13 +217,13 @@ pub struct FunctionDescription {
     pub result: Value,
 }
 
-/// An interface that a node wants, and why: a person reads it before granting.
+/// An interface that a node requests, and the reason: a person reads it before granting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WantedInterface {
     /// The interface, for example `wasi:filesystem/types`.
     pub name: String,
-    /// Why the node needs it.
+    /// The reason of the request.
     pub why: String,
 }
 

@@ -1,8 +1,9 @@
-//! Choices that a graph makes by a word: reducers of channels, durability, and the ends of failures, limits, barriers and missing paths.
+//! A graph as the walker sees it: names resolved to indices, templates and conditions parsed, defaults filled in.
+//! `document` makes one from YAML and has checked everything that can be checked without running.
 
 use serde::{Deserialize, Serialize};
 
-/// How the writes of one superstep fold into a channel.
+/// The way in which the writes of one superstep are combined into a channel's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reducer {
@@ -10,7 +11,7 @@ pub enum Reducer {
     LastValue,
     /// A list is concatenated, anything else is pushed.
     Append,
-    /// As append, without values that are there already.
+    /// Like `Append`, without values that the list has already.
     Union,
     /// Keeps the smallest of the present value and all written ones.
     Min,
@@ -20,7 +21,7 @@ pub enum Reducer {
     Sum,
     /// Objects, merged shallowly.
     Merge,
-    /// As append; an element with the `id` of one that is there takes its place.
+    /// Like `Append`; an element with the `id` of an existing one replaces it.
     Messages,
     /// The writes of this superstep only, as a list.
     Topic,
@@ -31,7 +32,7 @@ pub enum Reducer {
 }
 
 impl Reducer {
-    /// Whether it combines several writes into one value. Other reducers accept one write in a superstep.
+    /// Checks whether the reducer combines several writes into one value. The others accept one write in a superstep.
     pub const fn folds(self) -> bool {
         !matches!(self, Self::LastValue | Self::Ephemeral | Self::Untracked)
     }
@@ -49,17 +50,17 @@ pub enum OnMaxSteps {
     ReturnWithFlag,
 }
 
-/// The values of `on_error`: whether an unhandled failure of a node fails the run.
+/// The values of `on_error`: the effect of a failure of a node that nothing else handles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnError {
     /// The run fails.
     #[default]
     Fail,
-    /// The node's assign is skipped and its edges see the failure as `result`.
+    /// The node's `assign` is skipped, and its edges see the failure as `result`.
     Continue,
 }
 
-/// The values of `on_no_match`: whether a branch ends or fails if none of its edges matches.
+/// The values of `on_no_match`: the outcome if none of a branch's edges matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnNoMatch {
     /// The branch ends without a failure.
@@ -69,10 +70,10 @@ pub enum OnNoMatch {
     Fail,
 }
 
-/// The values of `on_stalled_barrier`: what happens to barriers that wait for nodes that will never run.
+/// The values of `on_stalled_barrier`: the outcome of barriers that wait for nodes that will never run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnStalledBarrier {
-    /// The run ends as it would have, with a warning.
+    /// The run ends as without the barrier, with a warning.
     #[default]
     Warn,
     /// The run fails.
@@ -95,7 +96,7 @@ pub enum OnItemError {
     Skip,
 }
 
-/// The values of `durability`: when boundaries are stored.
+/// The values of `durability`: the moment at which boundaries are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
@@ -108,7 +109,7 @@ pub enum Durability {
     Exit,
 }
 
-/// The values of `templates`: whether a missing path is null or an error.
+/// The values of `templates`: the treatment of a missing path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TemplateMode {
     /// A missing path is `null` and a warning.
@@ -118,14 +119,14 @@ pub enum TemplateMode {
     Strict,
 }
 
-/// Gives a choice of documents its names: the one table that readers, builders and records share.
+/// Defines the names of enum variants in documents, in one table that readers, builders and records share.
 macro_rules! named {
     ($($type:ident { $($variant:ident => $name:literal),+ $(,)? })+) => {$(
         impl $type {
             /// The names in documents, with the variants.
             pub const CHOICES: &'static [(&'static str, Self)] = &[$(($name, Self::$variant)),+];
 
-            /// The name in documents and records.
+            /// Returns the name in documents and records.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+

@@ -1,10 +1,10 @@
-//! Questions: which answers they accept, and how a typed answer is read.
+//! Questions: the answers that they accept, and how a typed answer is read.
 //!
-//! A question is the payload of an interrupt. Of an object the host reads `choices` (or `options`), a list of texts,
-//! numbers and booleans; `other`, which allows any other text; and `schema`, a JSON Schema. An `ask` node's payload has
-//! `type: ask` as well, and may have `until`, `default` and `asked_again`, the reason why it is asked again. Other keys are shown to the user and have no meaning for the
-//! host. The form of an `ask` node's question is checked before it is asked, since templates may give parts of it, and is fixed from
-//! then on. After `until` no answer counts.
+//! A question is the payload of an interrupt. If it is an object, the host reads `choices` (or `options`), a list of texts, numbers and
+//! booleans; `other`, which allows any other text; and `schema`, a JSON Schema. An `ask` node's payload has `type: ask` as well, and may
+//! have `until`, `default` and `asked_again`, the reason why it is asked again. Other keys are shown to the user and have no meaning for
+//! the host. The form of an `ask` node's question is checked before it is asked, since templates may give parts of it, and does not change
+//! afterwards. After `until` no answer counts.
 //!
 //! The choices of a component are suggestions, because it checks the answer itself: other answers are refused only with
 //! `other: false`.
@@ -39,12 +39,12 @@ pub use form::{FormSource, FormSources};
 
 /// `type` in the payload of an `ask` node.
 const ASK: &str = "ask";
-/// The key of a payload that says why its question is asked again.
+/// The key of a payload for the reason why its question is asked again.
 const AGAIN: &str = "asked_again";
-/// How many choices a message lists.
+/// Largest number of choices that a message lists.
 const LISTED: usize = 10;
 
-/// Which answers a question takes.
+/// The answers that a question accepts.
 #[derive(Clone, Debug, Default)]
 pub struct Question<'p> {
     choices: Vec<&'p Value>,
@@ -54,7 +54,7 @@ pub struct Question<'p> {
     default: Option<&'p Value>,
 }
 
-/// Which answers other than the choices are accepted.
+/// The answers that are accepted in addition to the choices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Other {
     /// No text: only the choices are accepted.
@@ -66,7 +66,7 @@ enum Other {
     Any,
 }
 
-/// A question whose deadline has passed: what counts instead of an answer.
+/// The outcome of a question whose deadline has passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpiredQuestion {
     /// The deadline.
@@ -87,16 +87,16 @@ impl fmt::Display for ExpiredQuestion {
     }
 }
 
-/// Why an answer cannot be taken.
+/// The reason why an answer is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
     /// The answer is not one of the choices.
     #[error("it is none of the choices: {0}")]
     Choice(String),
-    /// It does not fit the question's schema.
+    /// The answer does not match the question's schema.
     #[error("{0}")]
     Schema(String),
-    /// It is JSON that cannot be used unchanged.
+    /// The answer is JSON that cannot be used unchanged.
     #[error("it is JSON that cannot be used unchanged: {0}")]
     Json(String),
     /// The schema of the question is invalid, or checking an answer takes too much work.
@@ -105,11 +105,11 @@ pub enum AnswerError {
 }
 
 impl<'p> Question<'p> {
-    /// The form of a payload. One without a form takes any answer.
+    /// Reads the form of a payload. A payload without a form accepts any answer.
     pub fn of(payload: &'p Value) -> Self {
         let Value::Object(fields) = payload else { return Self::default() };
         let choices = ["choices", "options"].into_iter().find_map(|key| fields.get(key)?.as_array());
-        // A list of other values has no meaning for the host.
+        // The host ignores a list of other values.
         let choices = choices.filter(|list| list.iter().all(is_plain));
         let is_ask = is_ask(fields);
         let until = fields.get("until").and_then(Value::as_str).filter(|_| is_ask);
@@ -129,28 +129,28 @@ impl<'p> Question<'p> {
         }
     }
 
-    /// What may be chosen, in order.
+    /// Returns the choices, in order.
     pub fn choices(&self) -> &[&'p Value] {
         &self.choices
     }
 
-    /// The deadline for an answer.
+    /// Returns the deadline for an answer.
     pub const fn until(&self) -> Option<Timestamp> {
         self.until
     }
 
-    /// The answer that counts once the deadline has passed.
+    /// Returns the answer that counts once the deadline has passed.
     pub const fn default_answer(&self) -> Option<&'p Value> {
         self.default
     }
 
-    /// Whether it explicitly accepts text other than the choices.
+    /// Checks whether text other than the choices is explicitly accepted.
     pub fn takes_other(&self) -> bool {
         self.other == Other::Text
     }
 
-    /// How an answer is given, for programs: `choices`, whether `other` text is accepted (`"any"`: the component that
-    /// asked decides), `schema`, `default`, and `until`, the deadline for an answer.
+    /// Returns the form of an answer, for programs: `choices`, `other` (whether other text is accepted; `"any"`: the component that asked
+    /// decides), `schema`, `default`, and `until`, the deadline for an answer.
     pub fn form(&self) -> Value {
         let mut form = Map::new();
         if !self.choices.is_empty() {
@@ -168,7 +168,7 @@ impl<'p> Question<'p> {
         Value::Object(form)
     }
 
-    /// What counts instead of an answer, if the question is that of an `ask` node whose deadline has passed at `now`.
+    /// Returns the outcome without an answer, if this is the question of an `ask` node whose deadline has passed at `now`.
     pub fn expired(&self, now: Timestamp) -> Option<ExpiredQuestion> {
         let until = self.until.filter(|until| now >= *until)?;
         Some(ExpiredQuestion { until, default: self.default.cloned() })
@@ -194,7 +194,7 @@ impl<'p> Question<'p> {
             }
             Err(_) => return self.fit(Value::from(text)),
         };
-        // A number that records would have otherwise, such as the version 1.10, is a number only where no text is taken.
+        // A number that records write in another way, such as the version 1.10, is read as a number only if no text is accepted.
         if read.is_number() && json::canonical_string(&read) != text {
             return self.fit(Value::from(text)).or_else(|_| self.fit(read));
         }
@@ -224,7 +224,7 @@ impl<'p> Question<'p> {
         }
     }
 
-    /// The choice that a text is, or is the number of, as that is shown.
+    /// Finds the choice whose shown text, or whose number from 1, equals a text.
     fn choice(&self, text: &str) -> Option<&'p Value> {
         let by_text = self.choices.iter().find(|choice| shown(choice) == text);
         let by_number = || {
@@ -268,13 +268,13 @@ const fn is_plain(value: &Value) -> bool {
     matches!(value, Value::String(_) | Value::Number(_) | Value::Bool(_))
 }
 
-/// A choice as it is typed.
+/// Returns a choice as it is typed.
 pub fn shown(choice: &Value) -> String {
     choice.as_str().map_or_else(|| choice.to_string(), str::to_owned)
 }
 
-/// A question that is asked again, since the component has rejected the answer: the earlier payload, with the component's
-/// message as `rejected`.
+/// Returns the payload of a question that is asked again since the component has rejected the answer: the earlier payload, with the
+/// component's message as `rejected`.
 pub fn rejected(asked: &Value, message: &str) -> Value {
     let mut fields = match asked {
         Value::Object(fields) => fields.clone(),
@@ -284,7 +284,7 @@ pub fn rejected(asked: &Value, message: &str) -> Value {
     Value::Object(fields)
 }
 
-/// The payload of an `ask` node: its `ask` mapping, with its type and its deadline.
+/// Returns the payload of an `ask` node: its `ask` mapping, with its type and its deadline.
 pub fn payload(asked: Value, until: Option<Timestamp>) -> Value {
     let mut fields = match asked {
         Value::Object(fields) => fields,
@@ -298,15 +298,15 @@ pub fn payload(asked: Value, until: Option<Timestamp>) -> Value {
     Value::Object(fields)
 }
 
-/// An `ask` node's question that is asked again, with the reason: an answer that came for it does not count.
+/// Adds the reason why an `ask` node's question is asked again: its earlier answer does not count.
 pub fn again(payload: Value, why: String) -> Value {
     let Value::Object(mut fields) = payload else { return payload };
     fields.insert(AGAIN.to_owned(), why.into());
     Value::Object(fields)
 }
 
-/// The digest of what a person is shown of a question; of an `ask` node's question without the time of its deadline, and without the
-/// reason why it is asked again.
+/// Returns the digest of the shown parts of a question. For an `ask` node, the time of its deadline and the reason why it is asked again
+/// are left out.
 pub fn shown_digest(payload: &Value) -> Digest {
     let text = match payload {
         Value::Object(fields) if is_ask(fields) => {
@@ -322,7 +322,7 @@ pub fn shown_digest(payload: &Value) -> Digest {
     DomainHasher::new("graph-host/question/v1").field(text.as_bytes()).finish()
 }
 
-/// The same for the question of an `ask` node; none for any other payload.
+/// Returns [`shown_digest`] for the question of an `ask` node; `None` for any other payload.
 pub fn form_digest(payload: &Value) -> Option<Digest> {
     payload.as_object().is_some_and(is_ask).then(|| shown_digest(payload))
 }
@@ -438,7 +438,7 @@ mod tests {
         let of =
             |asked: Value, until: Option<u64>| form_digest(&payload(asked, until.map(Timestamp))).unwrap();
         let form = of(asked.clone(), Some(1));
-        // The time of the deadline follows from when it is asked, and the reason from why it is.
+        // The form does not depend on the time of the question or on the reason for asking again.
         assert_eq!(form, of(asked.clone(), Some(2)));
         assert_eq!(
             Some(form),

@@ -11,20 +11,20 @@ use serde::{Deserialize, Serialize};
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
-    /// The point `span` later; stays at the end of time rather than wrap.
+    /// Returns the point in time `span` later; it saturates.
     #[must_use]
     pub fn after(self, span: Duration) -> Self {
         Self(self.0.saturating_add(u64::try_from(span.as_millis()).unwrap_or(u64::MAX)))
     }
 
-    /// The span from `earlier` to this point; zero if `earlier` is later.
+    /// Returns the span from `earlier` to this point; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl fmt::Display for Timestamp {
-    /// RFC 3339 in UTC with milliseconds.
+    /// Writes RFC 3339 in UTC with milliseconds.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = i64::try_from(self.0).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
         match at {
@@ -34,7 +34,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// A text is not a point in time.
+/// A text that is not a point in time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a time in RFC 3339, such as 2030-01-31T12:00:00Z or 2030-01-31")]
 pub struct ParseTimestampError {
@@ -44,7 +44,7 @@ pub struct ParseTimestampError {
 impl std::str::FromStr for Timestamp {
     type Err = ParseTimestampError;
 
-    /// Reads RFC 3339, or a date alone, which is its first moment in UTC.
+    /// Reads RFC 3339, or a date, which means its first moment in UTC.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let error = || ParseTimestampError { text: text.to_owned() };
         let at = match text.parse::<jiff::Timestamp>() {

@@ -1,22 +1,22 @@
-//! Names in WebAssembly binaries. Hosts write them into code, messages and file names, so each has to be one plain word there.
+//! Names in WebAssembly binaries. Hosts write them into code, messages and file names, so each has to be safe there.
 
 use std::fmt;
 
 use crate::diagnostic::excerpt;
 
-/// A name of a binary that is not taken.
+/// A refused name of a binary.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place} `{name}` {reason}")]
 pub struct WasmNameError {
-    /// Which name it is.
+    /// The place of the name.
     pub place: WasmNamePlace,
     /// The name, escaped and shortened.
     pub name: String,
-    /// Why it is not taken.
+    /// The reason of the refusal.
     pub reason: &'static str,
 }
 
-/// Which name of a binary a name is.
+/// The place of a name in a binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WasmNamePlace {
     /// An import or export of a component or an instance, or a part of a type.
@@ -40,8 +40,8 @@ impl fmt::Display for WasmNamePlace {
     }
 }
 
-/// Checks a name at the level of components. Labels, ids of interfaces with versions, and the names of functions of resources consist
-/// of these characters. URLs and names of dependencies, which the component model has, too, are of no use to a host that fetches nothing.
+/// Checks a name at the level of components. Labels, ids of interfaces with versions, and the names of functions of resources consist of
+/// these characters. URLs and names of dependencies, which the component model also has, are refused: the host fetches nothing.
 pub fn check_component_name(name: &str) -> Result<(), WasmNameError> {
     let is_of_names = |c: char| {
         c.is_ascii_alphanumeric()
@@ -61,9 +61,9 @@ pub fn check_component_name(name: &str) -> Result<(), WasmNameError> {
 /// Checks a name of a core module that is about to be translated to JavaScript. WebAssembly permits any text there, toolchains write
 /// printable ASCII, and the generator writes names into literals as they are.
 pub fn check_core_name(place: WasmNamePlace, name: &str) -> Result<(), WasmNameError> {
-    // What ends a literal, a comment or a script, or begins a placeholder of a template.
+    // Sequences that end a literal, a comment or a script, or begin a placeholder of a template.
     const ENDS: [&str; 5] = ["</", "<!--", "-->", "*/", "${"];
-    // The generator leaves the first out, and an object takes the other as its prototype.
+    // The generator omits `*`, and `__proto__` sets the prototype of an object.
     const MEANINGS: [&str; 2] = ["*", "__proto__"];
     let is_plain = |c: char| (c == ' ' || c.is_ascii_graphic()) && !matches!(c, '\'' | '"' | '`' | '\\');
     let reason = if !name.chars().all(is_plain) {

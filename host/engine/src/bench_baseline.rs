@@ -1,5 +1,5 @@
-//! What a call costs without graph-host: the same component, engine settings and store limits, called through
-//! wasmtime's typed interface with JSON text that is ready made. Benchmarks divide by it.
+//! Measures the cost of a call without graph-host: the same component, engine settings and store limits, called through wasmtime's typed
+//! interface with prepared JSON text. Benchmarks divide by it.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ pub struct BareCall {
 }
 
 impl BareCall {
-    /// A bare call of a prepared node with fixed params, as JSON text.
+    /// Creates a bare call of a prepared node with fixed params, as JSON text.
     pub fn new(node: &PreparedNode, activation: Activation, params: String, limits: &TaskLimits) -> Self {
         Self { node: node.clone(), activation, params, fuel: limits.fuel }
     }
 
-    /// Calls, in a fresh instance with fuel, a memory limit and an epoch deadline; gives the length of the result's JSON text.
+    /// Calls the node in a fresh instance with fuel, a memory limit and an epoch deadline; returns the length of the result's JSON text.
     pub async fn call(&self) -> wasmtime::Result<usize> {
         let prepared = &self.node.inner;
         let limits = TaskLimits::DEFAULT;

@@ -27,53 +27,53 @@ use crate::prepare::{Entry, PreparedNode};
 use crate::services::Services;
 use crate::state::TaskState;
 
-/// The most bytes that a component may pass to the host in one host call, or return, in addition to its output limit.
+/// Largest number of bytes that a component may pass to the host in one host call, or return, in addition to its output limit.
 const HOST_CALL_BYTES: usize = 4 << 20;
-/// Handles of resources that one instance may have.
+/// Largest number of resource handles of one instance.
 const MAX_COMPONENT_HANDLES: usize = 1024;
 
 /// The arguments of a call.
 pub struct Call<'a> {
-    /// What the node can read about its task.
+    /// The data about its task that the node can read.
     pub activation: &'a Activation,
-    /// Its params, templates filled in. Owned params are dropped as soon as their text is made.
+    /// The params, templates evaluated. Owned params are dropped once their text is created.
     pub params: Cow<'a, Value>,
     /// The seed of its random numbers: a digest over the run's seed, the superstep and the task.
     pub seed: [u8; 32],
-    /// What its clock shows: the superstep's recorded time.
+    /// The time of its clock: the superstep's recorded time.
     pub clock: Timestamp,
-    /// What it may use up.
+    /// The limits.
     pub limits: TaskLimits,
-    /// Receives log lines and events as they come.
+    /// Receives log lines and events as they are written.
     pub observer: Option<Arc<dyn Observer>>,
-    /// Whether the world answers its calls of the host, or the journal of an earlier call.
+    /// The source of the answers to its calls of the host.
     pub journal: Journal,
-    /// The services of the host other than those of the engine.
+    /// The services of the host that the engine does not provide.
     pub services: Services,
-    /// How many calls of components are around it: 0 for a task's own component.
+    /// Number of enclosing calls of components: 0 for a task's own component.
     pub depth: u32,
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Classification {
-    /// It returned an outcome, or a failure of its own.
+    /// The component returned an outcome, or a failure of its own.
     Returned,
-    /// It trapped, or broke the rules of the component model.
+    /// The component trapped, or violated the rules of the component model.
     Trap,
-    /// It used up its fuel.
+    /// The component used up its fuel.
     Fuel,
-    /// It asked for more memory, or a larger table, than it may have.
+    /// The component asked for more memory, or a larger table, than permitted.
     Memory,
-    /// It used up its stack.
+    /// The component used up its stack.
     Stack,
-    /// It ran past its deadline.
+    /// The component ran past its deadline.
     Deadline,
-    /// Its answer is not valid JSON, or too long.
+    /// The answer is not valid JSON, or too long.
     InvalidResult,
-    /// It exceeded a limit of a host interface: log bytes, random bytes, handles.
+    /// The component exceeded a limit of a host interface: log bytes, random bytes, handles.
     HostLimit,
-    /// Its deadline passed while the host waited for the world on its behalf.
+    /// The deadline passed while the host waited for the outside world on the component's behalf.
     HostTimeout,
     /// A figure of its budget of language models does not suffice.
     ModelBudget,
@@ -82,7 +82,7 @@ pub enum Classification {
 }
 
 impl Classification {
-    /// The name in records and messages.
+    /// Returns the name in records and messages.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Returned => "returned",
@@ -109,36 +109,36 @@ impl fmt::Display for Classification {
 /// The outcome of a call.
 #[derive(Clone, Debug)]
 pub struct CallReport {
-    /// The outcome, or the failure: the node's own, or one for how the call ended.
+    /// The outcome, or the failure: the node's own, or one that describes the end of the call.
     pub result: Result<Outcome, Failure>,
-    /// The fuel that `run` used, counted from after instantiation; the whole budget if it did not return, except where the host waited for
-    /// the world too long ([`Classification::HostTimeout`]) or a budget of models ended it that more is asked for
+    /// Fuel used by `run`, counted from after instantiation; the whole budget if it did not return, except if the host waited for the
+    /// outside world too long ([`Classification::HostTimeout`]), or if the call asks for more of a used-up budget of models
     /// ([`Classification::ModelBudget`]).
     pub fuel_used: u64,
-    /// Fuel of the host's own work: making values of its types, where that costs far more than the params and the answer themselves. 0 where
-    /// the call ended at its deadline, of which is not known how far it had got.
+    /// Fuel of the host's own work: converting values of its types, as far as it exceeds the cost of the params and the answer themselves.
+    /// 0 if the call ended at its deadline, since its progress is unknown.
     pub work: u64,
-    /// Whether the component returned, trapped or reached a limit, and which.
+    /// The kind of the end: a return, a trap or a limit.
     pub classification: Classification,
-    /// Its log lines, in order.
+    /// The component's log lines, in order.
     pub logs: Vec<LogLine>,
-    /// Its events, in order.
+    /// The component's events, in order.
     pub events: Vec<EventRecord>,
-    /// Its calls of the host and their answers, in order; empty if a journal answered.
+    /// The component's calls of the host and their answers, in order; empty if a journal answered.
     pub journal: Vec<JournalEntry>,
-    /// Where a replayed call differed from its journal. The result is then a failure about that.
+    /// The difference of a replayed call from its journal. The result is then a failure about it.
     pub difference: Option<JournalDifference>,
 }
 
 impl PreparedNode {
-    /// Calls the node's `run` in a fresh instance. It waits while as many calls are active as the engine allows; the
-    /// deadline counts from after that. Dropping the future ends the call within some milliseconds.
+    /// Calls the node's `run` in a fresh instance. It waits while as many calls are active as the engine allows; the deadline counts from
+    /// after that. Dropping the future ends the call within some milliseconds.
     pub async fn call(&self, call: Call<'_>) -> CallReport {
         let limits = call.limits;
         if let Some(report) = given_up(&call.journal, &limits) {
             return report;
         }
-        // Of owned params, only what is passed on stays in memory while the component runs.
+        // Only the passed text of owned params stays in memory while the component runs.
         let params = call.params;
         let meter = Meter::of_one_step();
         let mut work = 0;
@@ -156,7 +156,7 @@ impl PreparedNode {
         drop(params);
 
         let engine = &self.inner.engine;
-        // A call inside of another one uses that one's slot: if it had to wait for a slot, it could wait for itself.
+        // A nested call uses the slot of the outermost one: if it had to wait for a slot, it could wait for itself.
         let _permit = if call.depth == 0 { engine.slot().await } else { None };
         let _active = engine.ticker.enter();
         let output = Output::new(limits.log, call.observer);
@@ -183,8 +183,8 @@ impl PreparedNode {
             }
             Err(error) => {
                 let (classification, failure) = classify(&error);
-                // Waiting takes time and no fuel, and an attempt that asks for more of a budget of models begins again. Any other end is charged
-                // in full: a manifest may be changed after it, and with it what the component reads of the budget in a replay.
+                // Waiting takes time and no fuel, and an attempt that asks for more of a budget of models starts again. Any other end is
+                // charged in full: a manifest may be changed after it, and with it the budget that the component reads in a replay.
                 let is_known = match classification {
                     Classification::HostTimeout => true,
                     Classification::ModelBudget => limits.model_asks,
@@ -208,14 +208,14 @@ impl PreparedNode {
     }
 }
 
-/// What is called, and what is passed to it.
+/// The entry point of a call, and its arguments.
 enum PreparedCall<'n> {
     Action(&'n ComponentPre<TaskState>, String),
     Function(&'n FunctionEntry, Vec<Val>),
 }
 
 impl PreparedCall<'_> {
-    /// Calls in a fresh instance. `left` is what the host's work for its answer may cost; what is charged for it comes with the answer.
+    /// Calls in a fresh instance. `left` limits the cost of the host's work for the answer; the charge for it is returned with the answer.
     async fn call(
         self,
         store: &mut Store<TaskState>,
@@ -251,7 +251,7 @@ impl PreparedCall<'_> {
     }
 }
 
-/// A call whose params were refused before anything was executed.
+/// Creates the report of a call whose params were refused before anything was executed.
 fn refused(failure: Failure, work: u64) -> CallReport {
     CallReport {
         result: Err(failure),
@@ -265,7 +265,7 @@ fn refused(failure: Failure, work: u64) -> CallReport {
     }
 }
 
-/// The recorded outcome of an attempt that the host ended at its deadline: how far it had got is not known.
+/// Returns the recorded outcome of an attempt that the host ended at its deadline, whose progress is unknown.
 fn given_up(journal: &Journal, limits: &TaskLimits) -> Option<CallReport> {
     let Journal::Replay(entries) = journal else { return None };
     let failure = entries.last()?.as_deadline()?;
@@ -281,8 +281,8 @@ fn given_up(journal: &Journal, limits: &TaskLimits) -> Option<CallReport> {
     })
 }
 
-/// A store with all limits of a call set. Its fuel is that of the call: instantiation may use as much, and the call then
-/// starts with the full amount.
+/// Creates a store with all limits of a call. Its fuel is that of the call: instantiation may use as much, and the call then starts with
+/// the full amount.
 pub(crate) fn new_store(
     engine: &EngineInner,
     limits: &TaskLimits,
@@ -294,7 +294,7 @@ pub(crate) fn new_store(
     let timeout = limits.timeout;
     let mut store = Store::new(&engine.wasmtime, state(deadline));
     store.limiter(|state| &mut state.limiter);
-    // The engine's configuration meters fuel, so this cannot fail; should it, the call has none and ends at once.
+    // The engine's configuration meters fuel, so this cannot fail; otherwise the call has none and ends at once.
     let _ = store.set_fuel(limits.fuel);
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(move |context| {

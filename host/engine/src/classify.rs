@@ -1,4 +1,4 @@
-//! Determines how a call ended, by the types of wasmtime's errors where it has them.
+//! Classifies the end of a call, by the types of wasmtime's errors if they have any.
 
 use graph_core::diagnostic::escape;
 use graph_core::node::{Category, Failure};
@@ -17,7 +17,7 @@ use crate::limiter::LimitReached;
 pub(crate) struct GuestFault {
     category: Category,
     message: String,
-    /// A figure of the budget of language models does not suffice.
+    /// `true` if a figure of the budget of language models does not suffice.
     is_of_models: bool,
 }
 
@@ -26,7 +26,7 @@ impl GuestFault {
         Self { category, message, is_of_models: false }
     }
 
-    /// The end that a call's entry in a journal says; none if it says an answer.
+    /// Returns the end of the attempt in a journal entry; `None` if the entry is an answer.
     pub(crate) fn of(entry: &JournalEntry) -> Option<Self> {
         let failure = as_fault(&entry.result.0).filter(|_| !entry.ok)?;
         Some(Self { is_of_models: entry.shortage().is_some(), ..failure.into() })
@@ -39,7 +39,7 @@ impl From<Failure> for GuestFault {
     }
 }
 
-/// The classification of an error of a call, and the failure that the graph sees.
+/// Returns the classification of an error of a call, and the failure for the graph.
 pub(crate) fn classify(error: &wasmtime::Error) -> (Classification, Failure) {
     if let Some(limit) = error.downcast_ref::<LimitReached>() {
         return match limit {
@@ -108,7 +108,7 @@ pub(crate) fn classify(error: &wasmtime::Error) -> (Classification, Failure) {
     }
 }
 
-/// Whether the operating system has refused memory for an instance.
+/// Checks whether the operating system has refused memory for an instance.
 fn is_out_of_memory(error: &wasmtime::Error) -> bool {
     let refused = |error: &std::io::Error| error.kind() == std::io::ErrorKind::OutOfMemory;
     error.chain().any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(refused))

@@ -26,31 +26,30 @@ const FUEL_PER_PAGE: u8 = fuel::PAGE;
 pub(crate) const MAX_CORE_INSTANCES: u32 = 64;
 pub(crate) const MAX_MEMORIES: u32 = 4;
 pub(crate) const MAX_TABLES: u32 = 16;
-/// How many tasks may have components that call others at the same time.
+/// Largest number of tasks at the same time whose components call others.
 pub(crate) const CALL_CHAINS: u32 = 4;
-/// The deepest nesting of such calls, whatever a manifest allows.
+/// Largest nesting of such calls, whatever a manifest allows.
 pub(crate) const MAX_CALL_DEPTH: u32 = 8;
 /// Elements of one table.
 pub(crate) const MAX_TABLE_ELEMENTS: usize = fuel::TABLE_ELEMENTS as usize;
 /// Bytes of a linear memory that are reset in place rather than given back to the system.
 const KEEP_RESIDENT: usize = 1 << 20;
-/// The same if the system cannot report which pages were touched, so that all of them have to be written.
+/// Like `KEEP_RESIDENT`, if the system cannot report which pages were touched, so that all of them have to be written.
 const KEEP_RESIDENT_BLIND: usize = 64 << 10;
 
-/// What a host decides about its engine.
+/// A host's settings for its engine.
 #[derive(Clone, Debug, Default)]
 pub struct EngineConfig {
-    /// Where compiled components are kept. `None`: each process compiles for itself.
+    /// The folder of compiled components. `None`: each process compiles for itself.
     pub cache_dir: Option<PathBuf>,
-    /// How many bytes of compiled components are kept there. If there are more, the least recently used ones are removed
-    /// when a component is added. `None`: no limit.
+    /// Limit on the bytes of compiled components in it. If there are more, the least recently used ones are removed when a component is
+    /// added. `None`: no limit.
     pub cache_bytes: Option<u64>,
-    /// How many calls may be active at the same time; others wait. `None`: twice the number of processors, at least
-    /// eight.
+    /// Number of calls that may be active at the same time; others wait. `None`: twice the number of processors, at least eight.
     pub concurrency: Option<u32>,
-    /// Where components are compiled: in a child process with limits, or in this one.
+    /// The process that compiles components: a child with limits, or this one.
     pub compiler: Compiler,
-    /// What compiling one component may use up; a compiler in this process is not bound by it.
+    /// Limits of compiling one component; a compiler in this process ignores them.
     pub compile_limits: CompileLimits,
     /// Is notified of components that are compiled.
     pub compile_observer: Option<Arc<dyn CompileObserver>>,
@@ -59,7 +58,7 @@ pub struct EngineConfig {
 }
 
 impl EngineConfig {
-    /// The number of calls that may be under way at once.
+    /// Returns the number of calls that may be under way at once.
     pub(crate) fn slots(&self) -> u32 {
         self.concurrency
             .unwrap_or_else(|| {
@@ -70,7 +69,7 @@ impl EngineConfig {
     }
 }
 
-/// The proposals that components may use. An allow-list: a new release of wasmtime adds none by itself.
+/// Returns the proposals that components may use. This is an allow-list: a new release of wasmtime adds none by itself.
 fn features() -> WasmFeatures {
     (WasmFeatures::WASM2 - WasmFeatures::GC_TYPES)
         | WasmFeatures::EXTENDED_CONST
@@ -81,7 +80,7 @@ fn features() -> WasmFeatures {
 
 macro_rules! define_operator_costs {
     ($(@$proposal:ident $op:ident $({ $($arg:ident: $argty:ty),* })? => $visit:ident ($($ann:tt)*) )*) => {
-        /// The costs of instructions, from [`fuel`]. Each is set, so that a new release of wasmtime changes none.
+        /// Returns the costs of instructions, from [`fuel`]. Each is set, so that a new release of wasmtime changes none.
         pub(crate) fn operator_costs() -> OperatorCost {
             let mut cost = OperatorCost::new();
             $(cost.$op = const { fuel::of_operator(stringify!($op)) };)*
@@ -100,7 +99,7 @@ macro_rules! define_operator_costs {
 
 wasmparser::for_each_operator!(define_operator_costs);
 
-/// All settings that affect what a component computes or what it costs; performance settings are not among them.
+/// Applies all settings that affect the results or the fuel of a component; performance settings are not among them.
 pub(crate) fn semantic(config: &mut Config) {
     config
         .wasm_features(WasmFeatures::all(), false)
@@ -112,9 +111,9 @@ pub(crate) fn semantic(config: &mut Config) {
         .async_stack_size(CALL_STACK);
 }
 
-/// The configuration; `pooled` reserves address space for all slots beforehand.
+/// Returns the configuration; `pooled` reserves address space for all slots beforehand.
 pub(crate) fn wasmtime_config(slots: u32, pooled: bool, pagemap: bool) -> Config {
-    // Calls inside of other calls need instances in addition to those that hold a slot.
+    // Nested calls need instances in addition to those that hold a slot.
     let slots = slots + CALL_CHAINS * MAX_CALL_DEPTH;
     let mut config = Config::new();
     semantic(&mut config);
@@ -124,8 +123,7 @@ pub(crate) fn wasmtime_config(slots: u32, pooled: bool, pagemap: bool) -> Config
         .memory_init_cow(true)
         .wasm_backtrace_max_frames(None)
         .native_unwind_info(false)
-        // Backtraces are disabled, so the map from code to module offsets is not needed. It is a tenth of the code of a
-        // large component.
+        // Backtraces are disabled, so the map from code to module offsets, a tenth of the code of a large component, is not needed.
         .generate_address_map(false);
     if pooled {
         let mut pool = PoolingAllocationConfig::new();
@@ -152,8 +150,8 @@ pub(crate) fn wasmtime_config(slots: u32, pooled: bool, pagemap: bool) -> Config
     config
 }
 
-/// The digest of the engine in checkpoints: it covers all settings that may change results or fuel. The processor is not
-/// part of it.
+/// Returns the digest of the engine for checkpoints: it covers all settings that may change results or fuel. The processor is not part of
+/// it.
 pub(crate) fn digest() -> Digest {
     let mut text = String::new();
     let _ = write!(

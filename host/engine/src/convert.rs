@@ -1,5 +1,4 @@
-//! Converts host types to the contract's and back. What a component returns is checked: strict JSON, within the output
-//! limit.
+//! Converts host types to the contract's and back. A component's answers are checked: strict JSON, within the output limit.
 
 use graph_core::json::{MAX_DEPTH, TreeLimit, parse_strict, write_canonical};
 use graph_core::node::{Activation, Category, Failure, Goto, Outcome, OutputBudget, shortened};
@@ -8,16 +7,16 @@ use serde_json::Value;
 use crate::bindings::graph_host::node::types as wit;
 use crate::call::Classification;
 
-/// The JSON text of a value, as records have it: a component may answer `0.0`, which a record keeps as `0`, and what another component is given must
-/// not depend on whether the run was restored in between. Memory for its whole length is reserved at once, as a growing string may end
-/// with twice that.
+/// Returns the JSON text of a value in the form of records: a component may return `0.0`, which a record stores as `0`, and the input of
+/// another component must not depend on whether the run was restored in between. Memory for the whole length is reserved at once, as a
+/// growing string may end with twice that.
 pub(crate) fn text(value: &Value) -> String {
     let mut text = String::with_capacity(length_without_escapes(value));
     write_canonical(value, &mut text);
     text
 }
 
-/// The approximate length of a value's JSON text, without escapes and without the digits of numbers after the first.
+/// Estimates the length of a value's JSON text, without escapes and without the digits of numbers after the first.
 fn length_without_escapes(value: &Value) -> usize {
     match value {
         Value::Null => 4,
@@ -92,11 +91,10 @@ fn read(answer: Result<wit::Outcome, wit::Failure>, limit: u64) -> Result<Result
     })
 }
 
-/// The memory that the values of an answer may take for each byte that it may have, where that is more than
-/// [`TreeLimit::CALL`].
+/// Memory that the values of an answer may take for each byte of the output limit, if that exceeds [`TreeLimit::CALL`].
 const VALUES_OF_A_BYTE: u64 = 16;
 
-/// What is left for an answer of a node action.
+/// The remaining output limit of a node action's answer.
 struct Budget(OutputBudget);
 
 impl Budget {

@@ -23,8 +23,8 @@ use crate::services::ModelMeter;
 use crate::state::{Granted, TaskState};
 
 impl Engine {
-    /// Calls `describe` within the default limits of a task, with all interfaces linked and nothing granted behind them: no folder, no
-    /// server, no item. Its clock stands at zero and its random numbers are always the same.
+    /// Calls `describe` within the default limits of a task, with all interfaces linked and no grants: no folder, no server, no item. Its
+    /// clock shows zero and its random numbers are always the same.
     pub async fn describe(&self, component: &VerifiedComponent) -> Result<Description, DescribeError> {
         let loaded = self.load(component)?;
         let id = || loaded.id().to_owned();
@@ -59,12 +59,12 @@ impl Engine {
     }
 }
 
-/// The most lines that a failure has.
+/// Largest number of lines in a failure.
 const SHOWN_LINES: usize = 8;
-/// The most characters of each.
+/// Largest number of characters of each line.
 const SHOWN_CHARACTERS: usize = 400;
 
-/// The end of what a component has logged.
+/// Returns the end of a component's log.
 fn last_lines(output: &Output) -> Vec<String> {
     let (lines, _) = output.finish();
     let texts: Vec<&str> = lines.iter().flat_map(|line| line.message.lines()).collect();
@@ -75,15 +75,15 @@ fn last_lines(output: &Output) -> Vec<String> {
 }
 
 impl Engine {
-    /// The functions that a component exports besides the node action, from its types and the documentation in its WIT; those that
-    /// cannot be called with the reason. Nothing of the component is executed.
+    /// Returns the functions that a component exports in addition to the node action, from its types and the documentation in its WIT;
+    /// those that cannot be called with the reason. Nothing of the component is executed.
     pub fn functions(&self, component: &VerifiedComponent) -> Result<ExportedFunctions, LoadError> {
         let loaded = self.load(component)?;
         ExportedFunctions::read(&self.inner.wasmtime, loaded.component(), component.bytes())
             .map_err(|full| LoadError::Functions { id: component.id().to_owned(), full })
     }
 
-    /// The types of the function with that name in item ids, or why nodes cannot call it; `None` if there is none.
+    /// Returns the types of the function with a name in item ids, or the reason why nodes cannot call it; `None` if there is none.
     pub fn function(
         &self,
         component: &VerifiedComponent,

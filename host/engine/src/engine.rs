@@ -27,12 +27,12 @@ use crate::ticker::Ticker;
 #[derive(Clone)]
 pub struct Engine {
     pub(crate) inner: Arc<EngineInner>,
-    /// What preparing a component opens of this machine.
+    /// The resources of this machine that preparing a component opens.
     pub(crate) opens: Opens,
 }
 
-/// What preparing a component opens of the machine and of the environment that its grant names. What is not opened has a
-/// placeholder: where a journal or doubles answer, a component does not see the difference.
+/// The resources of the machine and its environment that preparing a component opens, as far as its grant names them. Others get a
+/// placeholder: a component that a journal or doubles answer does not see the difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opens {
     /// The granted folders.
@@ -46,9 +46,9 @@ pub struct Opens {
 impl Opens {
     /// Everything that is granted: for runs.
     pub const ALL: Self = Self { folders: true, secrets: true, keys: true };
-    /// No key of a language model: where the record or doubles answer for models.
+    /// Everything but the keys of language models: if the record or doubles answer for models.
     pub const WITHOUT_KEYS: Self = Self { keys: false, ..Self::ALL };
-    /// Folders alone, as a journal has digests of the large contents of files: where a journal answers.
+    /// Only folders, as a journal has digests of the large contents of files: if a journal answers.
     pub const FOLDERS: Self = Self { folders: true, ..Self::NOTHING };
     /// Nothing.
     pub const NOTHING: Self = Self { folders: false, secrets: false, keys: false };
@@ -98,8 +98,8 @@ struct Loaded {
 }
 
 impl Engine {
-    /// Makes an engine: with slots reserved in advance if the system has the address space, otherwise with memory on
-    /// demand, which is slower and gives the same results.
+    /// Creates an engine: with slots reserved in advance if the system has the address space, otherwise with memory on demand, which is
+    /// slower and gives the same results.
     pub fn new(config: EngineConfig) -> Result<Self, EngineError> {
         let slots = config.slots();
         let configs = [(true, true), (true, false), (false, false)];
@@ -140,31 +140,31 @@ impl Engine {
         })
     }
 
-    /// The same engine, which opens no more than this.
+    /// Returns the same engine, limited to opening these resources.
     #[must_use]
     pub fn opening(self, opens: Opens) -> Self {
         Self { opens, ..self }
     }
 
-    /// The engine as a checkpoint records it: the version of wasmtime and every setting that can change a result or
-    /// its fuel. The processor is no part of it.
+    /// Returns the digest of the engine for checkpoints: the version of wasmtime and every setting that can change a result or its fuel.
+    /// The processor is not part of it.
     pub fn digest(&self) -> Digest {
         self.inner.digest
     }
 
-    /// Whether slots are reserved in advance.
+    /// Checks whether slots are reserved in advance.
     pub fn pooled(&self) -> bool {
         self.inner.pooled
     }
 
-    /// Whether the cache has a component, as far as can be known without reading the code.
+    /// Checks whether the component is in memory, or has a file in the cache, whose code is not checked.
     pub fn has_compiled(&self, verified: &VerifiedComponent) -> bool {
         let digest = verified.digest();
         self.loaded(digest).is_some() || self.inner.cache.as_ref().is_some_and(|cache| cache.has(digest))
     }
 
-    /// The imports of a component, read from its bytes without compiling. Its structure is counted first, so that a
-    /// component that is nested too deeply is refused.
+    /// Returns the imports of a component, read from its bytes without compiling. Its structure is counted first, so that a component that
+    /// is nested too deeply is refused.
     pub fn read_imports(&self, verified: &VerifiedComponent) -> Result<Vec<Import>, LoadError> {
         let bytes = verified.bytes();
         structure::count(bytes)
@@ -184,12 +184,12 @@ impl Engine {
         let engine = &self.inner.wasmtime;
         let cached = cache.as_ref().and_then(|(cache, key)| cache.read(engine, key.as_ref().ok()?, &digest));
         if let Some(component) = cached {
-            // It was counted before it was compiled, and the tag covers the caps of that time.
+            // The component was counted before it was compiled, and the tag covers the caps of that time.
             return Ok(LoadedComponent { id, inner: self.add(digest, component, CacheStatus::Hit) });
         }
         structure::count(verified.bytes())
             .map_err(|source| LoadError::Structure { id: id.clone(), source })?;
-        // Held until others can find what was compiled.
+        // Held until other threads can find the compiled component.
         let _slot = self.inner.crew.place(digest);
         if let Some(inner) = self.loaded(&digest) {
             return Ok(LoadedComponent { id, inner });
@@ -204,7 +204,7 @@ impl Engine {
         }
     }
 
-    /// The component, if it is in memory.
+    /// Returns the component, if it is in memory.
     fn loaded(&self, digest: &Digest) -> Option<Arc<Loaded>> {
         let loaded = self.inner.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         loaded.get(digest).and_then(Weak::upgrade)
@@ -221,7 +221,8 @@ impl Engine {
 }
 
 impl Engine {
-    /// How long a component may be compiled. What is built in is known to be compiled in the end, on a slow machine, too.
+    /// Returns the limits for compiling a component. Built-in components get more time, since they are known to compile, even on a slow
+    /// machine.
     fn limits_for(&self, verified: &VerifiedComponent) -> CompileLimits {
         let limits = self.inner.compile_limits;
         match verified.standing() {
@@ -272,27 +273,27 @@ impl Engine {
 }
 
 impl LoadedComponent {
-    /// The id of the item that it was loaded for.
+    /// Returns the id of the item for which it was loaded.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The digest of the component's bytes.
+    /// Returns the digest of the component's bytes.
     pub fn digest(&self) -> Digest {
         self.inner.digest
     }
 
-    /// Its imports, in the order of its bytes.
+    /// Returns its imports, in the order of its bytes.
     pub fn imports(&self) -> &[Import] {
         &self.inner.imports
     }
 
-    /// Whether it is a node action. If not, nodes can only call its functions.
+    /// Checks whether it is a node action. If not, nodes can only call its functions.
     pub fn has_action(&self) -> bool {
         self.inner.has_action
     }
 
-    /// Where the compiled form came from.
+    /// Returns the source of the compiled form.
     pub fn cache_status(&self) -> &CacheStatus {
         &self.inner.status
     }

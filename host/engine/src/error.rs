@@ -1,5 +1,4 @@
-//! Errors of the engine's operations. What a component does during a call is not such an error: see
-//! [`crate::CallReport`].
+//! Errors of the engine's operations. Failures of a component during a call are not such errors: see [`crate::CallReport`].
 
 use std::fmt;
 
@@ -24,23 +23,23 @@ pub enum EngineError {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum LoadError {
-    /// It exceeds a cap on its structure, or a name in it is none.
+    /// The component exceeds a cap on its structure, or a name in it is invalid.
     #[error("the component `{id}` is not compiled: {source}")]
     Structure { id: String, source: StructureError },
-    /// It cannot be compiled: it is not valid, went over a limit, or the compiler ended.
+    /// The component cannot be compiled: it is invalid, exceeded a limit, or the compiler crashed.
     #[error("the component `{id}` cannot be compiled: {source}")]
     Compile { id: String, source: CompileError },
-    /// What its functions take and give is too large to be described.
+    /// The types of its functions are too large to be described.
     #[error("the functions of the component `{id}` are not listed: {full}")]
     Functions {
         id: String,
-        /// How much is described.
+        /// The limit of the description.
         full: NoRoom,
     },
 }
 
 impl LoadError {
-    /// Whether it is over a limit of this host, rather than broken.
+    /// Checks whether a limit of this host was exceeded, rather than the component being broken.
     pub fn is_limit(&self) -> bool {
         match self {
             Self::Structure { source, .. } => matches!(source, StructureError::Exceeded(_)),
@@ -55,7 +54,7 @@ impl LoadError {
 pub struct MissingInterface {
     /// The interface with its version.
     pub interface: String,
-    /// The capabilities of which each would link it; empty if the host does not offer the interface at all.
+    /// The capabilities, each of which would link it; empty if the host does not offer the interface at all.
     pub kinds: Vec<CapabilityKind>,
 }
 
@@ -68,43 +67,43 @@ impl fmt::Display for MissingInterface {
     }
 }
 
-/// A component could not be linked with what it was granted.
+/// A component could not be linked with its grant.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum PrepareError {
-    /// It imports more than it was granted.
+    /// The component imports more than it was granted.
     #[error("`{id}` imports what it was not granted: {}", list(.missing))]
     NotGranted {
         id: String,
         /// Every interface that is missing.
         missing: Vec<MissingInterface>,
     },
-    /// It is not a node, or imports a version of an interface that this host does not have.
+    /// The component is not a node, or imports a version of an interface that this host does not have.
     #[error("`{id}` does not fit this host: {message}")]
     WrongWorld {
         id: String,
-        /// What does not fit.
+        /// The difference.
         message: String,
     },
-    /// It is used as a node, and is no node action.
+    /// The component is used as a node, and is not a node action.
     #[error("`{id}` is no node action: name one of its functions, as in `{id}#{example}`")]
     NoAction {
         id: String,
         /// A function that it exports.
         example: String,
     },
-    /// It does not export the function that was named, or one that JSON cannot call.
+    /// The component does not export the named function, or exports it in a form that JSON cannot call.
     #[error("`{id}` {reason}")]
     Function {
         id: String,
-        /// What is wrong with the function.
+        /// The reason.
         reason: String,
     },
-    /// What its functions take and give is too large to be described.
+    /// The types of its functions are too large to be described.
     #[error("the functions of `{id}` cannot be called: {full}")]
     Functions {
         id: String,
-        /// How much is described.
+        /// The limit of the description.
         full: NoRoom,
     },
     /// A granted folder cannot be opened.
@@ -113,7 +112,7 @@ pub enum PrepareError {
         id: String,
         /// The folder on the host.
         folder: String,
-        /// What the system says.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The path of a granted folder contains a link: the manifest does not name the folder that would be granted.
@@ -145,38 +144,38 @@ fn list(missing: &[MissingInterface]) -> String {
     missing.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// A component could not be asked what it is.
+/// The description of a component could not be obtained.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum DescribeError {
     /// The component could not be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// It does not export `graph-host:node/action`.
+    /// The component does not export `graph-host:node/action`.
     #[error("`{id}` is not a node: {message}")]
     WrongWorld {
         id: String,
-        /// Which export of the world is missing or has another type.
+        /// The export of the world that is missing or has another type.
         message: String,
     },
-    /// `describe` did not return: it trapped, called an import, or went over a limit.
+    /// `describe` did not return: it trapped, called an import, or exceeded a limit.
     #[error("`describe` of `{id}` did not return: {message}{}", told(.logged))]
     Failed {
         id: String,
         message: String,
-        /// The last lines that it logged, and wrote to its standard error, shortened.
+        /// The last lines of its log and its standard error, shortened.
         logged: Vec<String>,
     },
     /// The answer is not a description.
     #[error("`describe` of `{id}` gave no usable answer: {message}")]
     Invalid {
         id: String,
-        /// What is wrong with it.
+        /// The reason.
         message: String,
     },
 }
 
-/// The lines that a component logged before it failed, as a message ends with them.
+/// Formats the lines that a component logged before it failed, for the end of a message.
 fn told(logged: &[String]) -> String {
     let lines: Vec<String> = logged.iter().map(|line| format!("\n  {line}")).collect();
     if lines.is_empty() { String::new() } else { format!("\nit logged:{}", lines.concat()) }

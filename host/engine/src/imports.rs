@@ -7,8 +7,8 @@ use wasmparser::{
 
 use crate::interface::Import;
 
-/// The imports in the bytes of a component, in order. The component may be invalid: what cannot be read is skipped, and
-/// left to the compiler to report. Types are read recursively, so the bytes must have been counted before.
+/// Returns the imports in the bytes of a component, in order. The component may be invalid: unreadable parts are skipped, and the compiler
+/// reports them. Types are read recursively, so the bytes must have been counted before.
 pub(crate) fn of_bytes(bytes: &[u8]) -> Vec<Import> {
     let mut reader = Reader::default();
     let mut depth = 0_u32;
@@ -27,7 +27,7 @@ pub(crate) fn of_bytes(bytes: &[u8]) -> Vec<Import> {
 #[derive(Default)]
 struct Reader {
     imports: Vec<Import>,
-    /// For each type of the component: whether it is an instance type that needs no grant.
+    /// For each type of the component: `true` for an instance type that needs no grant.
     types: Vec<bool>,
 }
 
@@ -75,7 +75,7 @@ impl Reader {
     }
 }
 
-/// Whether a type is that of an instance which exports only plain types.
+/// Checks whether a type is that of an instance which exports only plain types.
 fn is_plain(ty: &ComponentType<'_>) -> bool {
     let ComponentType::Instance(declarations) = ty else { return false };
     declarations.iter().all(|declaration| match declaration {

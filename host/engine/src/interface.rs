@@ -1,4 +1,4 @@
-//! Which capability an interface needs.
+//! Reads the imports of a compiled component.
 
 use wasmtime::component::Component;
 use wasmtime::component::types::ComponentItem;
@@ -8,11 +8,11 @@ use wasmtime::component::types::ComponentItem;
 pub struct Import {
     /// The interface with its version: `wasi:filesystem/types@0.2.12`.
     pub name: String,
-    /// It defines plain types only, and needs no grant.
+    /// `true` if it defines only plain types, and needs no grant.
     pub type_only: bool,
 }
 
-/// What a component imports, in its own order.
+/// Returns the imports of a component, in its own order.
 pub(crate) fn imports(engine: &wasmtime::Engine, component: &Component) -> Vec<Import> {
     component
         .component_type()

@@ -1,4 +1,4 @@
-//! Records what the world answers to a component's calls, or answers from such a record.
+//! Records the answers of the outside world to a component's calls, or answers from such a record.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,25 +16,24 @@ use crate::classify::{GuestFault, classify};
 use crate::live::{Again, Live, LiveBounds};
 use crate::services::ModelMeter;
 
-/// How many bytes of repeatable contents an attempt's journal stores; of further ones it stores the digest.
+/// Number of bytes of repeatable contents that an attempt's journal stores; further contents are stored as digests.
 const KEPT_BYTES: usize = 64 << 10;
 
-/// Where the answers to a component's calls come from.
+/// The source of the answers to a component's calls.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Journal {
-    /// The world answers, and [`CallReport::journal`](crate::CallReport::journal) records the answers.
+    /// The outside world answers, and [`CallReport::journal`](crate::CallReport::journal) records the answers.
     #[default]
     Record,
-    /// These entries answer, in order: an attempt's, as its [`CallReport::journal`](crate::CallReport::journal) had
-    /// them. The world is not touched, except to read files again of which the journal has the digest alone. A call
-    /// that is not what the journal has next ends the attempt with a
-    /// [`CallReport::difference`](crate::CallReport::difference).
+    /// These entries of an attempt's [`CallReport::journal`](crate::CallReport::journal) answer, in order. The outside world is not used,
+    /// except to read files again of which the journal has only the digest. A call other than the next one in the journal ends the attempt
+    /// with a [`CallReport::difference`](crate::CallReport::difference).
     Replay(Vec<JournalEntry>),
-    /// The world answers again, within what the recorded attempt has asked.
+    /// The outside world answers again, within the calls of the recorded attempt.
     Live(Live),
 }
 
-/// The journal of a call, shared by everything that calls the world on the component's behalf.
+/// The journal of a call, shared by all host functions of the component that use the outside world.
 #[derive(Clone)]
 pub(crate) struct SharedJournal(Arc<Shared>);
 
@@ -44,7 +43,7 @@ struct Shared {
     models: Mutex<Models>,
 }
 
-/// The budget of language models, and the meter that the components around this one read.
+/// The budget of language models, and the meter that the calling components read.
 struct Models {
     budget: ModelBudget,
     meter: ModelMeter,
@@ -53,15 +52,15 @@ struct Models {
 enum Inner {
     Record {
         entries: Vec<JournalEntry>,
-        /// The limit on the number of entries.
+        /// Limit on the number of entries.
         calls: u64,
-        /// The limit on their bytes.
+        /// Limit on their bytes.
         most: u64,
         bytes: u64,
-        /// How many calls were made by components that this one called.
+        /// Number of calls by components that this one called.
         inner_calls: u64,
         to_keep: usize,
-        /// The bounds of an attempt that asks the world again.
+        /// The limits of an attempt that asks the outside world again.
         live: Option<LiveBounds>,
     },
     Replay {
@@ -70,17 +69,17 @@ enum Inner {
     },
 }
 
-/// How many bytes a call may still write to files.
+/// Number of bytes that a call may still write to files.
 struct ToWrite {
     limit: u64,
     left: u64,
 }
 
-/// What answers a call of the host.
+/// The source of the answer to a call of the host.
 pub(crate) enum Answer {
-    /// The world: the entry is still to be recorded.
+    /// The outside world: the entry is still to be recorded.
     World,
-    /// The answer comes from the journal.
+    /// The journal.
     Recorded(RecordedAnswer),
 }
 
@@ -91,14 +90,14 @@ pub(crate) struct RecordedAnswer {
 }
 
 impl RecordedAnswer {
-    /// What was answered: the result, or the error.
+    /// Returns the recorded result; the error is the recorded error.
     pub(crate) fn answer(&self) -> Result<&Value, &Value> {
         if self.entry.ok { Ok(&self.entry.result.0) } else { Err(&self.entry.result.0) }
     }
 }
 
 impl SharedJournal {
-    /// `meter` is the one of the call's services.
+    /// Creates a journal. `meter` is that of the call's services.
     pub(crate) fn new(journal: Journal, limits: &TaskLimits, meter: ModelMeter) -> Self {
         let record = |live| Inner::Record {
             entries: Vec::new(),
@@ -145,8 +144,8 @@ impl SharedJournal {
         Ok(())
     }
 
-    /// Begins a call of the host: returns what answers it. The error ends the attempt: a difference, a limit, or what
-    /// ended it when the journal was recorded.
+    /// Starts a call of the host, and returns the source of its answer. The error ends the attempt: a difference, a limit, or the recorded
+    /// end of the attempt.
     pub(crate) fn begin(
         &self,
         interface: &'static str,
@@ -206,7 +205,7 @@ impl SharedJournal {
         }
     }
 
-    /// Records the world's answer to a call.
+    /// Records the answer of the outside world to a call.
     pub(crate) fn record(
         &self,
         interface: &'static str,
@@ -231,7 +230,7 @@ impl SharedJournal {
         Ok(())
     }
 
-    /// How much use of the host is left for a component that is called; the call itself has been subtracted.
+    /// Returns the remaining use of the host for a called component; the call itself is subtracted.
     pub(crate) fn left(&self) -> HostUse {
         match &mut *self.inner() {
             Inner::Record { live: Some(live), .. } => live.inside(),
@@ -247,17 +246,17 @@ impl SharedJournal {
         }
     }
 
-    /// Charges what a called component has used of the host.
+    /// Charges the use of the host by a called component.
     pub(crate) fn used_inside(&self, host: HostUse) {
         if let Inner::Record { bytes, inner_calls, .. } = &mut *self.inner() {
             *inner_calls = inner_calls.saturating_add(host.calls);
             *bytes = bytes.saturating_add(host.bytes);
         }
-        // The called component has metered it itself.
+        // The called component has changed the meter itself.
         self.models().budget.charge(host.model);
     }
 
-    /// Begins a try of a call of a language model, as [`Call::begin`] does.
+    /// Starts an attempt of a call of a language model, like [`Call::begin`].
     pub(crate) fn reserve_model(&self, call: &mut Call, streamed: bool) -> Result<Encoded, Box<Ended>> {
         let models = &mut *self.models();
         let encoded = call.begin(&mut models.budget, streamed)?;
@@ -265,14 +264,14 @@ impl SharedJournal {
         Ok(encoded)
     }
 
-    /// Settles the try under way, as [`Call::settle`] does.
+    /// Settles the attempt under way, like [`Call::settle`].
     pub(crate) fn settle_model(&self, call: &Call, tried: Tried, left: Duration) -> Settled {
         let models = &mut *self.models();
         models.meter.change(call.reserved(), call.used(&tried.spent));
         call.settle(&mut models.budget, tried, left)
     }
 
-    /// Ends a call whose try has used this, and with it the attempt.
+    /// Ends a call whose attempt has used `used`, and with it the task's attempt.
     pub(crate) fn end_model(&self, call: &Call, used: ModelUse, failure: Failure) -> Ended {
         let models = &mut *self.models();
         models.meter.change(call.reserved(), used);
@@ -280,22 +279,22 @@ impl SharedJournal {
         call.end(failure, &models.budget)
     }
 
-    /// Ends a call that ran past the deadline, as [`Call::late`] does.
+    /// Ends a call that exceeded the deadline, like [`Call::late`].
     pub(crate) fn late_model(&self, call: &Call) -> Ended {
         call.late(&mut self.models().budget)
     }
 
-    /// What language models may still use. It is the same in a replay.
+    /// Returns the remaining budget of language models, which is the same in a replay.
     pub(crate) fn model_left(&self) -> ModelUse {
         self.models().budget.left()
     }
 
-    /// Whether the world answers an attempt again that was recorded.
+    /// Checks whether the outside world answers a recorded attempt again.
     pub(crate) fn is_live(&self) -> bool {
         matches!(&*self.inner(), Inner::Record { live: Some(_), .. })
     }
 
-    /// Records that a call has ended its attempt because of the world's answer, and returns the same error.
+    /// Records that a call has ended its attempt because of the outside world's answer, and returns the same error.
     pub(crate) fn record_end(
         &self,
         interface: &'static str,
@@ -308,7 +307,7 @@ impl SharedJournal {
         error
     }
 
-    /// Records that a call has ended its attempt, with the result that says why, and returns the error.
+    /// Records that a call has ended its attempt, with the given result, and returns the error.
     pub(crate) fn record_fault(
         &self,
         interface: &'static str,
@@ -325,7 +324,7 @@ impl SharedJournal {
         fault
     }
 
-    /// The entry for repeatable bytes: the bytes or their digest.
+    /// Returns the journal's form of repeatable bytes: the bytes or their digest.
     pub(crate) fn content(&self, bytes: &[u8]) -> Value {
         match &mut *self.inner() {
             Inner::Record { to_keep, .. } if bytes.len() <= *to_keep => {
@@ -336,7 +335,7 @@ impl SharedJournal {
         }
     }
 
-    /// Repeated contents do not match the entry: the difference ends the attempt.
+    /// Ends the attempt with a difference, since repeated contents do not match the entry.
     pub(crate) fn content_differs(&self, kept: &RecordedAnswer, reason: String) -> wasmtime::Error {
         let found = JournalReader::content_differs(kept.place, &kept.entry, reason);
         if let Inner::Replay { difference, .. } = &mut *self.inner() {
@@ -345,12 +344,12 @@ impl SharedJournal {
         found.into()
     }
 
-    /// The entry does not contain an answer of its function.
+    /// Ends the attempt with a difference, since the entry does not contain an answer of its function.
     pub(crate) fn malformed(&self, kept: &RecordedAnswer) -> wasmtime::Error {
         self.content_differs(kept, "its result is not one of this function".to_owned())
     }
 
-    /// Ends the attempt: the entries, and where it differed from the journal that it replayed.
+    /// Ends the attempt; returns the entries, and the difference from a replayed journal.
     pub(crate) fn finish(&self) -> (Vec<JournalEntry>, Option<JournalDifference>) {
         match &mut *self.inner() {
             Inner::Record { entries, .. } => (std::mem::take(entries), None),

@@ -1,8 +1,8 @@
-//! Runs components: compiles them, links each with exactly what it was granted, meters and limits every call, and reports
-//! how a call ended. The only crate that depends on wasmtime.
+//! Runs components: compiles them, links each with exactly its grant, meters and limits every call, and reports the end of a call. The only
+//! crate that depends on wasmtime.
 //!
-//! Component bytes enter only as [`graph_core::trust::VerifiedComponent`]. Nothing that a component does in a call is an
-//! error of the host: it is in the [`CallReport`].
+//! Component bytes enter only as [`graph_core::trust::VerifiedComponent`]. Failures of a component in a call are not errors of the host:
+//! they are in the [`CallReport`].
 //!
 //! One call, from bytes to a result:
 //!
@@ -90,7 +90,7 @@ pub use config::EngineConfig;
 pub use engine::{Engine, LoadedComponent, Opens};
 pub use error::{DescribeError, EngineError, LoadError, MissingInterface, PrepareError};
 pub use functions::{DocumentationError, ExportedFunction, ExportedFunctions, NoRoom, UncallableFunction};
-/// Requests to language models and their answers, as [`ModelDoubles`] see them.
+/// Requests to language models and their answers, as passed to [`ModelDoubles`].
 pub use graph_model;
 pub use host::http::{Resolver, Resolving, SecretError, SystemResolver};
 pub use host::output::{EventRecord, Level, LogLine, Observer};

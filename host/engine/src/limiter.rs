@@ -1,4 +1,4 @@
-//! The limits on what one call may hold: memory, tables, core instances.
+//! Limits on the resources of one call: memory, tables, core instances.
 
 use wasmtime::ResourceLimiter;
 
@@ -22,11 +22,11 @@ pub(crate) enum LimitReached {
     Entries { limit: usize },
 }
 
-/// Counts the memory of all of a component's memories together.
+/// Counts the bytes of all memories of a component together.
 pub(crate) struct Limiter {
     limit: u64,
     held: u64,
-    /// How much the present growth would add; subtracted again if it fails.
+    /// Bytes of the present growth, which are subtracted again if it fails.
     pending: u64,
 }
 
@@ -68,8 +68,8 @@ impl ResourceLimiter for Limiter {
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        // The slot of a table has room for as many elements as are allowed, and then that is the maximum here, whatever the component has
-        // declared. Only a smaller maximum is its own.
+        // If the slot of a table has room for the largest permitted number of elements, that number is the maximum here, whatever the
+        // component has declared. Only a smaller maximum is the component's own.
         if maximum.is_some_and(|maximum| desired > maximum && maximum < MAX_TABLE_ELEMENTS) {
             return Ok(false);
         }

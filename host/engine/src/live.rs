@@ -1,4 +1,4 @@
-//! Lets the world answer a recorded attempt again, no more often than it was asked, and without repeating effects.
+//! Lets the outside world answer a recorded attempt again, at most as often as before, and without repeating effects.
 
 use std::collections::VecDeque;
 
@@ -19,19 +19,19 @@ const KNOWLEDGE: &str = "graph-host:host/knowledge";
 const TOOLS: &str = "graph-host:host/tools";
 const MODEL: &str = journal::MODEL.0;
 
-/// What an attempt may ask of the world again.
+/// The calls with which an attempt may ask the outside world again.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Live {
-    /// The entries of the recorded attempt. At most as many requests are sent as these contain.
+    /// The entries of the recorded attempt, which limit the number of requests, and of calls of models and of other items.
     pub recorded: Vec<JournalEntry>,
-    /// Whether effects are repeated: requests of other methods than GET, HEAD and OPTIONS, writes to files and knowledge,
-    /// calls of other items and of language models. Otherwise the recorded answer is used.
+    /// `true` if effects are repeated: requests of other methods than GET, HEAD and OPTIONS, writes to files and knowledge, calls of other
+    /// items and of language models. Otherwise the recorded answer is used.
     pub sends: bool,
 }
 
 /// The decision about a call.
 pub(crate) enum Again {
-    /// The world is asked.
+    /// The outside world is asked.
     World,
     /// The recorded entry answers.
     Recorded(JournalEntry),
@@ -45,12 +45,12 @@ pub(crate) struct LiveBounds {
     requests: Allowance,
     calls_of_models: Allowance,
     calls_of_items: Allowance,
-    /// What each call of another item used of the host.
+    /// Use of the host by each recorded call of another item.
     inside: VecDeque<HostUse>,
     sends: bool,
 }
 
-/// How often something may still be done.
+/// Number of calls of a kind that are left.
 struct Allowance {
     recorded: usize,
     left: usize,
@@ -118,13 +118,13 @@ impl LiveBounds {
         taken.map_or_else(Again::Refused, |()| Again::World)
     }
 
-    /// How much the called item may use of the host: as much as it did in the recorded attempt.
+    /// Returns the limit on the called item's use of the host: its use in the recorded attempt.
     pub(crate) fn inside(&mut self) -> HostUse {
         self.inside.pop_front().unwrap_or(HostUse::NOTHING)
     }
 }
 
-/// Whether a call has an effect outside of the attempt.
+/// Checks whether a call has an effect outside of the attempt.
 fn changes(interface: &str, function: &str, request: &Value) -> bool {
     match interface {
         HTTP => !request["method"].as_str().is_some_and(|method| SAFE_METHODS.contains(&method)),
@@ -134,7 +134,7 @@ fn changes(interface: &str, function: &str, request: &Value) -> bool {
         }
         FILES => !READS.contains(&function),
         KNOWLEDGE => function == "put",
-        // An answer of a model costs money.
+        // An answer of a model costs money, which counts as an effect.
         TOOLS | MODEL => true,
         _ => false,
     }

@@ -19,7 +19,7 @@ use crate::host::http::{placeholder, read_secret};
 use crate::host::model;
 use crate::state::{Granted, HasState, HasTable, TaskState};
 
-/// A component that is linked with what it was granted, ready to be called. Cheap to clone.
+/// A component that is linked with its grant, ready to be called. Cheap to clone.
 #[derive(Clone)]
 pub struct PreparedNode {
     pub(crate) inner: Arc<LinkedNode>,
@@ -31,7 +31,7 @@ pub(crate) struct LinkedNode {
     pub(crate) granted: Arc<Granted>,
 }
 
-/// What is called.
+/// The entry point of calls.
 pub(crate) enum Entry {
     /// `run` of the node action.
     Action(ComponentPre<TaskState>),
@@ -40,8 +40,8 @@ pub(crate) enum Entry {
 }
 
 impl Engine {
-    /// Links a component with exactly the interfaces that it was granted, to call its node action, or the function with that name in item
-    /// ids. What the engine opens of the grant is opened here, once.
+    /// Links a component with exactly the granted interfaces, to call its node action, or the function with the given name in item ids. The
+    /// granted resources are opened here, once.
     pub fn prepare(
         &self,
         loaded: &LoadedComponent,
@@ -124,7 +124,7 @@ impl Engine {
         entry.map(Entry::Function).ok_or_else(|| wrong(format!("exports no function `{}`", printable(name))))
     }
 
-    /// The component, type-checked against the host functions of its grants; one for each component and set of grants.
+    /// Returns the component, type-checked against the host functions of its grants; one for each component and set of grants.
     fn pre(
         &self,
         loaded: &LoadedComponent,
@@ -147,7 +147,7 @@ fn wrong_world(loaded: &LoadedComponent, error: &wasmtime::Error) -> PrepareErro
     PrepareError::WrongWorld { id: loaded.id().to_owned(), message: format!("{error:#}") }
 }
 
-/// The imports with functions that no grant links.
+/// Returns the imports with functions that no grant links.
 fn missing(loaded: &LoadedComponent, granted: &BTreeSet<CapabilityKind>) -> Vec<MissingInterface> {
     let needs = |interface: &str| match InterfaceName::parse(interface).map(|name| name.provision()) {
         Ok(Provision::Kinds { own: Some(own), .. }) => vec![own],
@@ -163,7 +163,7 @@ fn missing(loaded: &LoadedComponent, granted: &BTreeSet<CapabilityKind>) -> Vec<
         .collect()
 }
 
-/// A linker with exactly the interfaces of the grants.
+/// Creates a linker with exactly the interfaces of the grants.
 pub(crate) fn linker(
     engine: &wasmtime::Engine,
     kinds: &BTreeSet<CapabilityKind>,

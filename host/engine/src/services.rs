@@ -1,5 +1,4 @@
-//! The services for a call that the engine does not have itself: knowledge and other items. The program that embeds the
-//! engine provides them.
+//! Services for a call that the embedding program provides: knowledge and other items.
 
 use std::fmt;
 use std::future::Future;
@@ -13,37 +12,36 @@ use serde_json::Value;
 
 use crate::host::output::EventRecord;
 
-/// The services for a call that the engine does not have itself. If one is missing, calls of it fail.
+/// The services for a call that the engine does not provide itself. If one is missing, calls of it fail.
 #[derive(Clone, Debug, Default)]
 pub struct Services {
-    /// The knowledge of the project; none if components have no access to any.
+    /// The knowledge of the project; `None` if components have no access to any.
     pub knowledge: Option<Arc<dyn Knowledge>>,
     /// Other items that a component may call.
     pub tools: Option<Arc<dyn Tools>>,
-    /// Answers requests instead of the network. Without it, requests are sent.
+    /// Answers requests instead of the network. `None`: requests are sent.
     pub http: Option<Arc<dyn HttpDoubles>>,
-    /// Answers for language models. Without it, the models' providers are asked.
+    /// Answers for language models. `None`: the models' providers are asked.
     pub model: Option<Arc<dyn ModelDoubles>>,
-    /// What language models use in the call; for a component that another one calls, that of [`ToolCall`].
+    /// The use of language models in the call; for a component that another one calls, the meter of [`ToolCall`].
     pub meter: ModelMeter,
-    /// Puts on record what the call may use of language models, before one is asked. Without it, they are asked at once.
+    /// Stores the call's reservation for language models before a request is sent. `None`: requests are sent at once.
     pub ledger: Option<Arc<dyn ModelLedger>>,
 }
 
-/// Puts on record what an attempt may use of language models, so that it counts if the host crashes while it waits.
+/// Stores the reservation of an attempt for language models, so that it counts if the host crashes while it waits.
 pub trait ModelLedger: fmt::Debug + Send + Sync {
-    /// The attempt has used and may use so much, components around and below it included, and asks the model with that name in
-    /// the manifest. False if the run no longer
-    /// waits for the attempt: then no model may be asked.
+    /// Stores the attempt's use and reservation, components around and below it included, and the manifest's name of the requested model.
+    /// Returns `false` if the run no longer waits for the attempt: then no request may be sent.
     fn record(&self, total: ModelUse, model: &str) -> Recording<'_>;
 }
 
-/// A reservation on its way to its record.
+/// A reservation that is being stored.
 pub type Recording<'a> = Pin<Box<dyn Future<Output = bool> + Send + 'a>>;
 
-/// Answers for language models. Requests that are not permitted, or for which the budget does not suffice, never get here.
+/// Answers for language models. Requests that are not permitted, or exceed the budget, are not passed to it.
 pub trait ModelDoubles: fmt::Debug + Send + Sync {
-    /// The outcome of one try of a request.
+    /// Returns the outcome of one attempt of a request.
     fn answer(&self, asked: &AskedModel<'_>) -> DoubledModel;
 }
 
@@ -58,16 +56,16 @@ pub struct AskedModel<'a> {
     pub key: &'a str,
     /// The attempt of its task.
     pub attempt: u32,
-    /// Which call of a model it is in the attempt, from 1.
+    /// The call of a model in the attempt, from 1.
     pub call: u64,
 }
 
-/// How a request to a language model is answered.
+/// The outcome of a request to a language model.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DoubledModel {
-    /// With this. Without a usage, all that was set aside counts as used.
+    /// The request gets this answer. Without a usage, the whole reservation counts as used.
     Answer(graph_model::Response),
-    /// With a failure, which is not tried again.
+    /// The request fails, and is not retried.
     Fail(Failure),
     /// The model's provider is asked.
     Send,
@@ -75,13 +73,13 @@ pub enum DoubledModel {
     Missing(String),
 }
 
-/// What language models use in a call of a component and in all that it calls: what was used, and what is set aside for requests
-/// under way. Clones share it. A caller that does not wait for a component any longer learns from it what to charge.
+/// The use of language models in a call of a component and in all components that it calls: used amounts, and reservations for requests
+/// under way. Clones share the meter. A caller that no longer waits for a component reads the amount to charge from it.
 #[derive(Clone, Debug, Default)]
 pub struct ModelMeter(Arc<Mutex<ModelUse>>);
 
 impl ModelMeter {
-    /// What is used or set aside now.
+    /// Returns the sum of used amounts and reservations.
     pub fn total(&self) -> ModelUse {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -92,13 +90,13 @@ impl ModelMeter {
     }
 }
 
-/// Answers the requests of components instead of the network. Requests that are not permitted never get here, and secrets
-/// are still handles.
+/// Answers the requests of components instead of the network. Requests that are not permitted are not passed to it, and secrets are still
+/// handles.
 pub trait HttpDoubles: fmt::Debug + Send + Sync {
-    /// The outcome of a request.
+    /// Returns the outcome of a request.
     fn answer(&self, request: &HttpRequest) -> DoubledAnswer;
 
-    /// A request was sent because [`DoubledAnswer::Send`] said so; this was the answer, without secrets.
+    /// Receives the answer, without secrets, to a request that was sent because of [`DoubledAnswer::Send`].
     fn sent(&self, request: &HttpRequest, answer: &HttpAnswer);
 }
 
@@ -115,7 +113,7 @@ pub struct HttpRequest {
     pub body: Vec<u8>,
 }
 
-/// What a server answers.
+/// The answer of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HttpAnswer {
     /// The HTTP status, from 100 to 999.
@@ -126,10 +124,10 @@ pub struct HttpAnswer {
     pub body: Vec<u8>,
 }
 
-/// How a request is answered.
+/// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DoubledAnswer {
-    /// The request is answered with this, and not sent.
+    /// The request gets this answer, and is not sent.
     Answer(HttpAnswer),
     /// The request is sent to the network.
     Send,
@@ -137,28 +135,28 @@ pub enum DoubledAnswer {
     Missing(String),
 }
 
-/// Texts by key that outlast a run. Keys and prefixes were checked, and are in granted scopes.
+/// Texts by key that outlast a run. Keys and prefixes were checked before, and are in granted scopes.
 pub trait Knowledge: fmt::Debug + Send + Sync {
-    /// The text of a key.
+    /// Returns the text of a key.
     fn get(&self, key: &str) -> Result<Option<String>, KnowledgeError>;
-    /// Writes the text of a key; durable when it returns.
+    /// Writes the text of a key, durably when it returns.
     fn put(&self, key: &str, text: &str) -> Result<(), KnowledgeError>;
-    /// The entries below a prefix that hold all words of a query, best first.
+    /// Returns the entries below a prefix that contain all words of a query, best first.
     fn search(&self, prefix: &str, query: &str, limit: u32) -> Result<Vec<Hit>, KnowledgeError>;
-    /// The keys that begin with a prefix, after the key `after`, in byte order.
+    /// Returns the keys that begin with a prefix, after the key `after`, in byte order.
     fn list(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<String>, KnowledgeError>;
 }
 
 /// An entry that a search found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hit {
-    /// The key of the entry that was found.
+    /// The key of the entry.
     pub key: String,
-    /// The part of its text that fits best, on one line.
+    /// The best matching part of its text, on one line.
     pub excerpt: String,
 }
 
-/// Why knowledge could not be used.
+/// The reason why knowledge could not be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KnowledgeError {
     /// The request is invalid.
@@ -167,7 +165,7 @@ pub enum KnowledgeError {
     /// The project's knowledge has reached its limit.
     #[error("{0}")]
     Full(String),
-    /// The store cannot be used now.
+    /// The store is unavailable.
     #[error("{0}")]
     Unavailable(String),
 }
@@ -175,19 +173,19 @@ pub enum KnowledgeError {
 /// A call of another item by a component.
 #[derive(Clone, Debug)]
 pub struct ToolCall {
-    /// The id of the item that is called.
+    /// The id of the called item.
     pub item: String,
-    /// What it is given.
+    /// The params.
     pub params: Value,
-    /// The fuel that it may use: what the caller has left, without the part that every caller keeps.
+    /// Fuel limit: the caller's remaining fuel, without the part that every caller keeps.
     pub fuel: u64,
-    /// How much use of the host the caller has left.
+    /// The caller's remaining use of the host.
     pub host: HostUse,
-    /// The time that the caller has left.
+    /// The caller's remaining time.
     pub timeout: Duration,
     /// The index of the call among its caller's, from 0.
     pub number: u64,
-    /// Measures what the called component, and those that it calls, use of language models: for [`Services::meter`].
+    /// Measures the use of language models by the called component, and by those that it calls: for [`Services::meter`].
     pub meter: ModelMeter,
 }
 
@@ -196,18 +194,18 @@ pub struct ToolCall {
 pub struct ToolReport {
     /// The result's value, or the failure.
     pub result: Result<Value, Failure>,
-    /// The fuel that it used, calls of its own included.
+    /// Fuel used, calls of its own included.
     pub fuel: u64,
-    /// Its use of the host, calls of its own included.
+    /// Use of the host by the call, calls of its own included.
     pub host: HostUse,
-    /// Its events, those of the items that it called included, in order.
+    /// Events of the call, those of the items that it called included, in order.
     pub events: Vec<EventRecord>,
 }
 
 /// A call under way.
 pub type Calling<'a> = Pin<Box<dyn Future<Output = ToolReport> + Send + 'a>>;
 
-/// Calls other items on a component's behalf: checks permissions and depth.
+/// Calls other items for a component, and checks permissions and depth.
 pub trait Tools: fmt::Debug + Send + Sync {
     /// Calls an item. Dropping the future ends the call.
     fn call(&self, call: ToolCall) -> Calling<'_>;

@@ -19,7 +19,7 @@ use crate::journal::SharedJournal;
 use crate::limiter::Limiter;
 use crate::services::Services;
 
-/// How many handles a component may hold at a time, open files among them.
+/// Largest number of handles of a component at a time, open files included.
 const MAX_HANDLES: usize = 256;
 
 /// The data of a call's store.
@@ -31,13 +31,13 @@ pub(crate) struct TaskState {
     pub(crate) random: SeededRandom,
     pub(crate) granted: Arc<Granted>,
     pub(crate) services: Services,
-    /// How many calls of components are around it.
+    /// Number of enclosing calls of components.
     pub(crate) depth: u32,
-    /// How many calls of other items it has made.
+    /// Number of calls of other items so far.
     pub(crate) tool_calls: u64,
-    /// How many calls of language models it has made.
+    /// Number of calls of language models so far.
     pub(crate) model_calls: u64,
-    /// Its idempotency key and the attempt of its task, if doubles answer for language models.
+    /// The idempotency key and the attempt of the task, for doubles that answer for language models.
     pub(crate) caller: (String, u32),
     pub(crate) http: HttpState,
     pub(crate) limits: TaskLimits,
@@ -46,7 +46,7 @@ pub(crate) struct TaskState {
 }
 
 impl TaskState {
-    /// The state of a task's own call, without services.
+    /// Creates the state of a task's own call, without services.
     pub(crate) fn new(
         limits: &TaskLimits,
         clock: Timestamp,
@@ -78,13 +78,13 @@ impl TaskState {
     }
 }
 
-/// What a component was granted, prepared for every call of it.
+/// The resources of a component's grant, prepared for all its calls.
 pub(crate) struct Granted {
     /// The granted folders, opened.
     pub(crate) mounts: Mounts,
     /// Requests and the secrets in them.
     pub(crate) outgoing: Arc<Outgoing>,
-    /// What requests leave by.
+    /// The HTTP client for its requests.
     pub(crate) client: Arc<Client>,
     /// Slots for tasks whose components call others.
     pub(crate) chains: Arc<Semaphore>,
@@ -94,7 +94,7 @@ pub(crate) struct Granted {
 }
 
 impl Granted {
-    /// For a component that was granted nothing.
+    /// Creates the resources of a component without grants.
     pub(crate) fn nothing(client: Arc<Client>, chains: Arc<Semaphore>) -> Self {
         Self {
             mounts: Mounts::default(),

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use wasmtime::Engine;
 
-/// How long a call may continue beyond its deadline, and how soon a dropped call notices.
+/// Interval of the ticks: a call may exceed its deadline by this time, and a dropped call notices within it.
 const TICK: Duration = Duration::from_millis(5);
-/// Ticks without any call after which the thread sleeps: calls in quick succession never have to wake it.
+/// Ticks without any call after which the thread sleeps, so that calls in quick succession never have to wake it.
 const IDLE_TICKS: u32 = 100;
 
 struct Shared {
@@ -24,7 +24,7 @@ pub(crate) struct Ticker {
     thread: Thread,
 }
 
-/// A call is under way.
+/// Marks a call as under way until it is dropped.
 pub(crate) struct Active<'a>(&'a Shared);
 
 impl Drop for Active<'_> {
@@ -58,7 +58,7 @@ impl Ticker {
                 if idle >= IDLE_TICKS {
                     idle = 0;
                     state.asleep.store(true, Ordering::SeqCst);
-                    // A call that began before the line above has not seen it: look again before sleeping.
+                    // A call that started before the line above has not woken this thread: check again before sleeping.
                     while state.asleep.load(Ordering::SeqCst)
                         && state.active.load(Ordering::SeqCst) == 0
                         && !state.stop.load(Ordering::SeqCst)
@@ -72,7 +72,7 @@ impl Ticker {
         Ok(Self { shared, thread: handle.thread().clone() })
     }
 
-    /// Keeps the epoch advancing while the answer lives.
+    /// Advances the epoch as long as the result lives.
     pub(crate) fn enter(&self) -> Active<'_> {
         self.shared.active.fetch_add(1, Ordering::SeqCst);
         if self.shared.asleep.load(Ordering::SeqCst) {

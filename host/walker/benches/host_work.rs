@@ -1,5 +1,5 @@
-//! What the host's own work is charged, beside the time that it takes: a unit of host fuel is meant to be worth about a
-//! nanosecond. `cargo bench -p graph-walker --bench host_work` prints the table; a word after `--` names the rows to print.
+//! The charge for the host's own work, compared with the time that it takes: a unit of host fuel is meant to be worth about a nanosecond.
+//! `cargo bench -p graph-core --bench host_work` prints the table; a word after `--` names the rows to print.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -13,9 +13,9 @@ use graph_core::work::{Meter, size};
 use graph_walker::work_vectors as vectors;
 use serde_json::{Map, Value, json};
 
-/// How many rounds of each operation count; the fastest is shown, since nothing but the work itself makes it slower.
+/// Number of rounds of each operation. The fastest is shown, since only other load makes it slower.
 const ROUNDS: usize = 5;
-/// How much work a round does at least, in units.
+/// Least work of a round, in units.
 const UNITS: u64 = STEP / 4;
 
 fn main() {
@@ -172,7 +172,7 @@ struct Table {
 }
 
 impl Table {
-    /// A row for work that is done again and again.
+    /// Adds a row for repeated work.
     fn row<E>(&mut self, name: &str, work: impl Fn(&Meter) -> Result<(), E>) {
         self.prepared(
             name,
@@ -185,7 +185,7 @@ impl Table {
         );
     }
 
-    /// A row for work whose arguments are made anew each time, which does not count.
+    /// Adds a row for work whose arguments are prepared each time; the preparation does not count.
     fn prepared<A>(&mut self, name: &str, prepare: impl Fn() -> A, work: impl Fn(A) -> u64) {
         if !self.wanted.is_empty() && !self.wanted.iter().any(|word| name.contains(word.as_str())) {
             return;

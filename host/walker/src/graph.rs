@@ -38,7 +38,7 @@ pub struct Graph {
     pub digest: Digest,
     /// The whole document as JSON, for the snapshot that a run keeps.
     pub document: Arc<Value>,
-    /// What the graph is for: the document's `description`.
+    /// The purpose of the graph: the document's `description`.
     pub description: Option<String>,
     /// The graph's name for people; if it has none, its id is shown.
     pub name: Option<String>,
@@ -54,48 +54,48 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// The declared channels, in document order; every other key is a `last_value` channel.
     pub channels: Vec<Channel>,
-    /// `max_steps`: how many supersteps may run.
+    /// `max_steps`: the largest number of supersteps.
     pub max_steps: u64,
-    /// What happens when `max_steps` are used up and something is next.
+    /// The outcome once `max_steps` are used up while nodes are still active.
     pub on_max_steps: OnMaxSteps,
-    /// What happens to a failure that nothing else handles.
+    /// The outcome of a failure that nothing else handles.
     pub on_error: OnError,
-    /// What happens when no edge of a conditional list matches.
+    /// The outcome if no edge of a conditional list matches.
     pub on_no_match: OnNoMatch,
-    /// What happens to a half-filled barrier when nothing else is left.
+    /// The outcome of a half-filled barrier when nothing else is left.
     pub on_stalled_barrier: OnStalledBarrier,
-    /// How many tasks of a superstep run at the same time; `None` leaves it to the driver.
+    /// Number of tasks of a superstep that run at the same time; `None` leaves it to the driver.
     pub max_concurrency: Option<u32>,
-    /// How many tasks a superstep may have.
+    /// Largest number of tasks of a superstep.
     pub max_fan_out: u64,
-    /// How many supersteps the run and its children may take together.
+    /// Largest number of supersteps of the run and its children together.
     pub max_total_steps: u64,
-    /// How often one node may be entered.
+    /// Largest number of times that one node may be entered.
     pub max_visits_per_node: Option<u64>,
-    /// Wall time of a run, suspension not counted.
+    /// Limit on the wall time of a run, suspension not counted.
     pub timeout: Duration,
-    /// When a boundary counts as persisted.
+    /// The moment at which a boundary counts as persisted.
     pub durability: Durability,
-    /// Whether a missing path in a template is null or an error.
+    /// Treatment of a missing path in a template: null or an error.
     pub templates: TemplateMode,
     /// Limits for every node that does not say otherwise.
     pub limits: NodeLimits,
-    /// The run's output; `None` is the state without keys that begin with `_`.
+    /// The run's output; `None`: the state without the keys that begin with `_`.
     pub output: Option<ValueTemplate>,
     /// The graph's own hooks, in document order.
     pub hooks: Vec<Hook>,
-    /// The hooks that its dialect adds, in order. They follow those of the project, one of which replaces a hook of these
-    /// that has the same name.
+    /// The hooks that its dialect adds, in order. They follow those of the project; a hook of the project replaces the one here with the
+    /// same name.
     pub built_in_hooks: Vec<Hook>,
     pub(crate) names: GraphNames,
 }
 
-/// The places of a graph's nodes and channels by name: components, edits and stored records name many of them.
+/// Indices of a graph's nodes and channels by name, since components, edits and stored records refer to names.
 #[derive(Debug, Default)]
 pub(crate) struct GraphNames {
     nodes: BTreeMap<String, NodeIndex>,
     channels: BTreeMap<String, usize>,
-    /// The nodes with a condition on an edge that reads `node`.
+    /// The nodes that have an edge whose condition reads `node`.
     reading_node: BTreeSet<NodeIndex>,
 }
 
@@ -115,17 +115,17 @@ impl GraphNames {
 }
 
 impl Graph {
-    /// The node at an index of this graph.
+    /// Returns the node at an index of this graph.
     pub fn node(&self, index: NodeIndex) -> &Node {
         &self.nodes[index.0 as usize]
     }
 
-    /// The index of the node of that name.
+    /// Returns the index of the node with that name.
     pub fn find(&self, name: &str) -> Option<NodeIndex> {
         self.names.nodes.get(name).copied()
     }
 
-    /// The declared channel of that name.
+    /// Returns the declared channel with that name.
     pub fn channel(&self, name: &str) -> Option<&Channel> {
         self.names.channels.get(name).and_then(|at| self.channels.get(*at))
     }
@@ -135,7 +135,7 @@ impl Graph {
         self.names.reading_node.contains(&index)
     }
 
-    /// All nodes with their indices, in document order.
+    /// Returns all nodes with their indices, in document order.
     pub fn indexed(&self) -> impl Iterator<Item = (NodeIndex, &Node)> {
         (0..).map(NodeIndex).zip(&self.nodes)
     }
@@ -146,42 +146,42 @@ impl Graph {
 pub struct StartTarget {
     /// The index of the node that is started.
     pub node: NodeIndex,
-    /// With an argument, a send. A template over `inputs` and `run`.
+    /// Makes the target a send. A template over `inputs` and `run`.
     pub argument: Option<ValueTemplate>,
 }
 
 /// A node of a graph.
 #[derive(Debug)]
 pub struct Node {
-    /// Its name, unique in the graph.
+    /// The node's name, unique in the graph.
     pub name: String,
-    /// What kind of node it is.
+    /// The node's kind.
     pub kind: NodeKind,
-    /// Its action; a node without one passes through, and its result is `null`.
+    /// The node's action; a node without one passes through, and its result is `null`.
     pub action: Option<Action>,
     /// Channel writes from the result, in document order.
     pub assign: Vec<Assignment>,
-    /// Where to go from here.
+    /// The nodes that follow.
     pub next: Next,
-    /// Where to go when the action fails for good.
+    /// The node that follows if the action fails for good.
     pub on_error: Option<NodeIndex>,
-    /// How often to try.
+    /// Number and timing of attempts.
     pub retry: RetryPolicy,
     /// The node's own limits.
     pub limits: NodeLimits,
     /// The nodes that a barrier waits for; empty: not a barrier.
     pub wait_for: Vec<NodeIndex>,
-    /// Runs only when nothing else is active.
+    /// `true` if the node runs only when nothing else is active.
     pub defer: bool,
     /// Pauses around the node.
     pub interrupt: StaticInterrupt,
-    /// What commands of this node may do; `None`: it may not use commands.
+    /// Permissions of the node's commands; `None`: commands are refused.
     pub command: Option<CommandGrant>,
-    /// A further narrowing of what the node's item, or child graph, may use.
+    /// Further restriction of the capabilities of the node's item or child graph.
     pub capabilities: Option<NodeCapabilities>,
-    /// What of the limits and of `capabilities` each task evaluates by itself.
+    /// The templates in the limits and in `capabilities`, which each task evaluates.
     pub bounds: NodeTemplates,
-    /// How long a cached result of the node may be used; `None`: results are not cached.
+    /// Time for which a cached result may be used; `None`: results are not cached.
     pub cache: Option<CachePolicy>,
     /// `revisit: {feedback: true}`: the result of its last visit is stored. Its templates and edges read it as
     /// `node.previous`, and a request to refine it as `node.feedback`.
@@ -195,13 +195,13 @@ pub struct Node {
 pub struct Assignment {
     /// The name of the channel that is written.
     pub channel: String,
-    /// The value; of `{overwrite: v}`, `v` alone.
+    /// The value; for `{overwrite: v}`, only `v`.
     pub value: ValueTemplate,
-    /// How the value is written: the document says so itself, no value that a template gives does.
+    /// The way in which the value is written. Only the document decides it, never a value from a template.
     pub mode: WriteMode,
 }
 
-/// How a value is written to a channel.
+/// The way in which a value is written to a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WriteMode {
     /// The value is folded by the channel's reducer, whatever its form.
@@ -211,7 +211,7 @@ pub enum WriteMode {
     Overwrite,
 }
 
-/// What kind of node it is.
+/// The kind of a node.
 #[derive(Debug)]
 pub enum NodeKind {
     /// Runs its action, if it has one.
@@ -225,14 +225,14 @@ pub enum NodeKind {
     Foreach(Foreach),
     /// Asks a person; the answer is the result.
     Ask {
-        /// The `ask` mapping, which becomes the payload of the interrupt ([`graph_core::question`]).
+        /// The `ask` mapping, which becomes the payload of the interrupt ([`crate::question`]).
         question: ValueTemplate,
-        /// Where the parts of its form come from.
+        /// The sources of the parts of its form.
         sources: FormSources,
-        /// How long an answer is waited for, from the moment in which it is asked; `None`: for good.
+        /// Time to wait for an answer, from the moment of the question; `None`: without end.
         timeout: Option<Duration>,
     },
-    /// Fails as a task would; a template of `{category, message, details}`.
+    /// Fails like a task. The template gives `{category, message, details}`.
     Fail(ValueTemplate),
 }
 
@@ -245,20 +245,20 @@ pub struct Foreach {
     pub variable: String,
     /// The channel that receives the results in item order.
     pub collect: Option<String>,
-    /// Whether items run side by side.
+    /// `true` if items run concurrently.
     pub parallel: bool,
-    /// What an item's failure does.
+    /// The effect of an item's failure.
     pub on_item_error: OnItemError,
-    /// The list has the result that says that an item has failed, as Rye's has it, in place of `{_error: ..}`.
+    /// `true` if the list holds the whole result of a failed item, as in Rye, instead of `{_error: ..}`.
     pub keeps_failures: bool,
 }
 
-/// When a cached result is used instead of a dispatch.
+/// Use of a cached result instead of a dispatch.
 #[derive(Debug)]
 pub struct CachePolicy {
-    /// How old a result may become, by recorded times; above zero.
+    /// Largest age of a result, by recorded times; above zero.
     pub ttl: Duration,
-    /// What the key covers in addition to the item, its params and what it may use.
+    /// A further part of the key, in addition to the item, its params and its grant.
     pub key: Option<ValueTemplate>,
 }
 
@@ -275,7 +275,7 @@ pub struct Action {
     pub params: ValueTemplate,
 }
 
-/// Which nodes follow a node.
+/// The nodes that follow a node.
 #[derive(Debug)]
 pub enum Next {
     /// None: the branch ends.
@@ -287,7 +287,7 @@ pub enum Next {
 }
 
 impl Next {
-    /// Reports whether a condition reads `node`.
+    /// Checks whether a condition reads `node`.
     fn reads_node(&self) -> bool {
         let Self::First(edges) = self else { return false };
         let conditions = edges.iter().filter_map(|edge| edge.when.as_ref());
@@ -298,7 +298,7 @@ impl Next {
 /// An edge of a list, of which the first whose condition holds is taken.
 #[derive(Debug)]
 pub struct Edge {
-    /// Where to go; an empty list ends the branch.
+    /// The nodes that follow; an empty list ends the branch.
     pub to: Vec<NodeIndex>,
     /// `None` is the default edge.
     pub when: Option<Condition>,
@@ -306,20 +306,20 @@ pub struct Edge {
     pub label: Option<String>,
 }
 
-/// How often and when a failed attempt is tried again.
+/// Number and timing of the attempts after a failure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RetryPolicy {
     /// Attempts in all, the first included; at least 1.
     pub max_attempts: u32,
-    /// The wait before the second attempt.
+    /// Wait before the second attempt.
     pub initial_interval: Duration,
-    /// What each further wait is multiplied by; at least 1.
+    /// Factor of each further wait; at least 1.
     pub backoff: f64,
-    /// The longest wait between two attempts, however often it was multiplied.
+    /// Longest wait between two attempts.
     pub max_interval: Duration,
-    /// Whether the wait is a seeded draw between half and all of it.
+    /// `true` if each wait is a seeded draw between half of it and all of it.
     pub jitter: bool,
-    /// The categories that are tried again.
+    /// The categories of failures that are retried.
     pub retry_on: Vec<Category>,
 }
 
@@ -340,30 +340,30 @@ impl Default for RetryPolicy {
 /// Pauses around a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StaticInterrupt {
-    /// The superstep in which the node is active does not start.
+    /// `true` if the run pauses before the superstep in which the node is active.
     pub before: bool,
-    /// The run pauses once the superstep has committed.
+    /// `true` if the run pauses after the superstep has committed.
     pub after: bool,
 }
 
-/// What a command may do: its targets and channels.
+/// The targets and channels that a command may name.
 #[derive(Clone, Debug, Default)]
 pub struct CommandGrant {
-    /// The nodes it may name in `goto`.
+    /// The nodes that `goto` may name.
     pub goto: Vec<NodeIndex>,
-    /// It may name [`END`](graph_core::id::END) there, which ends the branch.
+    /// `true` if `goto` may name [`END`](crate::id::END), which ends the branch.
     pub may_end: bool,
-    /// The channels it may name in `update`.
+    /// The channels that `update` may name.
     pub write: Vec<String>,
-    /// The reducer channels it may name in `update`, and whose value `{overwrite: v}` in an update replaces.
+    /// The reducer channels that `update` may name, and whose value `{overwrite: v}` replaces.
     pub overwrite: Vec<String>,
-    /// The same nodes and channels, to look them up: a command may name as many.
+    /// The same nodes and channels, indexed: a command may name many of them.
     targets: BTreeSet<NodeIndex>,
     channels: BTreeMap<String, WriteMode>,
 }
 
 impl CommandGrant {
-    /// A grant of these nodes and channels, and of the end of a branch.
+    /// Creates a grant of these nodes and channels, and of the end of a branch if `may_end`.
     pub fn new(goto: Vec<NodeIndex>, may_end: bool, write: Vec<String>, overwrite: Vec<String>) -> Self {
         let fold = write.iter().map(|channel| (channel.clone(), WriteMode::Fold));
         let instead = overwrite.iter().map(|channel| (channel.clone(), WriteMode::Overwrite));
@@ -371,17 +371,17 @@ impl CommandGrant {
         Self { targets: goto.iter().copied().collect(), channels, goto, may_end, write, overwrite }
     }
 
-    /// Whether a command may go to a node.
+    /// Checks whether a command may go to a node.
     pub fn may_go_to(&self, node: NodeIndex) -> bool {
         self.targets.contains(&node)
     }
 
-    /// Whether an update may name a channel.
+    /// Checks whether an update may name a channel.
     pub fn may_write(&self, channel: &str) -> bool {
         self.channels.contains_key(channel)
     }
 
-    /// Whether `{overwrite: v}` in an update replaces the value of a channel; elsewhere it is data.
+    /// Checks whether `{overwrite: v}` in an update replaces the value of a channel; otherwise it is data.
     pub fn may_overwrite(&self, channel: &str) -> bool {
         self.channels.get(channel) == Some(&WriteMode::Overwrite)
     }
@@ -390,10 +390,10 @@ impl CommandGrant {
 /// A channel that the graph declares under `channels`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Channel {
-    /// The key of the state that it holds.
+    /// The key of the state that the channel holds.
     pub name: String,
-    /// How the writes of one superstep are folded into its value.
+    /// The way in which the writes of one superstep are combined.
     pub reducer: Reducer,
-    /// The value before any write; `None` is the reducer's own.
+    /// The value before any write; `None`: the reducer's own default.
     pub default: Option<Value>,
 }

@@ -5,14 +5,14 @@ use graph_core::condition::Condition;
 use graph_core::hook_event::{Control, HookEvent, HookLayer};
 use graph_core::item::{ItemType, Primary};
 
-/// The built-in item: it needs no grant and answers with its params, which decide how the run continues.
+/// The built-in item: it needs no grant, and returns its params, which decide how the run continues.
 pub const CONTROL_ITEM: &str = "rye/agent/threads/internal/control";
-/// How often a failure is tried again by a control result that does not say.
+/// Number of retries of a failure if the control result does not state one.
 pub const MAX_RETRIES: u32 = 3;
-/// How many supersteps more a control result gives that does not say.
+/// Number of additional supersteps if the control result does not state one.
 pub const ADDITIONAL_STEPS: u64 = 50;
 
-/// Whether an action is the item that is built in.
+/// Checks whether an action is the built-in control item.
 pub fn is_control_item(primary: Primary, item_type: ItemType, item_id: &str) -> bool {
     primary == Primary::Execute && item_type == ItemType::Tool && item_id == CONTROL_ITEM
 }
@@ -20,19 +20,19 @@ pub fn is_control_item(primary: Primary, item_type: ItemType, item_id: &str) -> 
 /// A hook, ready to be asked.
 #[derive(Debug)]
 pub struct Hook {
-    /// Its `id`, or its layer and index, such as `1.0`.
+    /// The hook's `id`, or its layer and index, such as `1.0`.
     pub name: String,
     /// A description for people.
     pub description: Option<String>,
     /// The layer that it belongs to.
     pub layer: HookLayer,
-    /// When it is asked.
+    /// The event at which the hook is asked.
     pub event: HookEvent,
-    /// Its action is performed only if this holds.
+    /// The condition under which its action is performed.
     pub condition: Condition,
-    /// What it does at the event.
+    /// The action at the event.
     pub action: HookAction,
-    /// Whether the run fails if the hook fails.
+    /// `true` if a failure of the hook fails the run.
     pub required: bool,
 }
 

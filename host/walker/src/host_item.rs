@@ -1,7 +1,7 @@
-//! The items that the walker performs itself: their ids, what they do, and what they take.
+//! The items that the walker performs itself: their ids, descriptions and params.
 //!
 //! `graph/validate` and `graph/run` take a graph document ([`written_graph`](crate::written_graph));
-//! `rye/agent/threads/orchestrator` says what has become of threads that the run has started.
+//! `rye/agent/threads/orchestrator` reports the state of threads that the run has started.
 
 use serde_json::{Value, json};
 
@@ -9,14 +9,14 @@ use crate::compat::rye;
 use crate::graph::{Action, Graph};
 use graph_core::item::{ItemType, Primary};
 
-/// An item that the walker performs, whatever other item has its id.
+/// An item that the walker performs. Its id takes precedence over any other item with that id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostItem {
-    /// Checks a document: what is wrong with it is the result.
+    /// Checks a document; the problems are the result.
     Validate,
     /// Runs a document as a child run.
     Run,
-    /// Says what has become of threads, as Rye's orchestrator does.
+    /// Reports the state of threads, as Rye's orchestrator does.
     Threads,
 }
 
@@ -24,45 +24,45 @@ impl HostItem {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Validate, Self::Run, Self::Threads];
 
-    /// The item with this id. There are no versions and no functions of them.
+    /// Returns the item with this id. Host items have neither versions nor functions.
     pub fn of_id(id: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|item| item.id() == id)
     }
 
-    /// The item that a dispatch means.
+    /// Returns the item that a dispatch addresses.
     pub fn of(primary: Primary, item_type: ItemType, id: &str) -> Option<Self> {
         if primary == Primary::Execute && item_type == ItemType::Tool { Self::of_id(id) } else { None }
     }
 
-    /// The item that an action names by a written-out id.
+    /// Returns the item that an action names by a literal id.
     pub fn of_action(action: &Action) -> Option<Self> {
         Self::of(action.primary, action.item_type, action.item_id.literal()?.as_str()?)
     }
 
-    /// Whether an action is this item, or may be: its id may be a template.
+    /// Checks whether an action is this item, or may be, since its id is a template.
     pub fn may_be(self, action: &Action) -> bool {
         let is_tool = action.primary == Primary::Execute && action.item_type == ItemType::Tool;
         is_tool && (action.item_id.literal().is_none() || Self::of_action(action) == Some(self))
     }
 
-    /// Whether an action of a graph names this item by a written-out id.
+    /// Checks whether an action of a graph names this item by a literal id.
     pub fn is_named_in(self, graph: &Graph) -> bool {
         let mut actions = graph.nodes.iter().filter_map(|node| node.action.as_ref());
         actions.any(|action| Self::of_action(action) == Some(self))
     }
 
-    /// Whether an action of a graph is this item, or may be.
+    /// Checks whether an action of a graph is this item, or may be.
     pub fn may_be_in(self, graph: &Graph) -> bool {
         graph.nodes.iter().filter_map(|node| node.action.as_ref()).any(|action| self.may_be(action))
     }
 
-    /// The reason why an action of this kind can never be performed, as far as it is written out.
+    /// Returns the reason why an action can never be performed, as far as its params are literal.
     pub fn refusal_of(action: &Action) -> Option<String> {
         let operation = action.params.literal_field("operation")?.as_str()?;
         (Self::of_action(action)? == Self::Threads).then(|| rye::refused_operation(operation))?
     }
 
-    /// The id.
+    /// Returns the id.
     pub const fn id(self) -> &'static str {
         match self {
             Self::Validate => "graph/validate",
@@ -71,7 +71,7 @@ impl HostItem {
         }
     }
 
-    /// What it does, in a sentence for people and for language models.
+    /// Returns a description of the item in one or two sentences, for people and for language models.
     pub const fn description(self) -> &'static str {
         match self {
             Self::Validate => {
@@ -89,7 +89,7 @@ impl HostItem {
         }
     }
 
-    /// The JSON Schema of its params.
+    /// Returns the JSON Schema of its params.
     pub fn params_schema(self) -> Value {
         let graph = json!({
             "type": ["string", "object"],

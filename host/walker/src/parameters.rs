@@ -20,11 +20,11 @@ use graph_core::work::{Exhausted, Meter};
 const CAPABILITIES: &str = "capabilities";
 const DEPTH: &str = "depth";
 const RESUME: &str = "resume_run_id";
-/// In Rye's dialect, whether to continue a run, and which.
+/// In Rye's dialect, the flag that continues a run, and the run's id.
 const RESUME_OF_RYE: [&str; 2] = ["resume", "graph_run_id"];
 const ASYNC: [&str; 2] = ["async", "async_exec"];
 
-/// All of them, for the graphs of a dialect.
+/// Returns the names of all inputs about the run in a dialect.
 pub(crate) fn names(dialect: Dialect) -> impl Iterator<Item = &'static str> {
     let of_rye: &[&'static str] = if dialect.resumes_by_graph_run_id() { &RESUME_OF_RYE } else { &[] };
     [CAPABILITIES, DEPTH, RESUME].into_iter().chain(ASYNC).chain(of_rye.iter().copied())
@@ -33,18 +33,17 @@ pub(crate) fn names(dialect: Dialect) -> impl Iterator<Item = &'static str> {
 /// The inputs about the run itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parameters {
-    /// Patterns for capability names: of what the manifest permits, the run may dispatch only what matches. An empty list
-    /// permits nothing.
+    /// Patterns of capability names: of the manifest's grants, the run may dispatch only matching ones. An empty list permits nothing.
     pub capabilities: Option<Vec<String>>,
     /// The largest depth of child runs below the run, if the manifest permits as much.
     pub depth: Option<u32>,
     /// The run to resume instead of starting one.
     pub resume_run_id: Option<String>,
-    /// The caller does not wait for the run.
+    /// `true` if the caller does not wait for the run.
     pub detached: bool,
 }
 
-/// Inputs that a run can begin with.
+/// Inputs with which a run can start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckedInputs {
     /// The inputs, with the defaults of the schema filled in.
@@ -60,15 +59,15 @@ pub enum InputsError {
     /// The graph's `config_schema` is not a valid schema.
     #[error("`config_schema` is not usable: {}", .reasons.join("; "))]
     Schema { reasons: Vec<String> },
-    /// The inputs do not fit.
+    /// The inputs do not match.
     #[error("{}", lines(.unfit, .parameters))]
     Unfit {
-        /// What does not fit the graph's `config_schema`.
+        /// The violations of the graph's `config_schema`.
         unfit: Vec<SchemaProblem>,
         /// The problems of inputs about the run itself.
         parameters: Vec<SchemaProblem>,
     },
-    /// To check them takes more work than there is fuel for.
+    /// The check takes more work than there is fuel for.
     #[error("the inputs cannot be checked against `config_schema`: {0}")]
     Exhausted(#[from] Exhausted),
 }
@@ -79,13 +78,13 @@ fn lines(unfit: &[SchemaProblem], parameters: &[SchemaProblem]) -> String {
 }
 
 impl Parameters {
-    /// Reads them from the inputs of a graph. `null` is as good as nothing.
+    /// Reads the inputs about the run from the inputs of a graph. `null` counts as missing.
     pub fn read(graph: &Graph, inputs: &Map<String, Value>) -> Result<Self, Vec<SchemaProblem>> {
         let mut problems = Vec::new();
         let mut read = Self::default();
         let own = |name: &str| declares(graph, name);
         let given = |name: &str| inputs.get(name).filter(|value| !value.is_null());
-        // A list of patterns that the graph fills in as a default narrows as well.
+        // A list of patterns from the schema's default restricts the run as well.
         let filled_in = default_of(graph, CAPABILITIES);
         match given(CAPABILITIES).or(filled_in) {
             Some(value @ Value::Array(list)) => {
@@ -118,7 +117,7 @@ impl Parameters {
         match given(RESUME).filter(|_| !own(RESUME)) {
             None => {}
             Some(Value::String(run)) if !run.is_empty() => read.resume_run_id = Some(run.clone()),
-            // An id of digits alone comes as a number from the command line.
+            // An id of digits only comes as a number from the command line.
             Some(Value::Number(run)) if run.is_u64() => read.resume_run_id = Some(run.to_string()),
             Some(other) => {
                 problems.push(problem(
@@ -165,17 +164,17 @@ impl Parameters {
         if problems.is_empty() { Ok(read) } else { Err(problems) }
     }
 
-    /// The manifest as it is narrowed for a run that is `level` levels below the root.
+    /// Returns the manifest, narrowed for a run that is `level` levels below the root.
     #[must_use]
     pub fn narrow(&self, manifest: &Manifest, level: u32) -> Manifest {
         let deepest = self.depth.map(|depth| level.saturating_add(depth));
-        // They were read as patterns already; what could not be read would permit nothing.
+        // The patterns were read before; an invalid one would permit nothing.
         let own = self.capabilities.as_ref().map(|own| DispatchPatterns::parse(own).unwrap_or_default());
         manifest.narrowed_to(own.as_ref(), deepest)
     }
 }
 
-/// The manifest as the inputs of a root run narrow it. If they cannot be read, nothing is permitted.
+/// Returns the manifest, narrowed by the inputs of a root run. If they cannot be read, nothing is permitted.
 pub fn allowed(graph: &Graph, inputs: &Value, manifest: &Manifest) -> Manifest {
     let empty = Map::new();
     match Parameters::read(graph, inputs.as_object().unwrap_or(&empty)) {
@@ -184,8 +183,8 @@ pub fn allowed(graph: &Graph, inputs: &Value, manifest: &Manifest) -> Manifest {
     }
 }
 
-/// Checks inputs against the graph's schema, fills in defaults, and reads those about the run itself. The schema is a
-/// stranger's: compiling and applying it is charged to the meter.
+/// Checks inputs against the graph's schema, fills in defaults, and reads the inputs about the run itself. The schema is untrusted:
+/// compiling and applying it is charged to the meter.
 pub fn check_inputs(
     graph: &Graph,
     inputs: Map<String, Value>,
@@ -217,7 +216,7 @@ pub fn check_inputs(
     }
 }
 
-/// The written-out params of a node that starts a graph.
+/// The literal params of a node that starts a graph.
 #[derive(Clone, Debug)]
 pub struct WrittenParams {
     /// The inputs for the graph.
@@ -226,8 +225,8 @@ pub struct WrittenParams {
     pub parameters: Result<Parameters, Vec<SchemaProblem>>,
 }
 
-/// The run that Rye's `resume: true` and `graph_run_id` continue. Rye starts another run if the id is missing, which is
-/// not what a caller means by `resume: true`: here that is an error.
+/// Returns the run that Rye's `resume: true` and `graph_run_id` continue. Without an id Rye starts another run, which is not what a caller
+/// of `resume: true` expects: here that is an error.
 fn resumed_in_rye([resume, run]: [Option<&Value>; 2]) -> Result<Option<String>, SchemaProblem> {
     let [resume_name, run_name] = RESUME_OF_RYE;
     match resume {
@@ -254,7 +253,7 @@ fn resumed_in_rye([resume, run]: [Option<&Value>; 2]) -> Result<Option<String>, 
     }
 }
 
-/// The params of a node that are known before templates are evaluated.
+/// Returns the params of a node that are known before templates are evaluated.
 pub fn written(graph: &Graph, params: &ValueTemplate) -> WrittenParams {
     let Some(source) = params.source().as_object() else {
         return WrittenParams { inputs: params.clone(), parameters: Ok(Parameters::default()) };
@@ -268,7 +267,7 @@ pub fn written(graph: &Graph, params: &ValueTemplate) -> WrittenParams {
     WrittenParams { inputs, parameters }
 }
 
-/// The inputs for the graph, and those about the run that stay among them.
+/// Separates the inputs for the graph from `capabilities` and `depth`, which remain among them, and removes the others about the run.
 fn set_apart(graph: &Graph, mut inputs: Map<String, Value>) -> (Map<String, Value>, Map<String, Value>) {
     let mut kept = Map::new();
     for name in [CAPABILITIES, DEPTH].into_iter().filter(|name| !declares(graph, name)) {
@@ -281,12 +280,12 @@ fn set_apart(graph: &Graph, mut inputs: Map<String, Value>) -> (Map<String, Valu
     (inputs, kept)
 }
 
-/// Whether an input with this name is about the run, and not an input of the graph.
+/// Checks whether an input with this name is about the run, and not an input of the graph.
 pub fn is_about_the_run(graph: &Graph, name: &str) -> bool {
     names(graph.dialect).any(|known| known == name) && !declares(graph, name)
 }
 
-/// Whether a graph has an input of that name of its own.
+/// Checks whether a graph declares an input with this name.
 fn declares(graph: &Graph, name: &str) -> bool {
     let Some(schema) = &graph.input_schema else { return false };
     let required = schema.get("required").and_then(Value::as_array);
@@ -294,7 +293,7 @@ fn declares(graph: &Graph, name: &str) -> bool {
         || required.is_some_and(|required| required.iter().any(|required| required == name))
 }
 
-/// The default of a graph for one of its inputs.
+/// Returns the default that a graph declares for one of its inputs.
 fn default_of<'g>(graph: &'g Graph, name: &str) -> Option<&'g Value> {
     graph.input_schema.as_ref()?.get("properties")?.get(name)?.get("default")
 }
@@ -331,7 +330,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// What a value is, and itself where it is short.
+/// Describes a value by its type, or shows it if it is short.
 fn described(value: &Value) -> String {
     match value {
         Value::Number(number) => number.to_string(),
@@ -411,7 +410,7 @@ mod tests {
             allowed(graph, inputs, &manifest).dispatch().permits(Primary::Execute, ItemType::Tool, "a")
         };
         assert!(permits(&fly, &filled.inputs));
-        // One that reads as patterns narrows, filled in or given.
+        // A list that reads as patterns narrows, whether it is a default or given.
         let load = with("['load.*']");
         assert!(!permits(&load, &json!({})) && !permits(&load, &json!({ "capabilities": ["load.*"] })));
     }
@@ -460,7 +459,7 @@ mod tests {
             (depth(json!({})), depth(json!({ "depth": 2 })), depth(json!({ "depth": 1_u64 << 40 }))),
             (5, 2, 5)
         );
-        // Once more is not twice, and the manifest stays the manifest.
+        // Narrowing again changes nothing, and the digest remains that of the manifest.
         let once = allowed(&graph, &json!({ "depth": 2, "capabilities": ["*"] }), &manifest);
         let twice = allowed(&graph, &json!({ "depth": 2, "capabilities": ["*"] }), &once);
         assert_eq!(once, twice);

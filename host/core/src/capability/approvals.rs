@@ -1,7 +1,7 @@
-//! Rules of agents about calls of items, which hold for everything below the agent.
+//! Rules of agents about calls of items. They apply to everything below the agent.
 //!
-//! A rule is about an item. A name that an author gives to an item among an agent's tools is translated by those very tools, so that no name that is
-//! given later, by a model or by a thread, matches a rule or escapes one.
+//! A rule is about an item. A name that an author gives to an item among an agent's tools is translated by those same tools: a name that
+//! a model or a thread chooses later neither matches a rule nor escapes one.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -9,24 +9,24 @@ use serde_json::{Value, json};
 use crate::diagnostic::excerpt_up_to;
 use crate::id::{ItemId, function_of, path_of, version_of};
 
-/// The most rules of one list, with those that names are translated to.
+/// Largest number of rules of one list, those translated from names included.
 const MOST_RULES: usize = 1_000;
 /// The most bytes of the patterns of one list.
 const MOST_BYTES: usize = 64 << 10;
-/// The longest reason that a message gives why rules cannot be read, in characters.
+/// Longest reason, in characters, that a message gives for unreadable rules.
 const LONGEST_REASON: usize = 200;
-/// A pattern that covers every id, also those that documents write out: what counts in place of rules that cannot be read.
+/// A pattern that covers every id, also literal ones in documents. It replaces unreadable rules.
 const EVERYTHING: &str = "?*";
 
-/// What happens with a call. The strictest of several counts.
+/// The outcome of a call. The strictest of several verdicts counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It is performed.
+    /// The call is performed.
     Allow,
-    /// A person is asked about it.
+    /// A person is asked about the call.
     Ask,
-    /// It is refused.
+    /// The call is refused.
     Deny,
 }
 
@@ -43,9 +43,9 @@ impl Verdict {
 /// The author of an item's id at the place where it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdSource {
-    /// The document of an item writes it out.
+    /// The document of an item contains the id literally.
     Document,
-    /// It was chosen during the run: by a model, by a component, or by a template.
+    /// The id was chosen during the run: by a model, by a component, or by a template.
     Run,
 }
 
@@ -58,24 +58,24 @@ struct Rule {
     then: Verdict,
 }
 
-/// A tool among the inputs of an agent, as far as rules concern it.
+/// The item and the name of a tool among an agent's inputs.
 #[derive(Deserialize)]
 struct Tool {
     item: String,
     name: Option<String>,
 }
 
-/// The rules of one agent, in order: the first that covers a call counts, and a call that none covers is permitted.
+/// The rules of one agent, in order: the first rule that covers a call applies, and a call that no rule covers is permitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemRules {
     rules: Vec<Rule>,
-    /// Why the rules cannot be read, so that they deny everything.
+    /// The reason why the rules cannot be read, in which case they deny everything.
     unreadable: Option<String>,
 }
 
 impl ItemRules {
-    /// Reads the rules of an agent, and translates the names of its tools to their items. None if it has no rules. Rules that cannot be read
-    /// deny everything.
+    /// Reads the rules of an agent, and translates the names of its tools to their items. `None` if it has no rules. Unreadable rules deny
+    /// everything.
     pub fn read(approvals: &Value, tools: &Value) -> Option<Self> {
         let unreadable = |why| Some(Self::denying_all(why));
         let too_many = || {
@@ -113,24 +113,24 @@ impl ItemRules {
         Some(Self { rules, unreadable: None })
     }
 
-    /// Why the rules cannot be read, if they cannot; they then deny every call.
+    /// Returns the reason why the rules cannot be read, if so; they then deny every call.
     pub fn unreadable(&self) -> Option<&str> {
         self.unreadable.as_deref()
     }
 
-    /// The rules that count in the place of those that cannot be read, and why they cannot: everything is denied.
+    /// Creates the rules that replace unreadable ones: everything is denied, for the reason `why`.
     pub fn denying_all(why: String) -> Self {
         let rules = vec![Rule { tool: EVERYTHING.to_owned(), then: Verdict::Deny }];
         Self { rules, unreadable: Some(why) }
     }
 
-    /// The rules as an agent below reads them.
+    /// Returns the rules in the form in which a child agent reads them.
     pub fn to_value(&self) -> Value {
         self.rules.iter().map(|rule| json!({ "tool": rule.tool, "then": rule.then.as_str() })).collect()
     }
 
-    /// What the rules say of a call of an item. A rule for every tool, `*`, is about calls that are chosen during a run: what the
-    /// document of a permitted graph writes out belongs to that graph.
+    /// Returns the verdict on a call of an item. A rule for every tool, `*`, does not apply to the literal ids in documents: these belong
+    /// to the permitted graph.
     pub fn verdict(&self, item: &str, source: IdSource) -> Verdict {
         match self.rules.iter().find(|rule| rule.covers(item)) {
             Some(rule) if source == IdSource::Document && rule.is_for_all() => Verdict::Allow,
@@ -139,7 +139,7 @@ impl ItemRules {
         }
     }
 
-    /// About the steps of work that it takes to check one call.
+    /// Estimates the steps of work for checking one call.
     pub fn work(&self) -> u64 {
         self.rules
             .iter()
@@ -153,13 +153,14 @@ fn fits(rules: &[Rule]) -> bool {
 }
 
 impl Tool {
-    /// Its name, and its item.
+    /// Returns the tool's name and its item. The name defaults to the id with `_` for `/`.
     fn named(self) -> (String, String) {
         (self.name.unwrap_or_else(|| self.item.replace('/', "_")), self.item)
     }
 }
 
-/// A rule as rules about items. One that allows calls by the name of a tool allows that tool's item alone; others hold for what their pattern covers, too.
+/// Translates a rule to rules about items. A rule that allows calls by the name of a tool allows only that tool's item; the others keep
+/// their pattern as well.
 fn translated(rule: Rule, tools: &[(String, String)]) -> Vec<Rule> {
     if rule.is_for_all() {
         return vec![rule];
@@ -168,7 +169,7 @@ fn translated(rule: Rule, tools: &[(String, String)]) -> Vec<Rule> {
         tools.iter().filter(|(name, item)| matches(&rule.tool, name, false) && ItemId::parse(item).is_ok());
     let mut rules: Vec<Rule> = named
         .map(|(_, item)| match rule.then {
-            // What is refused by one version is not permitted by another.
+            // A refusal of one version applies to all versions.
             Verdict::Ask | Verdict::Deny => path_of(item).to_owned(),
             Verdict::Allow => item.clone(),
         })
@@ -181,14 +182,13 @@ fn translated(rule: Rule, tools: &[(String, String)]) -> Vec<Rule> {
 }
 
 impl Rule {
-    /// Whether it is for every tool.
+    /// Checks whether the rule is for every tool.
     fn is_for_all(&self) -> bool {
         !self.tool.is_empty() && self.tool.bytes().all(|byte| byte == b'*')
     }
 
-    /// Whether it is about an item, whatever version and function of it are called. A rule that names a function is about that function;
-    /// one that allows a version, about that version. What is refused is refused in every spelling of upper and lower case: there are file systems
-    /// that know no difference.
+    /// Checks whether the rule applies to an item, in any version and with any function. A rule with a function applies to that function
+    /// only; a rule with a version that allows it, to that version only. Refusals ignore upper and lower case, as some file systems do.
     fn covers(&self, item: &str) -> bool {
         let is_strict = self.then != Verdict::Allow;
         if self.is_for_all() {
@@ -204,12 +204,12 @@ impl Rule {
     }
 }
 
-/// Whether a pattern matches a whole text, upper and lower case alike if `folded`.
+/// Checks whether a pattern matches a whole text, upper and lower case alike if `folded`.
 fn matches(pattern: &str, text: &str, folded: bool) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let same = |one: char, other: char| one == other || folded && one.eq_ignore_ascii_case(&other);
     let (mut at, mut from) = (0, 0);
-    // Where the last `*` is, and how much of the text it has taken.
+    // Position of the last `*`, and the length of the text that it has matched.
     let mut star = None;
     while from < text.len() {
         match pattern.get(at) {
@@ -300,12 +300,12 @@ mod tests {
             assert_eq!(verdict(tool, item), Verdict::Allow, "{tool} {item}");
         }
         for (tool, item) in [
-            // Items that have the name as their id, or in which the pattern occurs.
+            // Items whose id equals the name, or in which the pattern occurs.
             ("delete", "delete"),
             ("search", "search"),
             ("s*", "secret/send"),
             ("d*", "dangerous/delete"),
-            // Other versions than the one that was named, and another spelling.
+            // Other versions than the named one, and another spelling.
             ("search", "acme/search"),
             ("search", "acme/search@1.0.1"),
             ("acme/list", "Acme/List"),

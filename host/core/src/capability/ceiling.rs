@@ -7,27 +7,27 @@ use serde::{Deserialize, Serialize};
 use super::CapabilityKind;
 use crate::limits::TaskLimits;
 
-/// The most that a component may be granted, whatever a manifest says: its signed statement carries one, and the trust
-/// store holds one for each key. Both apply.
+/// The upper bound on the grant of a component, whatever a manifest says: its signed statement has one, and the trust store has one for
+/// each key. Both apply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ceiling {
     /// The kinds that may be granted. [`CapabilityKind::Log`] is always among them.
     pub kinds: BTreeSet<CapabilityKind>,
-    /// The most that a task may use up; without it, only the manifest limits a task.
+    /// Limits of a task; `None`: only the manifest limits a task.
     #[serde(default, deserialize_with = "crate::limits::stated", skip_serializing_if = "Option::is_none")]
     pub limits: Option<TaskLimits>,
 }
 
 impl Ceiling {
-    /// A ceiling of these kinds, and logging, without limits of its own.
+    /// Creates a ceiling of these kinds and logging, without limits.
     pub fn of(kinds: impl IntoIterator<Item = CapabilityKind>) -> Self {
         let mut kinds: BTreeSet<_> = kinds.into_iter().collect();
         kinds.insert(CapabilityKind::Log);
         Self { kinds, limits: None }
     }
 
-    /// The ceiling that allows only what both allow.
+    /// Returns the ceiling that allows only what both allow.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         Self {

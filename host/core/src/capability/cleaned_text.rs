@@ -2,8 +2,8 @@
 
 use super::outgoing::Outgoing;
 
-/// A text that arrives in parts, and is passed on without secret values. The end of what has arrived is kept back as long as it
-/// may be the beginning of a value.
+/// A text that arrives in parts and is passed on without secret values. The end of the text is kept back as long as it may be the beginning
+/// of a value.
 #[derive(Debug)]
 pub struct CleanedText<'a> {
     outgoing: &'a Outgoing,
@@ -11,12 +11,12 @@ pub struct CleanedText<'a> {
 }
 
 impl<'a> CleanedText<'a> {
-    /// A text of which nothing has arrived.
+    /// Creates an empty text.
     pub const fn new(outgoing: &'a Outgoing) -> Self {
         Self { outgoing, kept_back: String::new() }
     }
 
-    /// Takes the next part, and returns what can be passed on; it may be empty.
+    /// Adds the next part, and returns the text that can be passed on, which may be empty.
     pub fn push(&mut self, part: &str) -> String {
         self.kept_back.push_str(part);
         let mut text = self.outgoing.clean(std::mem::take(&mut self.kept_back));
@@ -26,7 +26,7 @@ impl<'a> CleanedText<'a> {
         text
     }
 
-    /// The rest: nothing else arrives.
+    /// Returns the rest after the last part.
     pub fn finish(self) -> String {
         self.kept_back
     }
@@ -74,7 +74,7 @@ mod tests {
     }
 
     proptest! {
-        /// However a text is divided, the whole of what is passed on has no value in it.
+        /// Whatever the division of a text, the passed-on text contains no value.
         #[test]
         fn no_division_hides_a_value(
             before in "[a-zäs\\\\%]{0,6}",

@@ -1,4 +1,4 @@
-//! Which items may be dispatched: patterns over capability names, in Rye's grammar.
+//! Patterns over capability names, in Rye's grammar, for items that may be dispatched.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -12,13 +12,13 @@ use crate::id::{ItemId, function_of, is_function, path_of, without_function, wit
 use crate::item::{ItemType, Primary};
 use crate::json;
 
-/// The longest pattern, in bytes.
+/// Length of the longest pattern, in bytes.
 const LONGEST: usize = 512;
 
-/// The capability that a dispatch needs: `<primary>.<item_type>.<id>`, the id without its version and with `.` for
-/// `/`, such as `execute.tool.acme.fetch` for `acme/fetch@1.2.0`. Segments of ids hold no dots, so that two ids never
-/// have one name. Without an id (a search over everything) it is `<primary>.<item_type>`. A function of a component is named after `#`,
-/// as in `execute.tool.acme.lib#acme:math/ops/add`.
+/// Returns the capability that a dispatch needs: `<primary>.<item_type>.<id>`, the id without its version and with `.` for `/`, such as
+/// `execute.tool.acme.fetch` for `acme/fetch@1.2.0`. Segments of ids contain no dots, so that two ids never share a name. Without an id (a
+/// search over everything) it is `<primary>.<item_type>`. A function of a component follows after `#`, as in
+/// `execute.tool.acme.lib#acme:math/ops/add`.
 pub fn capability_name(primary: Primary, item_type: ItemType, item_id: &str) -> String {
     let id = path_of(item_id);
     let mut name = format!("{}.{}", primary.as_str(), item_type.as_str());
@@ -33,16 +33,16 @@ pub fn capability_name(primary: Primary, item_type: ItemType, item_id: &str) -> 
     name
 }
 
-/// A pattern for capability names: `*` matches any characters (dots too), `?` one, `[abc]`, `[a-z]` and `[!a]` one of a
-/// set. A leading `rye.` is dropped and `/` is read as `.`, as in Rye. A pattern without wildcards matches only that
-/// name: `execute.tool` does not imply `execute.tool.a`. A function of a component is covered only by a pattern that names it after
-/// `#`, without wildcards: `execute.tool.acme.*#add`.
+/// A pattern of capability names: `*` matches any characters (dots too), `?` one, `[abc]`, `[a-z]` and `[!a]` one of a set. A leading
+/// `rye.` is dropped and `/` is read as `.`, as in Rye. A pattern without wildcards matches only that name: `execute.tool` does not imply
+/// `execute.tool.a`. A function of a component is covered only by a pattern that names it after `#`, without wildcards:
+/// `execute.tool.acme.*#add`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct DispatchPattern {
     written: String,
-    /// The pattern before `#`, with one `*` for several and `.` for `/`. A compiled [`glob::Pattern`] takes 32 bytes for each
-    /// of its characters, and runs hold as many patterns as documents and manifests list.
+    /// The pattern before `#`, with `**` reduced to `*` and `/` replaced by `.`. A compiled [`glob::Pattern`] takes 32 bytes for each of
+    /// its characters, and runs hold all patterns of documents and manifests.
     glob: Box<str>,
     function: Option<String>,
 }
@@ -51,16 +51,16 @@ pub struct DispatchPattern {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{pattern}` is not a dispatch pattern: {reason}")]
 pub struct DispatchPatternError {
-    /// The text, safe to show.
+    /// The text, escaped.
     pub pattern: String,
-    /// Why the pattern is invalid.
+    /// The reason why the pattern is invalid.
     pub reason: String,
-    /// What to write instead.
+    /// The correction.
     pub help: String,
 }
 
 impl DispatchPattern {
-    /// Reads a pattern. One that no capability can match is refused, since it was meant to grant something.
+    /// Reads a pattern. A pattern that matches no capability is refused, since its author meant to grant something.
     pub fn parse(text: &str) -> Result<Self, DispatchPatternError> {
         const EXAMPLE: &str = "such as `execute.tool.examples.*`";
         let fail = |reason: String, help: &str| {
@@ -122,32 +122,32 @@ impl DispatchPattern {
         }
     }
 
-    /// Whether the pattern covers a capability name.
+    /// Checks whether the pattern covers a capability name.
     pub fn matches(&self, name: &str) -> bool {
         self.function.as_deref() == function_of(name) && covers_all(&self.glob, without_function(name))
     }
 
-    /// About how much memory the text and what was made of it take.
+    /// Estimates the memory of the text and of its compiled form, in bytes.
     pub fn held(&self) -> u64 {
         (self.written.len() as u64).saturating_mul(8)
     }
 
-    /// Whether the pattern covers some name below this one.
+    /// Checks whether the pattern covers some name below this one.
     fn covers_below(&self, name: &str) -> bool {
         self.function.is_none() && covers_some(&self.glob, &format!("{name}."))
     }
 
-    /// Whether the pattern is one name, without wildcards.
+    /// Checks whether the pattern has no wildcards.
     fn is_plain(&self) -> bool {
         !self.glob.contains(['*', '?', '['])
     }
 
-    /// The function of a component that the pattern names after `#`.
+    /// Returns the function of a component that the pattern names after `#`.
     pub fn function(&self) -> Option<&str> {
         self.function.as_deref()
     }
 
-    /// The pattern as it was written.
+    /// Returns the pattern as it was written.
     pub fn as_str(&self) -> &str {
         &self.written
     }
@@ -178,7 +178,7 @@ const PRIMARIES: [&str; 4] =
 const ITEM_TYPES: [&str; 3] =
     [ItemType::Tool.as_str(), ItemType::Knowledge.as_str(), ItemType::Directive.as_str()];
 
-/// Compiles a pattern of which `*` crosses every character. Repeated `*` are one, as `**` means folders to `glob`.
+/// Compiles a pattern whose `*` matches every character. Repeated `*` are reduced to one, as `**` means folders to `glob`.
 pub(super) fn compile(pattern: &str) -> Result<glob::Pattern, String> {
     let mut single = String::with_capacity(pattern.len());
     for c in pattern.chars() {
@@ -198,12 +198,12 @@ enum Part<'p> {
     Any,
     /// The character itself.
     One(u8),
-    /// `[…]`: one of the members, each a character or a range, and of `[!…]` none of them.
+    /// `[…]`: one of the members, each a character or a range; `[!…]`: none of them.
     Set { members: &'p [u8], is_excluded: bool },
 }
 
 impl<'p> Part<'p> {
-    /// Returns the part at the beginning of a pattern that was compiled, and what follows it.
+    /// Returns the part at the beginning of a compiled pattern, and the rest.
     fn first(pattern: &'p [u8]) -> Option<(Self, &'p [u8])> {
         let (first, rest) = pattern.split_first()?;
         let part = match first {
@@ -211,7 +211,7 @@ impl<'p> Part<'p> {
             b'?' => Self::Any,
             b'[' => {
                 let (is_excluded, rest) = rest.strip_prefix(b"!").map_or((false, rest), |rest| (true, rest));
-                // A `]` right behind the beginning of a set is a member of it.
+                // A `]` at the beginning of a set is a member of it.
                 let end = rest.iter().skip(1).position(|c| *c == b']').map_or(rest.len(), |end| end + 1);
                 let (members, after) = rest.split_at(end);
                 return Some((Self::Set { members, is_excluded }, after.get(1..).unwrap_or_default()));
@@ -241,10 +241,10 @@ impl<'p> Part<'p> {
     }
 }
 
-/// Reports whether a pattern covers a text as a whole.
+/// Checks whether a pattern covers a whole text.
 fn covers_all(pattern: &str, text: &str) -> bool {
     let (mut pattern, mut text) = (pattern.as_bytes(), text.as_bytes());
-    // What follows the last `*`, and the text that it has not covered yet.
+    // The pattern after the last `*`, and the text that it has not covered yet.
     let mut last = None;
     loop {
         match (Part::first(pattern), text.split_first()) {
@@ -265,7 +265,7 @@ fn covers_all(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// Reports whether a pattern covers some text that begins with `prefix` and is longer than it.
+/// Checks whether a pattern covers a text that begins with `prefix` and is longer than it.
 fn covers_some(pattern: &str, prefix: &str) -> bool {
     let parts: Vec<Part<'_>> = {
         let mut rest = pattern.as_bytes();
@@ -301,17 +301,17 @@ fn covers_some(pattern: &str, prefix: &str) -> bool {
         }
         places = next;
     }
-    // Whatever is left of the pattern covers something.
+    // Every remaining part of the pattern covers something.
     places.into_iter().any(|at| at < parts.len())
 }
 
-/// Whether an operation on an item is one that can be permitted.
+/// Checks whether an operation on an item can be permitted at all.
 fn is_dispatched(primary: Primary, item_type: ItemType, item_id: &str) -> bool {
     let whole_search = primary == Primary::Search && item_id.is_empty();
     whole_search || ItemId::is_dispatched(&without_version(item_id), primary, item_type)
 }
 
-/// Whether one of the patterns permits an operation, by its capability name.
+/// Checks whether one of the patterns permits an operation, by its capability name.
 fn covers_dispatch(list: &[DispatchPattern], primary: Primary, item_type: ItemType, name: &str) -> bool {
     list.iter().any(|pattern| match primary {
         Primary::Execute | Primary::Load => pattern.matches(name),
@@ -320,18 +320,18 @@ fn covers_dispatch(list: &[DispatchPattern], primary: Primary, item_type: ItemTy
     })
 }
 
-/// What may be dispatched: whatever one of the patterns covers. No patterns, no dispatch.
+/// The permitted dispatches: those that one of the patterns covers. Without patterns, no dispatch is permitted.
 ///
 /// A copy shares the patterns: each child run has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<DispatchPattern>", into = "Vec<DispatchPattern>")]
 pub struct DispatchPatterns {
     list: Arc<PatternList>,
-    /// What parents have left of it: each must permit a dispatch too.
+    /// The lists of parents: each must permit a dispatch as well.
     within: Vec<Arc<PatternList>>,
 }
 
-/// A list of patterns, and its digest once that was worked out.
+/// A list of patterns, and its digest once that is computed.
 #[derive(Debug, Default)]
 struct PatternList {
     patterns: Vec<DispatchPattern>,
@@ -360,7 +360,7 @@ impl From<DispatchPatterns> for Vec<DispatchPattern> {
 }
 
 impl DispatchPatterns {
-    /// Nothing may be dispatched.
+    /// Creates a list that permits nothing.
     pub fn deny_all() -> Self {
         Self::default()
     }
@@ -371,12 +371,10 @@ impl DispatchPatterns {
         patterns.collect::<Result<Vec<_>, _>>().map(Self::from)
     }
 
-    /// Whether an operation on an item is permitted. An invalid item id is never permitted, except for a search without
-    /// one.
+    /// Checks whether an operation on an item is permitted. An invalid item id is never permitted, except for a search without one.
     ///
-    /// A search is permitted if it could list something: see [`Self::permits_listing`]. Signing needs a pattern that
-    /// names the item without wildcards, and is never permitted for tools: the author of a `*` did not mean to hand out
-    /// the user's signature.
+    /// A search is permitted if it could list something: see [`Self::permits_listing`]. Signing needs a pattern that names the item
+    /// without wildcards, and is never permitted for tools: the author of a `*` did not intend to give away the user's signature.
     pub fn permits(&self, primary: Primary, item_type: ItemType, item_id: &str) -> bool {
         let mut lists = std::iter::once(&self.list).chain(&self.within);
         is_dispatched(primary, item_type, item_id) && {
@@ -385,8 +383,8 @@ impl DispatchPatterns {
         }
     }
 
-    /// Whether a search may list that item: where `search.<item_type>` is permitted as such, which is a search over
-    /// everything, or `search.<item_type>.<id>`.
+    /// Checks whether a search may list an item: if `search.<item_type>` is permitted, which is a search over everything, or
+    /// `search.<item_type>.<id>`.
     pub fn permits_listing(&self, item_type: ItemType, item_id: &str) -> bool {
         let id = path_of(item_id);
         let everything = capability_name(Primary::Search, item_type, "");
@@ -397,7 +395,7 @@ impl DispatchPatterns {
         ItemId::is_path(id) && permits(&self.list) && self.within.iter().all(permits)
     }
 
-    /// The patterns under which only what both permit may be dispatched.
+    /// Returns patterns that permit only what both permit.
     #[must_use]
     pub fn narrowed_by(mut self, other: &Self) -> Self {
         self.within.push(Arc::clone(&other.list));
@@ -405,7 +403,7 @@ impl DispatchPatterns {
         self
     }
 
-    /// Whether this would be permitted, had no one narrowed the list since it was written.
+    /// Checks whether the original list permits an operation that a later restriction denies.
     pub fn leaves_out(&self, primary: Primary, item_type: ItemType, item_id: &str) -> bool {
         if self.within.is_empty() || !is_dispatched(primary, item_type, item_id) {
             return false;
@@ -423,12 +421,12 @@ impl DispatchPatterns {
         })
     }
 
-    /// The patterns, as they were given.
+    /// Returns the original patterns, without those of parents.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &DispatchPattern> {
         self.list.patterns.iter()
     }
 
-    /// Whether nothing may be dispatched.
+    /// Checks whether the original list has no pattern.
     pub fn is_empty(&self) -> bool {
         self.list.patterns.is_empty()
     }
@@ -598,7 +596,7 @@ mod tests {
     }
 
     proptest! {
-        /// The crate `glob` compiles each pattern, and says which ones are valid.
+        /// The crate `glob` compiles each pattern, and reports which ones are valid.
         #[test]
         fn patterns_cover_what_glob_says(
             pattern in "[ab.*?!\\-\\[\\]]{0,12}", text in "[ab.\\-\\]!]{0,10}",

@@ -15,53 +15,53 @@ use crate::id::without_version;
 use crate::item::NodeCapabilities;
 use crate::limits::{NodeLimits, TaskLimits};
 
-/// The inputs of a grant. Only what is in all of them is granted.
+/// The inputs of a grant: the result is their intersection.
 #[derive(Clone, Copy, Debug)]
 pub struct GrantRequest<'a> {
-    /// The component's item id; a version does not count.
+    /// The component's item id; a version is ignored.
     pub item_id: &'a str,
     /// The interfaces that its signed statement declares, or that it imports while it is under development.
     pub declared: &'a [InterfaceName],
-    /// What its statement and the key that signed it allow at most.
+    /// The upper bound from its statement and from the key that signed it.
     pub ceiling: &'a Ceiling,
     /// The name of that key, for messages.
     pub signer: Option<&'a str>,
-    /// The manifest that the grant is taken from.
+    /// The manifest.
     pub manifest: &'a Manifest,
     /// The grant of the run that started this one.
     pub parent: Option<&'a EffectiveGrant>,
     /// The node's own restriction.
     pub node: Option<&'a NodeCapabilities>,
-    /// The node's own limits, which only lower others.
+    /// The node's own limits, which only lower the others.
     pub node_limits: NodeLimits,
 }
 
-/// An interface that a component needs and that it is not granted.
+/// An interface that a component needs and that is not granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The component's item id.
     pub item_id: String,
     /// The interface, with its version.
     pub interface: String,
-    /// The capability that it belongs to, if there is one.
+    /// The capability to which the interface belongs, if any.
     pub kind: Option<CapabilityKind>,
-    /// Why it is not granted.
+    /// The reason.
     pub reason: RefusalReason,
     /// The lines of a manifest that would grant it, if a manifest can.
     pub manifest_lines: Option<String>,
 }
 
-/// Why an interface is not granted.
+/// The reason why an interface is not granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefusalReason {
     /// No capability of this version covers the interface.
     Unknown,
     /// The host offers another version of it.
     OtherVersion {
-        /// The track that it offers, such as `0.2`.
+        /// The offered track, such as `0.2`.
         offered: String,
     },
-    /// The signature does not reach that far.
+    /// The signature does not cover it.
     Ceiling {
         /// The name of the key that signed the component.
         signer: Option<String>,
@@ -73,7 +73,7 @@ pub enum RefusalReason {
         /// The pattern of the entry that applies.
         pattern: String,
     },
-    /// The run that started this one does not have it.
+    /// The run that started this one lacks it.
     Parent,
     /// The node's own `capabilities` leave it out.
     Node,
@@ -117,7 +117,7 @@ pub fn effective_grant(request: &GrantRequest<'_>) -> Result<EffectiveGrant, Vec
     let mut refusals: Vec<Refusal> = Vec::new();
     for interface in request.declared {
         let (kind, reason) = match interface.provision() {
-            // Types need no grant, and what only accompanies others is always available.
+            // Types need no grant, and accompanying interfaces are always available.
             Provision::Types | Provision::Kinds { own: None, .. } => continue,
             Provision::Unknown => (None, RefusalReason::Unknown),
             Provision::OtherVersion { major, minor } => {
@@ -160,7 +160,7 @@ pub fn effective_grant(request: &GrantRequest<'_>) -> Result<EffectiveGrant, Vec
     Ok(EffectiveGrant { kinds, filesystem, http, secrets, knowledge, models, limits: limits(request) })
 }
 
-/// The kind whose functions an interface holds.
+/// Returns the kind to which the functions of an interface belong.
 pub(super) fn own_kind(interface: &InterfaceName) -> Option<CapabilityKind> {
     match interface.provision() {
         Provision::Kinds { own, .. } => own,
@@ -172,7 +172,7 @@ fn id<'a>(request: &GrantRequest<'a>) -> Cow<'a, str> {
     without_version(request.item_id)
 }
 
-/// Why a kind is not granted; `None` if it is.
+/// Returns the reason why a kind is not granted; `None` if it is granted.
 fn refused(request: &GrantRequest<'_>, kind: CapabilityKind, mounts: &[Mount]) -> Option<RefusalReason> {
     if kind == CapabilityKind::Log {
         return None;
@@ -204,7 +204,7 @@ fn refused(request: &GrantRequest<'_>, kind: CapabilityKind, mounts: &[Mount]) -
     interfaces.filter(|kept| !kept.iter().any(|name| name == kind.as_str())).map(|_| RefusalReason::Node)
 }
 
-/// The folders in the manifest's entry that the parent's grant covers.
+/// Returns the folders in the manifest's entry that the parent's grant covers.
 fn mounts(request: &GrantRequest<'_>) -> Vec<Mount> {
     let entry = request.manifest.entry_for(request.item_id);
     let mounts = entry.into_iter().flat_map(|entry| &entry.filesystem).map(|mount| mount.mount.clone());
@@ -221,7 +221,7 @@ fn mounts(request: &GrantRequest<'_>) -> Vec<Mount> {
     }
 }
 
-/// The HTTP rules in the manifest's entry, reduced to what the parent's grant allows.
+/// Returns the HTTP rules in the manifest's entry, restricted to the parent's grant.
 fn http(request: &GrantRequest<'_>) -> Vec<HttpRule> {
     let own = request.manifest.entry_for(request.item_id).map_or(&[][..], |entry| &entry.http);
     match request.parent {
@@ -233,14 +233,14 @@ fn http(request: &GrantRequest<'_>) -> Vec<HttpRule> {
     }
 }
 
-/// The secrets of the manifest's entry that the parent has, too.
+/// Returns the secrets of the manifest's entry that the parent also has.
 fn secrets(request: &GrantRequest<'_>) -> Vec<SecretRule> {
     let own = request.manifest.entry_for(request.item_id).map_or(&[][..], |entry| &entry.secrets);
     let has = |rule: &&SecretRule| request.parent.is_none_or(|parent| parent.secrets.contains(rule));
     own.iter().filter(has).cloned().collect()
 }
 
-/// The knowledge scopes in the manifest's entry that the parent's grant covers.
+/// Returns the knowledge scopes in the manifest's entry that the parent's grant covers.
 fn knowledge(request: &GrantRequest<'_>) -> Vec<KnowledgeRule> {
     let own = request.manifest.entry_for(request.item_id).map_or(&[][..], |entry| &entry.knowledge);
     let Some(parent) = request.parent else { return own.to_vec() };
@@ -253,7 +253,7 @@ fn knowledge(request: &GrantRequest<'_>) -> Vec<KnowledgeRule> {
         .collect()
 }
 
-/// The models in the manifest's entry that the parent has, too.
+/// Returns the models in the manifest's entry that the parent also has.
 fn models(request: &GrantRequest<'_>) -> Vec<ModelRule> {
     let has = |rule: &&ModelRule| request.parent.is_none_or(|parent| parent.models.contains(rule));
     request.manifest.models_for(request.item_id).filter(has).cloned().collect()
@@ -267,7 +267,7 @@ fn limits(request: &GrantRequest<'_>) -> TaskLimits {
     request.node_limits.lower(limits)
 }
 
-/// The lines of a manifest that grant a kind to the items of a pattern.
+/// Returns the lines of a manifest that grant a kind to the items of a pattern.
 fn lines(manifest: &Manifest, pattern: &str, kind: CapabilityKind) -> String {
     let entry = |line: &str| format!("items:\n  \"{pattern}\":\n    {line}\n");
     match manifest.models().first() {
@@ -281,7 +281,7 @@ fn lines(manifest: &Manifest, pattern: &str, kind: CapabilityKind) -> String {
 pub(super) const MODELS: &str = "models:\n  fast: { api: openai-chat, url: \"https://api.example.com/v1\", model: small, \
                                  secret: { env: MODEL_KEY } }\n";
 
-/// The line of an entry that grants a kind.
+/// Returns the line of an entry that grants a kind.
 pub(super) fn line(kind: CapabilityKind, folder: &str, guest: &str, access: Access) -> String {
     let text = |text: &str| crate::json::canonical_string(&text.into());
     match kind {

@@ -15,8 +15,8 @@ use crate::limits::TaskLimits;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CapabilityKind {
-    /// `graph-host:host/log` and `graph-host:host/events`, and what language runtimes import and what reaches nothing: `wasi:cli` (its
-    /// standard output is logged) and `wasi:io`. Always granted, budgeted.
+    /// `graph-host:host/log` and `graph-host:host/events`, and the harmless imports of language runtimes: `wasi:cli` (its standard output
+    /// is logged) and `wasi:io`. Always granted, budgeted.
     Log,
     /// `wasi:clocks`: the recorded time of the superstep, and sleeps that return at once.
     Clocks,
@@ -50,7 +50,7 @@ impl CapabilityKind {
         Self::Model,
     ];
 
-    /// The key in a manifest.
+    /// Returns the key in a manifest.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Log => "log",
@@ -65,7 +65,7 @@ impl CapabilityKind {
         }
     }
 
-    /// The kind of that name.
+    /// Returns the kind of that name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
@@ -77,7 +77,7 @@ impl fmt::Display for CapabilityKind {
     }
 }
 
-/// What may be done in a granted folder.
+/// The permitted operations in a granted folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
@@ -90,7 +90,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// The word in a manifest.
+    /// Returns the word in a manifest.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::ReadOnly => "ro",
@@ -99,14 +99,14 @@ impl Access {
     }
 }
 
-/// A folder that a component sees.
+/// A folder that is visible to a component.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Mount {
     /// The folder on the host, absolute.
     pub host: String,
-    /// Its path inside the component, absolute.
+    /// The folder's path inside the component, absolute.
     pub guest: String,
-    /// What may be done there.
+    /// The permitted operations.
     pub access: Access,
 }
 
@@ -115,7 +115,7 @@ pub struct Mount {
 pub struct EffectiveGrant {
     /// The kinds that are linked.
     pub kinds: BTreeSet<CapabilityKind>,
-    /// The folders it sees; empty without [`CapabilityKind::Filesystem`].
+    /// The visible folders; empty without [`CapabilityKind::Filesystem`].
     pub filesystem: Vec<Mount>,
     /// The requests that it may send; empty without [`CapabilityKind::Http`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -129,12 +129,12 @@ pub struct EffectiveGrant {
     /// The language models that it may ask; empty without [`CapabilityKind::Model`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<ModelRule>,
-    /// What each task may use up.
+    /// The limits of each task.
     pub limits: TaskLimits,
 }
 
 impl EffectiveGrant {
-    /// Nothing but logging, within the limits.
+    /// Creates a grant of logging only, within the limits.
     pub fn nothing(limits: TaskLimits) -> Self {
         Self {
             kinds: BTreeSet::from([CapabilityKind::Log]),
@@ -147,7 +147,7 @@ impl EffectiveGrant {
         }
     }
 
-    /// The digest that a checkpoint records.
+    /// Returns the digest that a checkpoint records.
     pub fn digest(&self) -> Digest {
         let mut digest = DomainHasher::new("graph-host/grant/v1");
         for kind in &self.kinds {
@@ -164,7 +164,7 @@ impl EffectiveGrant {
         {
             digest = digest.field(crate::json::canonical_string(&rules).as_bytes());
         }
-        // Where no model is granted, the digest is that of releases without models.
+        // Without a granted model, the digest equals that of releases without models.
         if !self.models.is_empty() {
             let limits = serde_json::json!([self.limits.model, self.limits.model_floor]);
             for rules in [serde_json::json!(self.models), limits] {

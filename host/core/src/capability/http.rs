@@ -1,4 +1,4 @@
-//! Which requests a component may send, and to which addresses.
+//! Rules about the requests that a component may send, and about their addresses.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// How a request travels.
+/// The scheme of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scheme {
@@ -17,7 +17,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// The word in a URL.
+    /// Returns the word in a URL.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -25,7 +25,7 @@ impl Scheme {
         }
     }
 
-    /// The port of a URL that names none.
+    /// Returns the default port.
     pub const fn port(self) -> u16 {
         match self {
             Self::Http => 80,
@@ -52,12 +52,12 @@ pub struct HttpRule {
     pub ports: Vec<u16>,
     /// The methods, in capital letters.
     pub methods: Vec<String>,
-    /// Addresses in addition to public ones that the host may have.
+    /// Address ranges that the host may have in addition to public addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<AddressRange>,
 }
 
-/// Why a request may not be sent.
+/// The reason why a request may not be sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum RequestDenied {
@@ -73,7 +73,7 @@ pub enum RequestDenied {
     Secret { name: String, host: String, schemes: String },
 }
 
-/// The rule that allows a request; otherwise what the closest rule lacks.
+/// Returns the rule that allows a request; the error names the property that the closest rule lacks.
 pub fn permit<'r>(
     rules: &'r [HttpRule],
     scheme: Scheme,
@@ -98,12 +98,12 @@ pub fn permit<'r>(
 }
 
 impl HttpRule {
-    /// Whether a request of the rule may go to an address: a public one, or one that the rule names.
+    /// Checks whether a request of the rule may go to an address: a public one, or one that the rule names.
     pub fn reaches(&self, address: IpAddr) -> bool {
         is_public(address) || self.addresses.iter().any(|range| range.contains(address))
     }
 
-    /// What both rules allow; none if that is nothing.
+    /// Returns the requests that both rules allow; `None` if there are none.
     pub fn intersection(&self, other: &Self) -> Option<Self> {
         fn both<T: Clone + PartialEq>(one: &[T], other: &[T]) -> Vec<T> {
             one.iter().filter(|value| other.contains(value)).cloned().collect()
@@ -133,13 +133,13 @@ pub struct AddressRange {
     prefix: u8,
 }
 
-/// A text is not a range of addresses.
+/// A text that is not a range of addresses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is not an address, or a range such as `10.0.0.0/8` whose address ends with zeros")]
 pub struct ParseAddressError;
 
 impl AddressRange {
-    /// Whether an address is in the range. An IPv4 address is the same as that address mapped into IPv6.
+    /// Checks whether an address is in the range. An IPv4 address equals that address mapped into IPv6.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
             (IpAddr::V4(own), IpAddr::V4(other)) => {
@@ -152,14 +152,14 @@ impl AddressRange {
         }
     }
 
-    /// The smaller of two ranges, if it is inside the other one.
+    /// Returns the smaller of two ranges if it is inside the other one.
     fn intersection(&self, other: &Self) -> Option<Self> {
         let (wide, narrow) = if self.prefix <= other.prefix { (self, other) } else { (other, self) };
         wide.contains(narrow.address).then_some(*narrow)
     }
 }
 
-/// The first `prefix` of `bits` bits.
+/// Returns the first `prefix` of `bits` bits.
 fn shift(value: u128, bits: u32, prefix: u8) -> u128 {
     value.checked_shr(bits - u32::from(prefix)).unwrap_or(0)
 }
@@ -215,9 +215,8 @@ impl From<AddressRange> for String {
     }
 }
 
-/// Whether an address is one of the internet's: none of the machine itself, its networks, its cloud's metadata service
-/// or of a reserved range (RFC 6890 and the IANA special-purpose registries). An IPv6 address that carries an IPv4
-/// address is judged by that one.
+/// Checks whether an address belongs to the internet, and not to the machine itself, its networks, its cloud's metadata service or a
+/// reserved range (RFC 6890 and the IANA special-purpose registries). An IPv6 address that contains an IPv4 address is judged by that one.
 pub fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => is_public_v4(address),
@@ -246,19 +245,19 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     let segments = address.segments();
     let embedded = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
     match segments {
-        // NAT64 (RFC 6052) and its local use (RFC 8215): whatever gateway there is decides where these lead.
+        // NAT64 (RFC 6052) and its local use (RFC 8215): the gateway decides about the destination.
         [0x64, 0xff9b, ..] => false,
-        // 6to4 carries the address of its gateway.
+        // The address of the gateway in a 6to4 address.
         [0x2002, high, low, ..] => is_public_v4(embedded(high, low)),
         // Teredo, ORCHID, benchmarking and other protocol assignments; documentation.
         [0x2001, second, ..] if second < 0x200 || second == 0xdb8 => false,
         [0x3fff, second, ..] if second < 0x1000 => false,
-        // Global unicast; what is outside of it is local, multicast, unspecified, deprecated or reserved.
+        // Global unicast; everything else is local, multicast, unspecified, deprecated or reserved.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }
 
-/// Whether a text can be the host of a rule: a name in lower case, or an address.
+/// Checks whether a text can be the host of a rule: a name in lower case, or an address.
 pub(super) fn is_host(text: &str) -> bool {
     if text.parse::<IpAddr>().is_ok() {
         return true;
@@ -272,12 +271,12 @@ pub(super) fn is_host(text: &str) -> bool {
                 .bytes()
                 .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte))
     };
-    // What ends with digits is read as an address by some, and as a name by others.
+    // A name that ends with digits is an address to some resolvers.
     let last = text.rsplit('.').next().unwrap_or_default();
     text.len() <= 253 && text.split('.').all(is_label) && !last.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a text is a method: a token of RFC 9110 in capital letters.
+/// Checks whether a text is a method: a token of RFC 9110 in capital letters.
 pub(super) fn is_method(text: &str) -> bool {
     !text.is_empty() && text.len() <= 32 && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-')
 }

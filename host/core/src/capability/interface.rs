@@ -1,4 +1,4 @@
-//! Which capability a WIT interface belongs to.
+//! WIT interfaces, and the capability to which each belongs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,8 +8,7 @@ use semver::Version;
 use super::CapabilityKind::{self, Clocks, Filesystem, Http, Knowledge, Log, Model, Random, Secrets, Tools};
 use crate::diagnostic::printable;
 
-/// The name of a WIT interface, `namespace:package/interface`, with a version or without, such as
-/// `wasi:filesystem/types@0.2.6`.
+/// The name of a WIT interface, `namespace:package/interface`, with or without a version, such as `wasi:filesystem/types@0.2.6`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InterfaceName {
     path: String,
@@ -24,7 +23,7 @@ pub struct ParseInterfaceError {
 }
 
 impl InterfaceName {
-    /// Reads a name. WIT's words: ASCII letters, digits and `-`, beginning with a letter.
+    /// Reads a name, whose words consist of ASCII letters, digits and `-`, beginning with a letter.
     pub fn parse(name: &str) -> Result<Self, ParseInterfaceError> {
         let error = || ParseInterfaceError { name: printable(name).chars().take(120).collect() };
         let (path, version) = match name.split_once('@') {
@@ -45,18 +44,18 @@ impl InterfaceName {
         }
     }
 
-    /// The name without its version.
+    /// Returns the name without its version.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The version after `@`; `None` for a name without a version, which covers every version.
+    /// Returns the version after `@`; `None` for a name without a version, which covers every version.
     pub fn version(&self) -> Option<&Version> {
         self.version.as_ref()
     }
 
-    /// Whether one interface can be linked for the other: the names are equal except for versions within one major, or
-    /// within one `0.minor`, or one of them has no version (the rule of the component model).
+    /// Checks whether one interface can be linked for the other: the names are equal except for versions within one major, or within one
+    /// `0.minor`, or one of them has no version (the rule of the component model).
     pub fn is_compatible(&self, other: &Self) -> bool {
         let versions = match (&self.version, &other.version) {
             (Some(one), Some(two)) => same_track(one, two),
@@ -65,7 +64,7 @@ impl InterfaceName {
         self.path == other.path && versions
     }
 
-    /// The capabilities that a component needs to import the interface.
+    /// Returns the capabilities that a component needs to import the interface.
     pub fn provision(&self) -> Provision {
         let Some(row) = TABLE.iter().find(|row| row.path == self.path) else { return Provision::Unknown };
         let (major, minor) = row.offered;
@@ -107,23 +106,23 @@ impl FromStr for InterfaceName {
     }
 }
 
-/// What a component needs to import an interface.
+/// The requirement for importing an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Provision {
-    /// Nothing: it defines plain types.
+    /// None: the interface defines plain types.
     Types,
     /// One of these kinds.
     Kinds {
-        /// The kind whose functions the interface holds; `None` for one that only accompanies others, as `wasi:io` does.
+        /// The kind to which the functions of the interface belong; `None` for one that only accompanies others, as `wasi:io` does.
         own: Option<CapabilityKind>,
-        /// The kinds that bring the interface along, its own first. Another than its own brings it for its types alone.
+        /// The kinds that bring the interface along, its own first. The others bring only its types.
         brought_by: &'static [CapabilityKind],
     },
     /// The host offers the interface, but not this version of it.
     OtherVersion {
-        /// The major version that it offers.
+        /// The offered major version.
         major: u64,
-        /// The minor version that it offers.
+        /// The offered minor version.
         minor: u64,
     },
     /// No capability of this version covers it.
@@ -180,7 +179,7 @@ const TABLE: [Row; 29] = [
 ];
 
 impl CapabilityKind {
-    /// The interfaces that a grant of this kind brings, without versions: its own and those that accompany them.
+    /// Returns the interfaces that a grant of this kind brings, without versions: its own and those that accompany them.
     pub fn interfaces(self) -> impl Iterator<Item = &'static str> {
         TABLE.iter().filter(move |row| row.brought_by.contains(&self)).map(|row| row.path)
     }

@@ -1,4 +1,4 @@
-//! Patterns of item ids, and which of several is the most specific.
+//! Patterns of item ids, and their order by specificity.
 
 use std::fmt;
 
@@ -12,8 +12,9 @@ fn is_id_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 
-/// Item ids that an entry of a manifest is about, or that a key may sign: `*` matches any characters (`/` too), `?` for one, `[..]` for one
-/// of a set. Versions do not count. A function of a component is covered only by a pattern that names it after `#`, without wildcards.
+/// A pattern of item ids, for an entry of a manifest or for the items that a key may sign: `*` matches any characters (`/` too), `?` one,
+/// `[..]` one of a set. Versions are ignored. A function of a component is covered only by a pattern that names it after `#`, without
+/// wildcards.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ItemPattern {
@@ -29,16 +30,16 @@ pub struct ItemPattern {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{pattern}` is not a pattern of item ids such as `examples/*`: {reason}")]
 pub struct ItemPatternError {
-    /// The text, safe to show.
+    /// The text, escaped.
     pub pattern: String,
-    /// Why the pattern is invalid.
+    /// The reason why the pattern is invalid.
     pub reason: String,
 }
 
-/// How specific a pattern is; of two that match an item, the greater applies.
+/// The specificity of a pattern; of two that match an item, the greater applies.
 ///
-/// A pattern without wildcards comes first, then the one with more characters before its first wildcard, then the
-/// one with more literal characters in all, then the one with fewer `*`.
+/// A pattern without wildcards comes first, then the one with more characters before its first wildcard, then the one with more literal
+/// characters in all, then the one with fewer `*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Specificity {
     literal: bool,
@@ -91,46 +92,46 @@ impl ItemPattern {
         }
     }
 
-    /// Whether the pattern covers an item id, which has no version.
+    /// Checks whether the pattern covers an item id without a version.
     pub fn matches(&self, id: &str) -> bool {
         let item = without_function(id);
         self.function.as_deref() == function_of(id) && ItemId::is_path(item) && self.compiled.matches(item)
     }
 
-    /// The function that the pattern names after `#`.
+    /// Returns the function that the pattern names after `#`.
     pub fn function(&self) -> Option<&str> {
         self.function.as_deref()
     }
 
-    /// The pattern as it was written.
+    /// Returns the pattern as it was written.
     pub fn as_str(&self) -> &str {
         &self.written
     }
 
-    /// How specific it is.
+    /// Returns the specificity of the pattern.
     pub const fn specificity(&self) -> Specificity {
         self.specificity
     }
 
-    /// What two patterns that are as specific as each other have in common if they cover the same item: their function, and
-    /// the characters before the first wildcard, of which both have as many.
+    /// Returns a key that two patterns share if they are equally specific and can cover the same item: specificity, function, and the
+    /// characters before the first wildcard.
     pub(super) fn meeting_place(&self) -> (Specificity, Option<&str>, Vec<u128>) {
         let prefix = self.tokens.iter().take(self.specificity.prefix);
         let sets = prefix.map(|token| if let Token::One(set) = token { *set } else { 0 });
         (self.specificity, self.function.as_deref(), sets.collect())
     }
 
-    /// The work of [`overlaps`](Self::overlaps) with another pattern: pairs of their parts.
+    /// Returns the work of [`overlaps`](Self::overlaps) with another pattern, in pairs of their parts.
     pub(super) fn overlap_work(&self, other: &Self) -> u64 {
         (self.tokens.len() as u64 + 1).saturating_mul(other.tokens.len() as u64 + 1)
     }
 
-    /// Whether some text is covered by both patterns.
+    /// Checks whether some text is covered by both patterns.
     pub fn overlaps(&self, other: &Self) -> bool {
         if self.function != other.function {
             return false;
         }
-        // `reachable[j]`: some text fits the tokens of `self` so far and the first `j` of `other`.
+        // `reachable[j]`: some text matches the tokens of `self` so far and the first `j` of `other`.
         let columns = other.tokens.len() + 1;
         let skip = |reachable: &mut [bool]| {
             for j in 1..columns {
@@ -143,7 +144,7 @@ impl ItemPattern {
         for token in &self.tokens {
             let mut after = vec![false; columns];
             match *token {
-                // Takes nothing, or as much as any tokens of the other take.
+                // Matches nothing, or as much as any tokens of the other match.
                 Token::Star => {
                     let first = reachable.iter().position(|reached| *reached);
                     for j in first.into_iter().flat_map(|first| first..columns) {
@@ -175,13 +176,13 @@ fn specificity(tokens: &[Token]) -> Specificity {
     Specificity { literal: prefix == tokens.len(), prefix, characters, stars: std::cmp::Reverse(stars) }
 }
 
-/// The tokens of a pattern that `glob` has accepted.
+/// Returns the tokens of a pattern that `glob` has accepted.
 fn tokens(pattern: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = pattern;
     while let Some(first) = rest.chars().next() {
         let length = match first {
-            // A `]` right behind `[` or `[!` is a member of the set.
+            // A `]` directly after `[` or `[!` is a member of the set.
             '[' => {
                 let members = if rest[1..].starts_with('!') { 2 } else { 1 };
                 let end = rest.get(members + 1..).and_then(|tail| tail.find(']'));
@@ -199,7 +200,7 @@ fn tokens(pattern: &str) -> Vec<Token> {
     tokens
 }
 
-/// The id characters that one part of a pattern matches.
+/// Returns the characters of ids that one part of a pattern matches, as bits.
 fn members(part: &str) -> u128 {
     let Ok(pattern) = glob::Pattern::new(part) else { return 0 };
     let is_member = |byte: &u8| {

@@ -19,10 +19,10 @@ use crate::item::NodeCapabilities;
 use crate::json;
 use crate::limits::{RunLimits, TaskLimits};
 
-/// A user's decision about which items may be dispatched and what each may use. Everything else is denied, and the
-/// default denies everything. No two entries for items are equally specific for the same item.
+/// A user's decision about the items that may be dispatched and about the grant of each. Everything else is denied, and the default denies
+/// everything. No two entries for items are equally specific for the same item.
 ///
-/// A copy shares what the manifest lists: each child run has one.
+/// A copy shares the lists of the manifest: each child run has one.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -32,45 +32,45 @@ pub struct Manifest {
     pub(super) models: Arc<Vec<ModelRule>>,
     pub(super) limits: TaskLimits,
     pub(super) run: RunLimits,
-    /// What inputs and a parent's nodes have left of it; empty for a manifest as it was written.
+    /// The restrictions by inputs and by a parent's nodes; empty for a manifest as it was written.
     #[serde(skip)]
     pub(super) narrowing: Narrowing,
-    /// Which sizes under `run` the text states; none for a manifest that was not read from a text.
+    /// The sizes under `run` that the text states; none for a manifest that was not read from a text.
     #[serde(skip)]
     pub(super) stated_sizes: StatedSizes,
-    /// Why no graph may be run that a run has written itself, whatever `dispatch` says.
+    /// The reason why graphs that a run has written itself are refused, whatever `dispatch` permits.
     #[serde(skip)]
     pub(super) refuses_written: Option<Arc<str>>,
 }
 
-/// The sizes under `run` that a manifest states, the default ones included.
+/// The sizes under `run` that a manifest states, also those equal to the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct StatedSizes {
     /// The results of one superstep, in bytes.
     pub results: Option<u64>,
-    /// What the run stores, in bytes.
+    /// Stored data of the run, in bytes.
     pub stored: Option<u64>,
 }
 
 /// The restrictions of a manifest by the inputs of a run, and by the nodes above a child run.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(super) struct Narrowing {
-    /// The kinds that stay; `None` is all.
+    /// The kinds that remain; `None`: all.
     pub(super) kinds: Option<Vec<CapabilityKind>>,
-    /// The most memory of a task, in bytes.
+    /// Limit on the memory of a task, in bytes.
     pub(super) memory: Option<u64>,
     /// The deepest level of child runs, counted from the run at the top.
     pub(super) depth: Option<u32>,
-    /// The rules of each agent above about calls of items. They change no grant, so that the text does not have them.
+    /// The rules of each agent above about calls of items. They change no grant, so that `text` does not contain them.
     pub(super) rules: Vec<Arc<ItemRules>>,
     /// The digest of each restriction, in order.
     notes: Vec<Digest>,
-    /// The same restrictions have the same text: a digest, since patterns may be many.
+    /// A digest over `notes` in order, which is equal for equal restrictions; empty without any.
     text: String,
 }
 
 impl Narrowing {
-    /// Adds a restriction, and returns whether it is new. A graph that names itself narrows once, however deep it gets.
+    /// Adds a restriction, and returns `true` if it is new. A graph that runs itself narrows only once, at any depth.
     fn note(&mut self, left: &Value) -> bool {
         let note = json::digest("graph-host/restriction/v1", left);
         let new = !self.notes.contains(&note);
@@ -88,15 +88,15 @@ impl Narrowing {
 #[serde(deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a key of the document")]
 pub struct ItemEntry {
-    /// The items that the entry is about; only the most specific entry applies to one.
+    /// The items to which the entry applies; only the most specific entry applies to an item.
     pub pattern: ItemPattern,
-    /// Folders that they see.
+    /// The folders that are visible to the items.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub filesystem: Vec<ManifestMount>,
-    /// Whether they may use the virtual clocks.
+    /// `true` if the items may use the virtual clocks.
     #[serde(default)]
     pub clocks: bool,
-    /// Whether they may use the seeded random numbers.
+    /// `true` if the items may use the seeded random numbers.
     #[serde(default)]
     pub random: bool,
     /// Requests that they may send.
@@ -108,14 +108,14 @@ pub struct ItemEntry {
     /// Knowledge that they may use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub knowledge: Vec<KnowledgeRule>,
-    /// Whether they may call other items, of those that may be dispatched.
+    /// `true` if the items may call other items, of those that may be dispatched.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tools: bool,
     /// The language models that they may ask, by their names in the manifest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub model: Vec<String>,
-    /// Whether they may be functions of the program that runs the graph, which nothing bounds: no signature, no sandbox, no
-    /// fuel, no memory limit.
+    /// `true` if the items may be functions of the program that runs the graph, which nothing bounds: no signature, no sandbox, no fuel, no
+    /// memory limit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsandboxed: bool,
     /// The limits of their tasks.
@@ -128,12 +128,12 @@ pub struct ItemEntry {
 pub struct ManifestMount {
     /// The path as it was written.
     pub written: String,
-    /// The folder that it means.
+    /// The resolved folder.
     pub mount: Mount,
 }
 
 impl ItemEntry {
-    /// Whether the entry grants something of this kind. Logging needs no entry.
+    /// Checks whether the entry grants something of this kind. Logging needs no entry.
     pub fn grants(&self, kind: CapabilityKind) -> bool {
         match kind {
             CapabilityKind::Log => true,
@@ -150,23 +150,23 @@ impl ItemEntry {
 }
 
 impl Manifest {
-    /// The manifest that allows nothing: what holds without one.
+    /// Creates the manifest that denies everything, which applies without a manifest.
     pub fn deny_all() -> Self {
         Self::default()
     }
 
-    /// A manifest for graphs alone, whose items are all that these patterns permit: for cases with scripted items.
+    /// Creates a manifest for a graph whose items are all that these patterns permit: for cases with scripted items.
     pub fn of_dispatch(dispatch: DispatchPatterns) -> Self {
         Self { dispatch, ..Self::default() }
     }
 
-    /// This manifest, with another list of what may be dispatched.
+    /// Returns this manifest with another list of permitted dispatches.
     #[must_use]
     pub fn with_dispatch(self, dispatch: DispatchPatterns) -> Self {
         Self { dispatch, ..self }
     }
 
-    /// The manifest of a child run: this one, narrowed by the node's `capabilities` and `memory`.
+    /// Returns the manifest of a child run: this one, narrowed by the node's `capabilities` and `memory`.
     #[must_use]
     pub fn narrowed(&self, node: Option<&NodeCapabilities>, memory: Option<u64>) -> Self {
         let patterns = node.and_then(|node| node.dispatch.as_ref());
@@ -188,8 +188,8 @@ impl Manifest {
         narrowed
     }
 
-    /// This manifest, narrowed for a run whose inputs have patterns for what it may dispatch, and the deepest level of
-    /// child runs, counted from the root. Narrowing twice is the same as once.
+    /// Returns this manifest, narrowed by the inputs of a run: patterns of permitted dispatches, and the deepest level of child runs,
+    /// counted from the root. Narrowing twice equals narrowing once.
     #[must_use]
     pub fn narrowed_to(&self, dispatch: Option<&DispatchPatterns>, deepest: Option<u32>) -> Self {
         let mut narrowed = self.clone();
@@ -205,47 +205,46 @@ impl Manifest {
         narrowed
     }
 
-    /// This manifest, for what an agent with these rules dispatches: they hold besides those of the agents above.
+    /// Returns this manifest for the dispatches of an agent with these rules, which apply in addition to those of the agents above.
     #[must_use]
     pub fn with_rules(&self, rules: ItemRules) -> Self {
         let mut narrowed = self.clone();
-        // An agent that starts itself adds them once.
+        // An agent that starts itself adds its rules once.
         if !narrowed.narrowing.rules.iter().any(|known| **known == rules) {
             narrowed.narrowing.rules.push(Arc::new(rules));
         }
         narrowed
     }
 
-    /// The rules of each agent above about calls of items.
+    /// Returns the rules of each agent above about calls of items.
     pub fn rules(&self) -> &[Arc<ItemRules>] {
         &self.narrowing.rules
     }
 
-    /// Why the rules of an agent above cannot be read, if those of one cannot.
+    /// Returns the reason why the rules of an agent above cannot be read, if so.
     pub(super) fn unreadable_rules(&self) -> Option<&str> {
         self.narrowing.rules.iter().find_map(|rules| rules.unreadable())
     }
 
-    /// What the rules of the agents above say of a call of an item: the strictest verdict counts.
+    /// Returns the strictest verdict of the agents above on a call of an item.
     pub fn verdict(&self, item: &str, source: IdSource) -> Verdict {
         let verdicts = self.narrowing.rules.iter().map(|rules| rules.verdict(item, source));
         verdicts.max().unwrap_or(Verdict::Allow)
     }
 
-    /// This manifest with other limits for the whole run: those that a parent's task has left for its child run.
+    /// Returns this manifest with the limits that a parent's task has left for its child run.
     #[must_use]
     pub fn with_run_limits(self, run: RunLimits) -> Self {
         Self { run, ..self }
     }
 
-    /// This manifest, for a host that runs no graph which a run has written itself: `reason` is why, as a sentence without
-    /// its full stop.
+    /// Returns this manifest for a host that runs no graph which a run has written itself: `reason` is a sentence without its full stop.
     #[must_use]
     pub fn without_written_graphs(self, reason: &str) -> Self {
         Self { refuses_written: Some(reason.into()), ..self }
     }
 
-    /// Why no graph may be run that a run has written itself, if none may.
+    /// Returns the reason why graphs that a run has written itself are refused, if they are.
     pub fn refusal_of_written(&self) -> Option<&str> {
         self.refuses_written.as_deref()
     }
@@ -256,17 +255,17 @@ impl Manifest {
         &self.narrowing.text
     }
 
-    /// Which items may be dispatched.
+    /// Returns the permitted dispatches.
     pub fn dispatch(&self) -> &DispatchPatterns {
         &self.dispatch
     }
 
-    /// The entries about items, in document order.
+    /// Returns the entries about items, in document order.
     pub fn items(&self) -> &[ItemEntry] {
         &self.items
     }
 
-    /// The entry that applies to an item: the most specific one that covers it, alone. A version does not count.
+    /// Returns the entry that applies to an item: the most specific one that covers it. A version is ignored.
     pub fn entry_for(&self, item_id: &str) -> Option<&ItemEntry> {
         let id = without_version(item_id);
         self.items
@@ -275,12 +274,12 @@ impl Manifest {
             .max_by_key(|entry| entry.pattern.specificity())
     }
 
-    /// The language models that the manifest names, in document order.
+    /// Returns the language models that the manifest names, in document order.
     pub fn models(&self) -> &[ModelRule] {
         &self.models
     }
 
-    /// Whether an item may ask a model that the manifest names; without an item, whether any may.
+    /// Checks whether an item may use a model that the manifest names; without an item, whether any item may.
     pub fn grants_model(&self, name: &str, item_id: Option<&str>) -> bool {
         let grants = |entry: &ItemEntry| entry.model.iter().any(|granted| granted == name);
         let granted = match item_id {
@@ -290,10 +289,10 @@ impl Manifest {
         granted && self.models.iter().any(|model| model.name == name)
     }
 
-    /// The language models that an item may ask, in the order of its entry.
+    /// Returns the language models that an item may use, in the order of its entry.
     pub(super) fn models_for(&self, item_id: &str) -> impl Iterator<Item = &ModelRule> {
         let names = self.entry_for(item_id).map_or(&[][..], |entry| &entry.model);
-        // Only where models are granted: most entries name none.
+        // Most entries name no model: the map is built only if one does.
         let known: BTreeMap<&str, &ModelRule> = match names {
             [] => BTreeMap::new(),
             _ => self.models.iter().map(|model| (model.name.as_str(), model)).collect(),
@@ -301,49 +300,47 @@ impl Manifest {
         names.iter().filter_map(move |name| known.get(name.as_str()).copied())
     }
 
-    /// Whether an item may be a function of the program that runs the graph, at a node with these `capabilities`. A node
-    /// whose interfaces are narrowed, by itself or by a node above, runs none: the host cannot enforce that on a
-    /// function.
+    /// Checks whether an item may be a function of the program that runs the graph, at a node with these `capabilities`. A node whose
+    /// interfaces are narrowed, by itself or by a node above, runs no such function: the host cannot enforce that on it.
     pub fn permits_unsandboxed(&self, item_id: &str, node: Option<&NodeCapabilities>) -> bool {
         let is_narrowed =
             self.narrowing.kinds.is_some() || node.is_some_and(|node| node.interfaces.is_some());
         !is_narrowed && self.entry_for(item_id).is_some_and(|entry| entry.unsandboxed)
     }
 
-    /// The limits of a task of an item.
+    /// Returns the limits of a task of an item.
     pub fn limits_for(&self, item_id: &str) -> TaskLimits {
         let limits = self.entry_for(item_id).map_or(self.limits, |entry| entry.limits);
         TaskLimits { memory: limits.memory.min(self.narrowing.memory.unwrap_or(u64::MAX)), ..limits }
     }
 
-    /// The sizes under `run` that the text of the manifest states.
+    /// Returns the sizes under `run` that the text of the manifest states.
     pub const fn stated_sizes(&self) -> StatedSizes {
         self.stated_sizes
     }
 
-    /// The limits of a whole run.
+    /// Returns the limits of a whole run.
     pub fn run_limits(&self) -> RunLimits {
         let depth = self.run.depth.min(self.narrowing.depth.unwrap_or(u32::MAX));
         RunLimits { depth, ..self.run }
     }
 
-    /// How many levels of child runs the manifest itself allows, whatever inputs leave of it.
+    /// Returns the number of levels of child runs that the manifest itself allows, without the restrictions by inputs.
     pub fn written_depth(&self) -> u32 {
         self.run.depth
     }
 
-    /// The manifest as JSON, for the snapshot that a run keeps; serde reads it back.
+    /// Returns the manifest as JSON, for the snapshot that a run keeps; serde reads it back.
     pub fn to_json(&self) -> Value {
         json!(self)
     }
 
-    /// The digest of the manifest's meaning, independent of its layout; relative paths count as the folders that they
-    /// resolve to.
+    /// Returns the digest of the manifest's meaning, independent of its layout; relative paths count as the folders that they resolve to.
     pub fn digest(&self) -> Digest {
         json::digest("graph-host/manifest/v1", &self.meaning().to_json())
     }
 
-    /// The manifest without how its paths were written.
+    /// Returns the manifest without its paths as written.
     fn meaning(&self) -> Self {
         let mut meaning = self.clone();
         for mount in Arc::make_mut(&mut meaning.items).iter_mut().flat_map(|entry| &mut entry.filesystem) {
@@ -356,11 +353,11 @@ impl Manifest {
         self.items.iter().map(|entry| (entry.pattern.as_str(), entry)).collect()
     }
 
-    /// What another manifest allows that this one does not, and the other way round, a line each.
+    /// Lists the differences from another manifest, one line each.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let (before, after) = (&self.meaning(), &other.meaning());
         let mut lines = Vec::new();
-        // Stored manifests of strangers may have many entries.
+        // Untrusted stored manifests may have many entries.
         let (before_items, after_items) = (before.items_by_pattern(), after.items_by_pattern());
         for (sign, one, two, theirs) in
             [("removed", before, after, &after_items), ("added", after, before, &before_items)]

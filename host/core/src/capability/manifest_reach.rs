@@ -1,4 +1,4 @@
-//! What a manifest reaches, as lists for the one who is asked to accept it.
+//! Lists of everything that a manifest allows to be reached, for the person who is asked to accept it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,24 +10,24 @@ use super::manifest::Manifest;
 use super::reach::SecretSource;
 use crate::diagnostic::printable;
 
-/// The most entries of one kind that are listed.
+/// Largest number of entries that are listed for one kind.
 const MOST_LISTED: usize = 20;
-/// The most characters of an entry that are shown.
+/// Largest number of characters of an entry that are shown.
 const MOST_SHOWN: usize = 200;
 
-/// What a manifest allows to be reached, by kind. Each list is sorted and has no duplicates.
+/// Everything that a manifest allows to be reached, by kind. Each list is sorted and has no duplicates.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ManifestReach {
     /// The items that may be dispatched, as patterns.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub dispatch: BTreeSet<String>,
-    /// The servers that requests may go to: scheme, host and port.
+    /// The servers to which requests may go: scheme, host and port.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub servers: BTreeSet<String>,
     /// The variables of the environment that are read.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub variables: BTreeSet<String>,
-    /// The files that secrets are read from.
+    /// The files from which secrets are read.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub files: BTreeSet<String>,
     /// The folders that are opened.
@@ -42,7 +42,7 @@ pub struct ManifestReach {
 }
 
 impl ManifestReach {
-    /// What a manifest reaches.
+    /// Collects everything that a manifest allows to be reached.
     pub fn of(manifest: &Manifest) -> Self {
         let mut reach = Self::default();
         reach.dispatch.extend(manifest.dispatch().iter().map(ToString::to_string));
@@ -89,7 +89,7 @@ impl ManifestReach {
 }
 
 impl fmt::Display for ManifestReach {
-    /// One line for each kind, escaped and shortened.
+    /// Writes one line for each kind, escaped and shortened.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kinds = [
             ("requests to", &self.servers),

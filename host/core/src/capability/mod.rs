@@ -1,4 +1,4 @@
-//! Capabilities: which items may be dispatched, and what a component may use. Everything that is not granted is denied.
+//! Capabilities: the items that may be dispatched, and the interfaces that a component may use. Everything that is not granted is denied.
 
 mod approvals;
 mod ceiling;

@@ -1,4 +1,4 @@
-//! Language models that a manifest names: where the host reaches them, and what they cost.
+//! Language models that a manifest names: addresses and prices.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ impl ModelApi {
         ("anthropic", Self::Anthropic),
     ];
 
-    /// The name in a manifest.
+    /// Returns the name in a manifest.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::OpenAiChat => "openai-chat",
@@ -39,7 +39,7 @@ impl ModelApi {
         }
     }
 
-    /// The path that follows the one of the provider's URL.
+    /// Returns the path of requests, relative to the provider's URL.
     pub const fn path(self) -> &'static str {
         match self {
             Self::OpenAiChat => "/chat/completions",
@@ -49,7 +49,7 @@ impl ModelApi {
     }
 }
 
-/// What a model costs: millionths of the manifest's currency for a million tokens.
+/// The price of a model, in millionths of the manifest's currency for a million tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelPrice {
@@ -77,7 +77,7 @@ pub struct ModelTokens {
 }
 
 impl ModelPrice {
-    /// The cost of a call, in millionths, rounded up. It saturates.
+    /// Returns the cost of a call, in millionths, rounded up. It saturates.
     pub fn cost(&self, tokens: ModelTokens) -> u64 {
         let ModelTokens { input, output, cached, cache_write } = tokens;
         let cached = cached.min(input);
@@ -94,7 +94,7 @@ impl ModelPrice {
         u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX)
     }
 
-    /// The most that a call with these tokens can cost, in millionths, whatever the provider reads from its cache.
+    /// Returns the largest cost of a call with these tokens, in millionths, whether or not the provider uses its cache.
     pub fn most(&self, input: u64, output: u64) -> u64 {
         Self { input: self.dearest_input(), ..*self }.cost(ModelTokens {
             input,
@@ -103,8 +103,8 @@ impl ModelPrice {
         })
     }
 
-    /// The most tokens of an answer with which a call that sends `input` tokens costs at most `cost` millionths, as
-    /// [`most`](Self::most) counts them; none if the request alone costs more.
+    /// Returns the largest number of tokens of an answer with which a call that sends `input` tokens costs at most `cost` millionths by
+    /// [`most`](Self::most); `None` if the request alone costs more.
     pub fn output_within(&self, input: u64, cost: u64) -> Option<u64> {
         let request = u128::from(input).saturating_mul(u128::from(self.dearest_input()));
         let left = u128::from(cost).saturating_mul(1_000_000).checked_sub(request)?;
@@ -131,37 +131,37 @@ pub struct ModelRule {
     pub host: String,
     /// The provider's port.
     pub port: u16,
-    /// The path of the provider's URL, without a `/` at its end; the API's own path follows it.
+    /// The path of the provider's URL, without a `/` at its end; the API's own path is appended.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
-    /// Addresses in addition to public ones that the host may have.
+    /// Address ranges that the host may have in addition to public addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<AddressRange>,
-    /// What the provider calls the model.
+    /// The provider's name of the model.
     pub model: String,
-    /// Where the host reads the key; none for a provider that needs none.
+    /// The source of the key; `None` for a provider that needs none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<SecretSource>,
-    /// What it costs; zero if the manifest gives no price.
+    /// The price; zero if the manifest has none.
     #[serde(default, skip_serializing_if = "is_free")]
     pub price: ModelPrice,
-    /// How long one request may take.
+    /// Time limit of one request.
     #[serde(with = "millis")]
     pub timeout: Duration,
-    /// The most tokens of an answer.
+    /// Largest number of tokens of an answer.
     pub max_output: u64,
-    /// How many tokens a file in a request counts as; none: requests with files are refused.
+    /// Number of tokens that a file in a request counts as; `None`: requests with files are refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_tokens: Option<u64>,
-    /// How often a request is sent at most, the first time included, while the provider answers that it may work later.
+    /// Largest number of attempts of a request, the first one included, while the provider answers that it may work later.
     pub attempts: u32,
-    /// Whether answers are streamed, so that tokens are shown while they arrive.
+    /// `true` if answers are streamed, so that tokens are shown while they arrive.
     pub stream: bool,
-    /// Whether the server, of the API `openai-chat`, knows the older key `max_tokens` alone.
+    /// `true` if the server, with the API `openai-chat`, knows only the older key `max_tokens`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub max_tokens: bool,
-    /// Whether the provider, of the API `openai-responses`, is asked for reasoning in its encrypted form, which later requests of
-    /// the conversation send back.
+    /// `true` if the provider, with the API `openai-responses`, is asked for encrypted reasoning, which later requests of the conversation
+    /// send back.
     #[serde(default = "asked_for", skip_serializing_if = "Clone::clone")]
     pub encrypted_reasoning: bool,
 }
@@ -175,7 +175,7 @@ fn is_free(price: &ModelPrice) -> bool {
 }
 
 impl ModelRule {
-    /// The requests that asking this model needs.
+    /// Returns the HTTP rule for requests to this model.
     pub fn http(&self) -> HttpRule {
         HttpRule {
             host: self.host.clone(),
@@ -186,7 +186,7 @@ impl ModelRule {
         }
     }
 
-    /// The provider's URL, for messages.
+    /// Returns the provider's URL, for messages.
     pub fn url(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         let port = if self.port == self.scheme.port() { String::new() } else { format!(":{}", self.port) };
@@ -194,14 +194,14 @@ impl ModelRule {
     }
 }
 
-/// The `format` that a schema of params gives those that are names of models in a manifest.
+/// The `format` in a schema of params whose value is the name of a model in a manifest.
 pub const MODEL_FORMAT: &str = "model";
 /// The `format` in a schema of params whose value is the id of a tool that the graph dispatches.
 pub const ITEM_FORMAT: &str = "item";
 /// The `format` in a schema of params whose value is the id of a directive that the graph executes.
 pub const DIRECTIVE_FORMAT: &str = "directive";
 
-/// Whether a text can name a model in a manifest: letters, digits, `_` and `-`, at most 64.
+/// Checks whether a text can name a model in a manifest: letters, digits, `_` and `-`, at most 64.
 pub fn is_model_name(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= 64
@@ -211,7 +211,7 @@ pub fn is_model_name(text: &str) -> bool {
 /// The parts of a provider's URL: scheme, host, port, and path without a `/` at its end.
 pub(super) type Url = (Scheme, String, u16, String);
 
-/// Reads a provider's URL: `http` or `https`, a host, maybe a port and a path, nothing else.
+/// Reads a provider's URL: `http` or `https`, a host, an optional port and path, nothing else.
 pub(super) fn read_url(text: &str) -> Result<Url, &'static str> {
     let (scheme, rest) = match text.split_once("://") {
         Some(("https", rest)) => (Scheme::Https, rest),

@@ -1,4 +1,4 @@
-//! Calls of items by components: what every host checks before one.
+//! Checks that every host performs before a component calls an item.
 
 use super::approvals::{IdSource, Verdict};
 use super::dispatch::{DispatchPatterns, capability_name};
@@ -8,8 +8,9 @@ use crate::digest::{Digest, DomainHasher};
 use crate::item::{ItemType, NodeCapabilities, Primary};
 use crate::node::{Category, Failure};
 
-/// Whether a component may call an item: the manifest has to permit it, the node's own `capabilities`, and what its templates have
-/// `given`, must not leave it out, no rule of an agent above may be against it, and `depth`, the number of calls around the called component, must not be larger than the manifest allows.
+/// Checks whether a component may call an item. The manifest, the node's own `capabilities` and the patterns that its templates have
+/// `given` must permit it, no rule of an agent above may be against it, and `depth`, the number of calls around the called component, must
+/// not exceed the manifest's.
 pub fn check_call(
     manifest: &Manifest,
     own: Option<&NodeCapabilities>,
@@ -38,7 +39,7 @@ pub fn check_call(
     Ok(())
 }
 
-/// Whether the rules of agents above permit a call of an item where no one can be asked about it.
+/// Checks whether the rules of agents above permit a call of an item at a place where no one can be asked about it.
 pub fn check_rules(manifest: &Manifest, item: &str, source: IdSource) -> Result<(), Failure> {
     let shown = printable(item);
     let message = match manifest.verdict(item, source) {
@@ -62,7 +63,7 @@ pub fn check_rules(manifest: &Manifest, item: &str, source: IdSource) -> Result<
     Err(Failure::new(Category::Denied, message))
 }
 
-/// The seed of a component that another one calls: from the seed of the caller, the number of its call, from 0, and the item.
+/// Returns the seed of a component that another one calls: from the seed of the caller, the number of its call, from 0, and the item.
 pub fn call_seed(caller: &[u8; 32], number: u64, item: &str) -> Digest {
     DomainHasher::new("graph-host/call-seed/v1")
         .field(caller)

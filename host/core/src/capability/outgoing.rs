@@ -1,6 +1,6 @@
-//! Requests as they leave and responses as they arrive: what is granted, where secret values are inserted and removed.
+//! Requests as they leave and responses as they arrive: checks of grants, insertion and removal of secret values.
 //!
-//! This is what all hosts decide in the same way; how a request travels is theirs.
+//! All hosts share these decisions; the transport of a request is their own.
 
 use std::fmt;
 
@@ -10,15 +10,15 @@ use super::http::{HttpRule, RequestDenied, Scheme, permit};
 use super::reach::SecretRule;
 use super::spelled::Forms;
 
-/// The shortest value: a shorter one would occur in responses by chance.
+/// Length of the shortest value, in bytes: a shorter one would occur in responses by chance.
 const SHORTEST: usize = 8;
-/// The longest value, in bytes.
+/// Length of the longest value, in bytes.
 const LONGEST: usize = 8 << 10;
 
 /// A field of a request or a response: its name in lower case, and its value.
 pub type HttpField = (String, Vec<u8>);
 
-/// What one component may send.
+/// The requests and secrets that are granted to one component.
 #[derive(Debug, Default)]
 pub struct Outgoing {
     /// The requests that are granted.
@@ -54,7 +54,7 @@ pub struct UnusableSecret {
 /// A response in which secret values cannot be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnsearchableResponse {
-    /// Its body is compressed, or encoded in another way.
+    /// The body is compressed, or encoded in another way.
     #[error("the server, which a secret is for, encoded its response, against what was asked")]
     Encoded,
     /// A part of a value could be in it.
@@ -62,22 +62,22 @@ pub enum UnsearchableResponse {
     Partial,
 }
 
-/// What a server answered.
+/// The answer of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpResponse {
     /// The HTTP status.
     pub status: u16,
-    /// The fields of its head.
+    /// The header fields.
     pub fields: Vec<HttpField>,
     /// The whole body.
     pub body: Vec<u8>,
 }
 
 impl SecretValue {
-    /// The longest value, in bytes.
+    /// Length of the longest value, in bytes.
     pub const LONGEST: usize = LONGEST;
 
-    /// A value for a granted secret.
+    /// Creates a value for a granted secret; fails unless it is 8 to 8192 bytes of visible ASCII.
     pub fn new(rule: &SecretRule, value: String) -> Result<Self, UnusableSecret> {
         let is_visible = value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
         if !(SHORTEST..=LONGEST).contains(&value.len()) || !is_visible {
@@ -87,25 +87,25 @@ impl SecretValue {
         Ok(Self { handle: handle(&rule.name), rule: rule.clone(), value, forms })
     }
 
-    /// The name by which components ask for it.
+    /// Returns the name by which components refer to it.
     pub fn name(&self) -> &str {
         &self.rule.name
     }
 
-    /// The text that components write instead of the value.
+    /// Returns the text that components write instead of the value.
     pub fn handle(&self) -> &str {
         &self.handle
     }
 }
 
-/// The handle of a secret: always the same for a name.
+/// Returns the handle of a secret, which depends only on its name.
 fn handle(name: &str) -> String {
     format!("{{{{secret:{name}}}}}")
 }
 
 impl Outgoing {
-    /// Checks a request and inserts the values of the secrets that it names. To a host that a secret is for, it asks for a
-    /// response that can be searched: whole and without encoding.
+    /// Checks a request and inserts the values of the secrets that it names. If a secret is for this host, the request asks for a response
+    /// that can be searched: whole and without encoding.
     pub fn prepare(
         &self,
         scheme: Scheme,
@@ -125,7 +125,7 @@ impl Outgoing {
         Ok(rule)
     }
 
-    /// Removes secret values from what a host answered.
+    /// Removes secret values from the response of a host.
     pub fn receive(&self, host: &str, response: HttpResponse) -> Result<HttpResponse, UnsearchableResponse> {
         if self.is_told_any(host) {
             check_searchable(&response)?;
@@ -133,16 +133,16 @@ impl Outgoing {
         Ok(self.take_out(response))
     }
 
-    /// A text that was put together from what a host answered, with handles in the places of secret values: the parts of a
-    /// value may have arrived apart, where [`receive`](Self::receive) does not find it.
+    /// Replaces secret values by their handles in a text that was assembled from responses: parts of a value may have arrived in separate
+    /// pieces, in which [`receive`](Self::receive) does not find it.
     pub fn clean(&self, text: String) -> String {
         let bytes = self.cleaned(text.into_bytes());
-        // Values and handles are ASCII, and so is every form in which a value is found.
+        // Values and handles are ASCII, and so are all forms of a value.
         String::from_utf8(bytes)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
     }
 
-    /// A JSON value, in the same way.
+    /// Cleans a JSON value in the same way, names included.
     pub fn clean_json(&self, value: &mut Value) {
         match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -158,7 +158,7 @@ impl Outgoing {
         }
     }
 
-    /// The place from which a text may be a part of a secret value whose rest has not arrived; its length if there is none.
+    /// Returns the position from which a text may be part of a secret value whose rest has not arrived; the text's length if there is none.
     pub(super) fn unfinished(&self, text: &str) -> usize {
         let places = self.secrets.iter().map(|secret| secret.forms.unfinished(text.as_bytes()));
         places.min().unwrap_or(text.len())
@@ -169,14 +169,13 @@ impl Outgoing {
         secrets.fold(bytes, |bytes, secret| secret.forms.replaced(bytes, secret.handle.as_bytes()))
     }
 
-    /// Whether any secret is for this host. Then the host may know its value from an earlier request, also of another
-    /// attempt.
+    /// Checks whether any secret is for this host. The host may then know its value from an earlier request, also of another attempt.
     fn is_told_any(&self, host: &str) -> bool {
         self.secrets.iter().any(|secret| secret.rule.host == host)
     }
 
-    /// Replaces all values that a server has sent back, in any known form, by their handles. A field whose name contains a
-    /// value is removed: a handle is no valid name.
+    /// Replaces all values that a server has sent back, in any known form, by their handles. A field whose name contains a value is
+    /// removed, since a handle is not a valid name.
     fn take_out(&self, response: HttpResponse) -> HttpResponse {
         let clean = |bytes: Vec<u8>| self.cleaned(bytes);
         let names_a_value = |name: &str| {
@@ -193,8 +192,8 @@ impl Outgoing {
 }
 
 impl SecretValue {
-    /// Inserts the value where a request has the handle in the granted header. A handle in a request to a host that the
-    /// secret is not for is an error.
+    /// Replaces the handle by the value where the granted header contains it. A handle in a request to a host that the secret is not for is
+    /// an error.
     fn insert(&self, scheme: Scheme, host: &str, fields: &mut [HttpField]) -> Result<(), RequestDenied> {
         let Self { rule, handle, value: own, .. } = self;
         for (name, value) in fields {

@@ -1,7 +1,7 @@
 //! Folder paths of a manifest, as texts: nothing here looks at a disk.
 
-/// The folder that a path means relative to `base`, an absolute folder: `.` and `..` are resolved by their text. Paths of
-/// Unix (`/a/b`) and of Windows (`C:\a\b`) are distinguished by how `base`, or an absolute `path`, begins.
+/// Resolves a path relative to the absolute folder `base`, `.` and `..` by their text. Unix (`/a/b`) or Windows (`C:\a\b`) is recognized by
+/// the beginning of `base` or of an absolute `path`.
 pub(super) fn resolve(base: &str, path: &str) -> Result<String, &'static str> {
     if path.is_empty() {
         return Err("the path is empty");
@@ -31,7 +31,7 @@ pub(super) fn resolve(base: &str, path: &str) -> Result<String, &'static str> {
     Ok(format!("{root}{}", parts.join(&separator.to_string())))
 }
 
-/// The root of an absolute path, its separator, and the rest.
+/// Splits an absolute path into its root, its separator, and the rest.
 fn root(path: &str) -> Option<(String, char, &str)> {
     if let Some(below) = path.strip_prefix('/') {
         return Some(("/".to_owned(), '/', below));
@@ -42,13 +42,13 @@ fn root(path: &str) -> Option<(String, char, &str)> {
     Some((format!("{}\\", drive.to_ascii_uppercase()), '\\', below))
 }
 
-/// Whether `path` is `folder` or is below it; both as [`resolve`] gives them.
+/// Checks whether `path` is `folder` or is below it; both as [`resolve`] returns them.
 pub(super) fn is_within(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder)
         .is_some_and(|rest| rest.is_empty() || folder.ends_with(['/', '\\']) || rest.starts_with(['/', '\\']))
 }
 
-/// The path of a mount inside a component: absolute, with `/`, without `.`, `..` and empty parts.
+/// Checks the path of a mount inside a component: absolute, with `/`, without `.`, `..` and empty parts.
 pub(super) fn guest(path: &str) -> Result<String, &'static str> {
     let Some(below) = path.strip_prefix('/') else {
         return Err("a path inside the component starts with `/`");

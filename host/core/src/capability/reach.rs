@@ -1,4 +1,4 @@
-//! What else of the world a component may reach: secrets and knowledge.
+//! Rules about secrets and knowledge that a component may use.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,23 +9,23 @@ use super::http::Scheme;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SecretSource {
-    /// A variable of the host's environment.
+    /// The name of a variable in the host's environment.
     Env(String),
-    /// The content of a file, without a line end behind it: an absolute path.
+    /// The absolute path of a file, whose content is the value, without a line end at its end.
     File(String),
 }
 
-/// A secret that a component may send, and never sees.
+/// A secret that a component may send and never sees.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SecretRule {
-    /// The name by which the component asks for it.
+    /// The name by which the component refers to it.
     pub name: String,
-    /// Where its value comes from.
+    /// The source of its value.
     pub from: SecretSource,
-    /// The header that it may be put into, in lower case.
+    /// The header that may contain it, in lower case.
     pub header: String,
-    /// The host that it may be sent to.
+    /// The host to which it may be sent.
     pub host: String,
     /// The schemes by which it may be sent.
     pub schemes: Vec<Scheme>,
@@ -35,19 +35,19 @@ pub struct SecretRule {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnowledgeRule {
-    /// What keys begin with: segments, each followed by `/`.
+    /// The prefix of the keys: segments, each followed by `/`.
     pub scope: String,
-    /// What may be done there.
+    /// The permitted operations.
     pub access: Access,
 }
 
-/// Whether a text is a scope: segments of letters, digits, `_`, `-` and `.`, each followed by `/`.
+/// Checks whether a text is a scope: segments of letters, digits, `_`, `-` and `.`, each followed by `/`.
 pub(super) fn is_scope(text: &str) -> bool {
     text.strip_suffix('/').is_some_and(is_key)
 }
 
-/// Whether a text is the key of an entry: at most 512 bytes, segments of letters, digits, `_`, `-` and `.` joined by
-/// `/`, none of them `.` or `..`.
+/// Checks whether a text is the key of an entry: at most 512 bytes, segments of letters, digits, `_`, `-` and `.` joined by `/`, none of
+/// them `.` or `..`.
 pub fn is_key(text: &str) -> bool {
     let is_segment = |segment: &str| {
         !matches!(segment, "" | "." | "..")
@@ -56,14 +56,14 @@ pub fn is_key(text: &str) -> bool {
     text.len() <= 512 && text.split('/').all(is_segment)
 }
 
-/// Whether a text can name a secret: letters, digits and `_`.
+/// Checks whether a text can name a secret: letters, digits and `_`, at most 64.
 pub(super) fn is_secret_name(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= 64
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Whether a text is a header's name in lower case (RFC 9110).
+/// Checks whether a text is a header's name in lower case (RFC 9110).
 pub(super) fn is_header(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= 64

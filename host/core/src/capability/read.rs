@@ -18,12 +18,12 @@ use crate::keys;
 use crate::limits::{ModelUse, RunLimits, TaskLimits, cost_of};
 use crate::yaml::{Entry, Fields, Mapping, Node, Yaml, parse};
 
-/// The largest depth of child runs that a manifest may allow.
+/// Largest depth of child runs that a manifest may allow.
 const LARGEST_DEPTH: u64 = 64;
 
 impl Manifest {
-    /// Reads a manifest. `base` is the absolute folder that relative paths start from: the manifest's own. Without
-    /// errors there may still be warnings.
+    /// Reads a manifest. `base` is the manifest's own absolute folder, to which paths are relative. Without errors there may still be
+    /// warnings.
     pub fn parse(text: &str, source_name: &str, base: &str) -> Result<(Self, Diagnostics), Box<Diagnostics>> {
         let problems = Problems::new();
         let manifest = parse(text, &problems).and_then(|root| Self::read(&root, base, &problems));
@@ -56,18 +56,18 @@ impl Manifest {
     }
 }
 
-/// What the rest of a manifest gives its entries.
+/// Settings of a manifest that apply to its entries.
 #[derive(Clone, Copy)]
 struct Given<'a> {
-    /// The limits of entries that have none.
+    /// The limits of entries without their own.
     limits: TaskLimits,
-    /// The folder that relative paths start from.
+    /// The folder to which paths are relative.
     base: &'a str,
-    /// The names of its models, those with errors included.
+    /// The names of the manifest's models, invalid ones included.
     models: &'a BTreeSet<&'a str>,
 }
 
-/// Reads the limits of a whole run, as under `run:` of a manifest; missing keys have their defaults.
+/// Reads the limits of a whole run, as under `run:` of a manifest; missing keys get their defaults.
 pub fn read_run_limits(fields: Fields<'_>) -> RunLimits {
     read_run(fields).0
 }
@@ -116,11 +116,10 @@ fn read_dispatch(node: &Node, problems: &Problems) -> DispatchPatterns {
     patterns.into()
 }
 
-/// The most entries of `items`, of `dispatch`, and of each list of an entry. All entries are looked through for each node of
-/// a graph.
+/// Largest number of entries of `items`, of `dispatch`, and of each list of an entry. All entries are searched for each node of a graph.
 pub(super) const MOST_ENTRIES: usize = 1_000;
 
-/// Reports a list or a mapping of a manifest that has more entries than are read.
+/// Reports a list or mapping of a manifest with more than [`MOST_ENTRIES`] entries.
 pub(super) fn bounded(node: &Node, key: &str, entries: usize, problems: &Problems) {
     if entries > MOST_ENTRIES {
         let message = format!("`{key}` has {entries} entries, and a manifest may have {MOST_ENTRIES} there");
@@ -292,7 +291,7 @@ fn read_limits(mut fields: Fields<'_>, otherwise: TaskLimits) -> TaskLimits {
     limits
 }
 
-/// Reads the key `model` of a run's limits, and gives limits that have nothing else from it.
+/// Reads the key `model` of a run's limits; the result has the defaults for all other limits.
 fn read_run_models(fields: &mut Fields<'_>) -> RunLimits {
     let otherwise = RunLimits::DEFAULT;
     let Some(mut fields) = fields.fields("model", &keys::manifest::RUN_MODEL, "`model`") else {
@@ -303,7 +302,7 @@ fn read_run_models(fields: &mut Fields<'_>) -> RunLimits {
     RunLimits { model, model_asks: asks.unwrap_or(otherwise.model_asks), ..otherwise }
 }
 
-/// What happens once a budget of models is used up.
+/// The outcome once a budget of models is used up.
 #[derive(Clone, Copy, PartialEq)]
 enum WhenUsedUp {
     Fail,
@@ -311,7 +310,7 @@ enum WhenUsedUp {
     Ask,
 }
 
-/// Reads the key `model` of a task's limits, and gives limits that have nothing else from it.
+/// Reads the key `model` of a task's limits; the result has the limits of `otherwise` for everything else.
 pub(crate) fn read_task_models(fields: &mut Fields<'_>, otherwise: TaskLimits) -> TaskLimits {
     let what = "`model`";
     let Some(mut fields) = fields.fields("model", &keys::manifest::TASK_MODEL, what) else {
@@ -347,7 +346,7 @@ fn read_figures(mut fields: Fields<'_>, otherwise: ModelUse) -> ModelUse {
     model
 }
 
-/// The largest amount of money, in millionths: 10^12.
+/// Largest amount of money, in millionths: 10^12 units.
 const MOST_MONEY: u64 = 1_000_000_000_000_000_000;
 
 /// Reads an amount of money as millionths: a decimal number with at most six decimals.

@@ -7,7 +7,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 
-/// How the bytes of a form are compared with those of a text.
+/// The way in which the bytes of a form are compared with those of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Alphabet {
     /// Each byte represents itself; `+` may represent a space, as in forms.
@@ -22,7 +22,7 @@ enum Alphabet {
 struct Form {
     alphabet: Alphabet,
     bytes: Vec<u8>,
-    /// Whether the characters before and after it contain bits both of the value and of its neighbours.
+    /// `true` for the first and the last character if it contains bits both of the value and of its neighbour.
     shared: (bool, bool),
 }
 
@@ -30,7 +30,7 @@ struct Form {
 pub(super) struct Forms(Vec<Form>);
 
 impl Forms {
-    /// The forms of a value.
+    /// Computes the forms of a value.
     pub(super) fn of(value: &str) -> Self {
         let value = value.as_bytes();
         let plain = Form { alphabet: Alphabet::Plain, bytes: value.to_vec(), shared: (false, false) };
@@ -62,31 +62,30 @@ impl Forms {
 }
 
 impl Forms {
-    /// The first place from which the text to its end may be the beginning of a form; the text's length if there is none.
+    /// Returns the first position from which the text to its end may be the beginning of a form; the text's length if there is none.
     pub(super) fn unfinished(&self, text: &[u8]) -> usize {
         let begins = |at: &usize| self.0.iter().any(|form| form.is_cut(text, *at));
         (0..text.len()).find(begins).unwrap_or(text.len())
     }
 }
 
-/// The characters in the Base64 of a longer text that depend only on the value, if that many bytes, modulo 3, precede it.
+/// Encodes a value with `before` bytes in front of it, and keeps the Base64 characters that depend only on the value.
 fn in_base64(value: &[u8], before: usize) -> Form {
     let mut padded = vec![0; before];
     padded.extend_from_slice(value);
     let encoded = STANDARD_NO_PAD.encode(&padded).into_bytes();
-    // A character has six bits. The first ones contain bits of what precedes the value, the last one maybe bits of what
-    // follows.
+    // A character has six bits. The first ones contain bits of the preceding text, the last one may contain bits of the following text.
     let (first, whole) = ((before * 8).div_ceil(6), padded.len() * 8 / 6);
     let shared = (before != 0, whole < encoded.len());
     Form { alphabet: Alphabet::Base64, bytes: encoded[first..whole].to_vec(), shared }
 }
 
 impl Form {
-    /// The position of the form that begins here, with the characters that it shares with its neighbours.
+    /// Returns the range of the form that begins at a position, with the characters that it shares with its neighbours.
     fn place(&self, text: &[u8], at: usize) -> Option<(usize, usize)> {
         let (first, others) = self.bytes.split_first()?;
         let begins = |(read, _): &(u8, usize)| self.alphabet.is_same(*first, *read);
-        // Hardly any position begins a form: this is found out without allocating.
+        // Few positions begin a form: the others are ruled out without allocating.
         spellings(text, at).find(begins)?;
         let mut reached: Vec<_> = spellings(text, at).filter(begins).map(|(_, to)| to).collect();
         for byte in others {
@@ -109,7 +108,7 @@ impl Form {
         Some((begin, end + usize::from(self.shared.1 && is_shared(end))))
     }
 
-    /// Whether the text ends within a form that begins here, or within a spelling of its first byte.
+    /// Checks whether the text ends within a form that begins at a position, or within a spelling of its first byte.
     fn is_cut(&self, text: &[u8], at: usize) -> bool {
         let mut reached = vec![at];
         for byte in &self.bytes {
@@ -161,7 +160,7 @@ impl Alphabet {
     }
 }
 
-/// A character of either alphabet in the first one.
+/// Maps a character of the URL-safe alphabet to the standard one.
 fn of_base64(byte: u8) -> u8 {
     match byte {
         b'-' => b'+',
@@ -170,7 +169,7 @@ fn of_base64(byte: u8) -> u8 {
     }
 }
 
-/// The bytes that the text here may represent, each with the position after it.
+/// Returns the bytes that the text at a position may represent, each with the position after it.
 fn spellings(text: &[u8], at: usize) -> impl Iterator<Item = (u8, usize)> {
     let rest = text.get(at..).unwrap_or_default();
     let plain = rest.first().map(|byte| (*byte, at + 1));
@@ -184,10 +183,10 @@ fn spellings(text: &[u8], at: usize) -> impl Iterator<Item = (u8, usize)> {
     [plain, other].into_iter().flatten()
 }
 
-/// The most bytes of a character reference after its `&`, with the `;`.
+/// Largest number of bytes of a character reference after its `&`, with the `;`.
 const LONGEST_REFERENCE: usize = 8;
 
-/// The byte that a character reference of HTML means, and its length; `reference` begins after the `&`.
+/// Returns the byte of a character reference of HTML, and the reference's length; `reference` begins after the `&`.
 fn character(reference: &[u8]) -> Option<(u8, usize)> {
     let length = reference.iter().take(LONGEST_REFERENCE).position(|byte| *byte == b';')?;
     let byte = match &reference[..length] {
@@ -203,7 +202,7 @@ fn character(reference: &[u8]) -> Option<(u8, usize)> {
     Some((byte, length + 1))
 }
 
-/// Whether a text can be the beginning of a spelling of a byte: it is empty, or an escape without its end.
+/// Checks whether a text can be the beginning of a spelling of a byte: it is empty, or an escape without its end.
 fn ends_within_spelling(rest: &[u8], alphabet: Alphabet) -> bool {
     match rest {
         [] | [b'%' | b'\\'] | [b'%', _] => true,
@@ -272,7 +271,7 @@ mod tests {
     }
 
     proptest! {
-        /// Wherever a value is in a text, its Base64 reveals nothing about it after the replacement.
+        /// At every position of a value in a text, its Base64 reveals nothing about it after the replacement.
         #[test]
         fn base64_is_found_at_every_alignment(
             value in "[ -~]{8,40}",
@@ -291,7 +290,7 @@ mod tests {
             }
         }
 
-        /// Whatever part of a spelling a text ends with is found; a text with a whole value in it has to be cleaned first.
+        /// Every part of a spelling at the end of a text is found; a text with a whole value in it has to be cleaned first.
         #[test]
         fn the_beginning_of_a_value_is_found_at_the_end_of_a_text(
             value in "[ -~]{8,40}",

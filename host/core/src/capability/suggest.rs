@@ -1,4 +1,4 @@
-//! The smallest manifest that would do for a graph, with the reason for every line.
+//! The smallest manifest for a graph, with the reason for every line.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -14,46 +14,46 @@ use crate::item::{ItemType, Primary};
 use crate::json::canonical_string;
 use crate::node::WantedInterface;
 
-/// A dispatch whose item id is written out in a graph.
+/// A dispatch of a graph whose item id is a literal.
 #[derive(Clone, Copy, Debug)]
 pub struct DispatchUse<'a> {
     /// The operation on the item.
     pub primary: Primary,
-    /// What kind of item it is.
+    /// The type of the item.
     pub item_type: ItemType,
-    /// The item; a version does not count.
+    /// The item; a version is ignored.
     pub item_id: &'a str,
-    /// The node that does it.
+    /// The node of the dispatch.
     pub node: &'a str,
 }
 
 /// The needs that a component declares.
 #[derive(Clone, Copy, Debug)]
 pub struct ItemNeeds<'a> {
-    /// The item; a version does not count.
+    /// The item; a version is ignored.
     pub item_id: &'a str,
     /// The interfaces that it declares.
     pub interfaces: &'a [InterfaceName],
-    /// Its reasons, from its description.
+    /// The component's reasons, from its description.
     pub wanted: &'a [WantedInterface],
     /// The path of the folder in the component, if a node's params show it; `/data` otherwise.
     pub guest_folder: Option<&'a str>,
-    /// The models that params name which it may be asked with. Those that no manifest can have are left out; without any, it gets what
-    /// the others name.
+    /// The models that params name for it. Names that are invalid in a manifest are left out; if none is left, the item gets the models of
+    /// the others.
     pub models: &'a [&'a str],
 }
 
 /// A manifest to be read by a person before it is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suggestion {
-    /// The manifest, with comments.
+    /// The text of the manifest, with comments.
     pub text: String,
-    /// What no manifest can grant: item ids with their interfaces, or without one if the id is invalid.
+    /// Item ids with interfaces that no manifest can grant; without an interface, the id is invalid.
     pub ungrantable: Vec<(String, Option<String>)>,
 }
 
-/// Writes the smallest manifest that permits the dispatches and grants the components what they declare. A folder is
-/// suggested read-only, as the folder of the manifest; the user has to choose the right one.
+/// Writes the smallest manifest that permits the dispatches and grants the components their declared interfaces. A folder is suggested
+/// read-only, as the folder of the manifest; the user has to choose the right one.
 pub fn suggest(graph: &str, dispatches: &[DispatchUse<'_>], items: &[ItemNeeds<'_>]) -> Suggestion {
     let mut text = format!(
         "# The least that `{}` needs. Read each line before you use it: nothing else is allowed.\n",
@@ -185,7 +185,7 @@ struct Needs<'a> {
     models: Vec<&'a str>,
 }
 
-/// What each item needs, by id; items that need nothing but logging are left out.
+/// Joins the needs of each item, by id; items that need only logging are left out.
 fn join_needs<'a>(
     items: &[ItemNeeds<'a>],
     ungrantable: &mut Vec<(String, Option<String>)>,
@@ -224,7 +224,7 @@ fn join_needs<'a>(
     joined
 }
 
-/// The capabilities that the item needs for what it declares.
+/// Returns the capabilities that the item needs for its declared interfaces.
 fn needed(item: &ItemNeeds<'_>) -> BTreeSet<CapabilityKind> {
     let is_wanted = |interface: &InterfaceName| {
         item.wanted
@@ -237,7 +237,7 @@ fn needed(item: &ItemNeeds<'_>) -> BTreeSet<CapabilityKind> {
         .iter()
         .filter_map(|interface| {
             let Provision::Kinds { own: Some(kind), brought_by } = interface.provision() else { return None };
-            // Without a reason of its own it is there for the types of files.
+            // Without a reason of its own, the interface is declared for the types of files.
             let comes_along = has_files
                 && kind != CapabilityKind::Filesystem
                 && brought_by.contains(&CapabilityKind::Filesystem);
@@ -246,7 +246,7 @@ fn needed(item: &ItemNeeds<'_>) -> BTreeSet<CapabilityKind> {
         .collect()
 }
 
-/// The component's reasons for a kind; without any, the interfaces that need it.
+/// Returns the component's reasons for a kind; without any, the interfaces that need it.
 fn reasons(item: &ItemNeeds<'_>, kind: CapabilityKind) -> Vec<String> {
     let wanted = item.wanted.iter().filter(|wanted| {
         wanted.name == kind.as_str()
@@ -261,7 +261,7 @@ fn reasons(item: &ItemNeeds<'_>, kind: CapabilityKind) -> Vec<String> {
     interfaces.map(|interface| format!("it declares {interface} and does not say why")).collect()
 }
 
-/// A text of others as a part of one comment line: on one line, printable, cut to a readable length.
+/// Prepares an untrusted text for a comment: on one line, printable, cut to a readable length.
 fn comment(text: &str) -> String {
     printable(&excerpt_up_to(&text.split_whitespace().collect::<Vec<_>>().join(" "), 160)).into_owned()
 }

@@ -1,4 +1,4 @@
-//! Deciding conditions.
+//! Evaluation of conditions.
 
 use std::cmp::Ordering;
 
@@ -11,15 +11,15 @@ use crate::template::{Path, Scope, kind};
 use crate::work::rates::{BYTE, LOOKUP, VALUE};
 use crate::work::{Exhausted, Meter};
 
-/// How many warnings are kept. What would be one more is left out.
+/// Largest number of warnings; further ones are dropped.
 pub const MAX_WARNINGS: usize = 64;
 
 impl Condition {
-    /// Whether the condition holds. A missing path is null. A comparison of unsuitable types is false and adds a warning,
-    /// while `warnings` has fewer than [`MAX_WARNINGS`].
+    /// Evaluates the condition. A missing path is null. A comparison of unsuitable types is false and adds a warning, while `warnings` has
+    /// fewer than [`MAX_WARNINGS`].
     ///
-    /// Charges [`LOOKUP`] for each test and each group of tests that is decided, what paths cost
-    /// ([`Scope::resolve`]), and what is compared: [`LOOKUP`] for each pair of values and [`BYTE`] for each byte of text.
+    /// Charges [`LOOKUP`] for each evaluated test and group of tests, the cost of paths ([`Scope::resolve`]), and the compared data:
+    /// [`LOOKUP`] for each pair of values and [`BYTE`] for each byte of text.
     pub fn evaluate(
         &self,
         scope: &Scope<'_>,
@@ -85,7 +85,7 @@ impl Evaluation<'_, '_> {
                     Op::Gte => order != Ordering::Less,
                     Op::Lt => order == Ordering::Less,
                     Op::Lte => order != Ordering::Greater,
-                    // Decided above, or held as another kind of test.
+                    // Decided by the arms above, or parsed as another kind of test.
                     Op::Eq | Op::Ne | Op::In | Op::Contains | Op::Regex | Op::Exists => false,
                 })
             }
@@ -101,7 +101,7 @@ impl Evaluation<'_, '_> {
         Ok(false)
     }
 
-    /// Numbers by value, text by code points; nothing else has an order.
+    /// Compares numbers by value and texts by code points; other values have no order.
     fn order(&self, a: &Value, b: &Value) -> Result<Option<Ordering>, Exhausted> {
         Ok(match (a, b) {
             (Value::Number(a), Value::Number(b)) => Some(compare_numbers(a, b)),
@@ -134,12 +134,12 @@ impl Evaluation<'_, '_> {
         }
     }
 
-    /// Adds a warning. The comparison is false then.
+    /// Adds a warning, and returns false for the comparison.
     fn warn(&mut self, path: &Path, op: &str, actual: &Value, wanted: &str) -> Result<bool, Exhausted> {
         if self.warnings.len() >= MAX_WARNINGS {
             return Ok(false);
         }
-        // The text is written, and compared with those that are there.
+        // The text is written, and compared with the existing warnings.
         self.meter.charge(2 * VALUE)?;
         self.meter.charge_each(path.as_str().len(), BYTE)?;
         let path = excerpt_up_to(path.as_str(), 200);

@@ -1,4 +1,4 @@
-//! Conditions: `{path, op, value}` and `any`, `all`, `not`, decided over the same roots as templates.
+//! Conditions: `{path, op, value}` and `any`, `all`, `not`, evaluated over the same roots as templates.
 
 mod evaluate;
 mod parse;
@@ -57,7 +57,7 @@ pub enum Op {
     Contains,
     /// Matches a regular expression somewhere.
     Regex,
-    /// Is there and is not null.
+    /// Is present and not null.
     Exists,
 }
 
@@ -76,7 +76,7 @@ impl Op {
         Self::Exists,
     ];
 
-    /// The name in documents.
+    /// Returns the name in documents.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Eq => "eq",
@@ -97,12 +97,12 @@ impl Condition {
     /// The condition that always holds.
     pub const ALWAYS: Self = Self { node: Node::Always };
 
-    /// Whether it is the empty condition, which always holds.
+    /// Checks whether the condition is empty, so that it always holds.
     pub fn is_always(&self) -> bool {
         matches!(self.node, Node::Always)
     }
 
-    /// Every path that the condition reads, in document order.
+    /// Returns every path that the condition reads, in document order.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         let mut found = Vec::new();
         collect(&self.node, &mut found);

@@ -7,28 +7,28 @@ use crate::keys::graph::CONDITION;
 use crate::template::Path;
 use crate::work::{CompileBudget, PatternError};
 
-/// How deeply `any`, `all` and `not` may nest.
+/// Largest nesting of `any`, `all` and `not`.
 pub const MAX_CONDITION_DEPTH: usize = 64;
 
 /// A value is not a condition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ConditionSyntaxError {
-    /// What is wrong, without the position.
+    /// The message, without the position.
     pub message: String,
-    /// What to write instead.
+    /// The correction.
     pub help: Option<String>,
-    /// The keys and indices that lead to the value that is wrong.
+    /// The keys and indices of the invalid value.
     pub pointer: Vec<String>,
 }
 
 impl Condition {
-    /// Reads a condition that stands alone.
+    /// Reads a single condition.
     pub fn from_json(value: &Value) -> Result<Self, ConditionSyntaxError> {
         Self::from_json_within(value, &CompileBudget::of_file())
     }
 
-    /// Reads one of the conditions of a document, whose patterns have one budget.
+    /// Reads one of the conditions of a document, whose patterns share a budget.
     pub fn from_json_within(
         value: &Value,
         patterns: &CompileBudget<'_>,
@@ -50,7 +50,7 @@ impl Reader<'_> {
         Err(ConditionSyntaxError { message: message.into(), help, pointer: self.pointer.clone() })
     }
 
-    /// Continues at a key or index, so that an error there names its place.
+    /// Continues at a key or index, so that an error there states its place.
     fn at<T>(&mut self, key: &str, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
         self.pointer.push(key.to_owned());
         let result = read(self)?;
@@ -238,7 +238,7 @@ impl Reader<'_> {
 }
 
 fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
-    // To compare takes time and memory with the product of the lengths.
+    // The time and memory of a comparison grow with the product of the lengths.
     if word.len() > 64 {
         return None;
     }
@@ -250,7 +250,7 @@ fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<S
         .map(|(_, candidate)| format!("did you mean `{candidate}`?"))
 }
 
-/// A word of the document in a message: escaped, cut to a readable length.
+/// Returns a word of the document for a message: escaped, cut to a readable length.
 fn shown(word: &str) -> String {
     word.chars().take(60).flat_map(char::escape_debug).collect()
 }

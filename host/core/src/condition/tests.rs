@@ -111,11 +111,11 @@ fn regular_expressions_search() {
         decide(&condition, &json!({"v": 1})),
         (false, vec!["`regex` is false: `state.v` is a number, not text".to_owned()])
     );
-    // What backtracks for ages elsewhere.
+    // This pattern backtracks without end in other engines.
     assert!(!op("regex", &json!("a".repeat(50_000) + "!"), &json!("^(a+)+$")));
 }
 
-/// What deciding a condition costs, where nothing but the step bounds it.
+/// Returns the result of a condition and its cost, bounded only by a step.
 fn cost(condition: &Value, state: &Value) -> (Result<bool, Exhausted>, u64) {
     cost_within(STEP, condition, state)
 }

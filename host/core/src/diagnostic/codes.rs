@@ -1,5 +1,5 @@
-//! Every kind of problem that a document can have, each with a stable code and an explanation for
-//! `graph-host explain CODE`. A code keeps its meaning for ever; a kind that is no longer found keeps its number unused.
+//! Every kind of problem that a document can have, each with a stable code and an explanation for `graph-host explain CODE`. A code never
+//! changes its meaning; a kind that is no longer reported keeps its number unused.
 //!
 //! | Codes | About |
 //! |---|---|
@@ -27,17 +27,17 @@ pub struct Code {
 }
 
 impl Code {
-    /// The stable code, `GH` and four digits.
+    /// Returns the stable code, `GH` and four digits.
     pub const fn id(self) -> &'static str {
         self.id
     }
 
-    /// The kind of problem in a few words.
+    /// Returns the kind of problem in a few words.
     pub const fn title(self) -> &'static str {
         self.title
     }
 
-    /// The meaning, an example, and what to do; empty in the walker of a page.
+    /// Returns the meaning, an example, and a remedy; empty in the walker of a page.
     pub const fn explanation(self) -> &'static str {
         self.explanation
     }
@@ -63,7 +63,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// The kind of problem with that code, in any case; `None` where there is none.
+/// Finds the kind of problem with a code, in upper or lower case.
 pub fn find(id: &str) -> Option<Code> {
     ALL.iter().find(|code| code.id.eq_ignore_ascii_case(id.trim())).copied()
 }

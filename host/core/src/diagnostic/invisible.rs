@@ -1,7 +1,7 @@
-//! Characters that a reader does not see, or that reorder the text around them.
+//! Characters that are invisible, or that reorder the text around them.
 
-/// Ranges of such characters, in order. They are what Unicode calls `Default_Ignorable_Code_Point` and `Bidi_Control`, the line and
-/// paragraph separators, the blanks that are no white space (Braille, music), and the format controls of hieroglyphs.
+/// Ranges of such characters, in order: Unicode's `Default_Ignorable_Code_Point` and `Bidi_Control`, the line and paragraph separators, the
+/// blanks that are not white space (Braille, music), and the format controls of hieroglyphs.
 ///
 /// Joiners and variation selectors are among them: two names that differ in one of these look the same. A page has the same table
 /// (`host/web/page/src/invisible.ts`).
@@ -28,14 +28,13 @@ const INVISIBLE: [(u32, u32); 20] = [
     (0xe0000, 0xe0fff),
 ];
 
-/// Whether a reader does not see a character, or it reorders the text around it. [`char::is_control`] finds
-/// control characters.
+/// Checks whether a character is invisible, or reorders the text around it. [`char::is_control`] covers control characters.
 pub fn is_invisible(character: char) -> bool {
     let code = u32::from(character);
     code >= INVISIBLE[0].0 && INVISIBLE.iter().any(|(first, last)| (*first..=*last).contains(&code))
 }
 
-/// Whether an invisible character is a part of how names of some scripts and of emoji are written: a joiner or a variation selector.
+/// Checks whether an invisible character belongs to the spelling of names in some scripts and of emoji: a joiner or a variation selector.
 pub(crate) fn is_part_of_writing(character: char) -> bool {
     matches!(character, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }
@@ -46,7 +45,7 @@ mod tests {
 
     use super::*;
 
-    /// All characters, but for those that no text has.
+    /// Returns all characters.
     fn all() -> impl Iterator<Item = char> {
         '\0'..=char::MAX
     }
@@ -68,7 +67,7 @@ mod tests {
         let mut buffer = [0; 4];
         let marked: String =
             all().filter(|c| is_invisible(*c) && shown.is_match(c.encode_utf8(&mut buffer))).collect();
-        // Letters, marks and symbols without a picture: fillers, joiners, inherent vowels, selectors, blanks.
+        // Letters, marks and symbols without a visible shape: fillers, joiners, inherent vowels, selectors, blanks.
         let known: String =
             "\u{34f}\u{115f}\u{1160}\u{17b4}\u{17b5}\u{180b}\u{180c}\u{180d}\u{180f}\u{2800}\u{3164}"
                 .chars()
@@ -79,7 +78,7 @@ mod tests {
         assert_eq!(marked.escape_unicode().to_string(), known.escape_unicode().to_string());
     }
 
-    /// The table of pages. `UPDATE_REFERENCE=1` writes it.
+    /// Compares the table with that of pages. `UPDATE_REFERENCE=1` writes it.
     #[test]
     fn pages_have_the_same_table() {
         let mut ranges = String::new();

@@ -1,5 +1,5 @@
-//! Problems in documents: what is wrong, where, why, and what to do. A reader collects every problem of a file in
-//! [`Problems`] and makes [`Diagnostics`] of them, which a terminal shows with snippets of the file.
+//! Problems in documents: message, place, reason and remedy. A reader collects every problem of a file in [`Problems`] and converts them to
+//! [`Diagnostics`], which a terminal shows with snippets of the file.
 
 pub mod codes;
 mod invisible;

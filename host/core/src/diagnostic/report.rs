@@ -23,11 +23,11 @@ pub struct Span {
 }
 
 impl Span {
-    /// The position of something that was not written in a document.
+    /// The position of a problem outside any document.
     pub const NONE: Self = Self { start: 0, end: 0, line: 0, column: 0 };
 
-    /// The place of the bytes `start..end` of a text. Offsets beyond the text, or inside a character, are moved to
-    /// the nearest place before them.
+    /// Returns the place of the bytes `start..end` of a text. Offsets beyond the text, or inside a character, are moved to the nearest
+    /// place before them.
     pub fn locate(text: &str, start: usize, end: usize) -> Self {
         let start = text.floor_char_boundary(start);
         let end = text.floor_char_boundary(end).max(start);
@@ -37,20 +37,20 @@ impl Span {
         Self { start, end, line, column: before[line_start..].chars().count() + 1 }
     }
 
-    /// The first line of a long position: a mapping of a hundred lines is marked at its beginning.
+    /// Returns the position, shortened to its start if it is longer than 60 bytes: a mapping of a hundred lines is marked at its beginning.
     #[must_use]
     pub const fn first_line(self) -> Self {
         let end = if self.end > self.start + 60 { self.start } else { self.end };
         Self { end, ..self }
     }
 
-    /// Whether there is a document that it is a place of.
+    /// Checks whether the position is in a document.
     pub const fn is_known(&self) -> bool {
         self.line > 0
     }
 }
 
-/// How bad a problem is.
+/// The severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -60,7 +60,7 @@ pub enum Severity {
     Error,
 }
 
-/// One problem in a document. Every text in it has been made safe to show on a terminal.
+/// One problem in a document. All its texts are safe to show on a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     code: Code,
@@ -73,12 +73,12 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// A problem that makes the document unusable.
+    /// Creates a problem that makes the document unusable.
     pub fn error(code: Code, span: Span, message: impl AsRef<str>) -> Self {
         Self::new(Severity::Error, code, span, message.as_ref())
     }
 
-    /// A problem that the document can be used with.
+    /// Creates a problem with which the document remains usable.
     pub fn warning(code: Code, span: Span, message: impl AsRef<str>) -> Self {
         Self::new(Severity::Warning, code, span, message.as_ref())
     }
@@ -95,41 +95,41 @@ impl Diagnostic {
         self
     }
 
-    /// A second place that belongs to the problem.
+    /// Adds a second place that belongs to the problem.
     #[must_use]
     pub fn also(mut self, span: Span, label: impl AsRef<str>) -> Self {
         self.also.push((span, visible(label.as_ref()).into_owned()));
         self
     }
 
-    /// What to do about it.
+    /// Adds the remedy.
     #[must_use]
     pub fn help(mut self, help: impl AsRef<str>) -> Self {
         self.help = Some(visible(help.as_ref()).into_owned());
         self
     }
 
-    /// The kind of problem, for `graph-host explain`.
+    /// Returns the kind of problem, for `graph-host explain`.
     pub const fn code(&self) -> Code {
         self.code
     }
 
-    /// How bad it is.
+    /// Returns the severity.
     pub const fn severity(&self) -> Severity {
         self.severity
     }
 
-    /// The message: what is wrong, without position and help.
+    /// Returns the message, without position and help.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// The part of the document that it is about.
+    /// Returns the part of the document with the problem.
     pub const fn span(&self) -> Span {
         self.span
     }
 
-    /// What to do about it.
+    /// Returns the remedy.
     pub fn help_text(&self) -> Option<&str> {
         self.help.as_deref()
     }
@@ -183,10 +183,10 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// How many problems are kept: enough to work on, and a bound on what a hostile document can cause.
+    /// Largest number of problems: enough to work on, and a limit for hostile documents.
     pub const MOST: usize = 200;
 
-    /// A collection without problems.
+    /// Creates an empty collection.
     pub fn new() -> Self {
         Self::default()
     }
@@ -201,32 +201,32 @@ impl Problems {
         }
     }
 
-    /// Whether further problems are dropped: a reader need not work out the best help for them.
+    /// Checks whether further problems are dropped, so that a reader need not compute the best help for them.
     pub fn is_full(&self) -> bool {
         self.len() >= Self::MOST && self.has_errors()
     }
 
-    /// Whether any of the problems is an error.
+    /// Checks whether any of the problems is an error.
     pub fn has_errors(&self) -> bool {
         self.list.borrow().iter().any(|problem| problem.severity == Severity::Error)
     }
 
-    /// How many problems there are so far: two figures tell whether a part of a document was read cleanly.
+    /// Returns the number of problems so far. If it is the same before and after a part of a document, the part has none.
     pub fn len(&self) -> usize {
         self.list.borrow().len()
     }
 
-    /// Whether there are none.
+    /// Checks whether there is no problem.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The problems, sorted by place, with the document that they are in.
+    /// Returns the problems, sorted by place, with their document.
     pub fn into_diagnostics(self, source_name: &str, text: &str) -> Diagnostics {
         Diagnostics::new(source_name, text, self.list.into_inner())
     }
 
-    /// The value if there was no error, with the warnings; otherwise all problems.
+    /// Returns the value and the warnings if there was no error; otherwise all problems.
     pub fn finish<T>(
         self,
         source_name: &str,
@@ -250,7 +250,7 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Problems in the document of that name and text.
+    /// Creates a list of problems in the document of that name and text.
     pub fn new(source_name: &str, text: &str, mut list: Vec<Diagnostic>) -> Self {
         list.sort_by(|a, b| {
             (a.span.start, std::cmp::Reverse(a.severity), a.code.id(), &a.message).cmp(&(
@@ -266,32 +266,32 @@ impl Diagnostics {
         Self { source, list }
     }
 
-    /// The name of the document.
+    /// Returns the name of the document.
     pub fn source_name(&self) -> &str {
         &self.source.name
     }
 
-    /// The problems, sorted by place.
+    /// Returns the problems, sorted by place.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Diagnostic> {
         self.list.iter()
     }
 
-    /// How many problems there are.
+    /// Returns the number of problems.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether there are none.
+    /// Checks whether there is no problem.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Whether any of them is an error.
+    /// Checks whether any of the problems is an error.
     pub fn has_errors(&self) -> bool {
         self.list.iter().any(|problem| problem.severity == Severity::Error)
     }
 
-    /// One line for each problem, `name:line:column: severity[code]: message`, as compilers write them.
+    /// Returns one line for each problem, `name:line:column: severity[code]: message`, as compilers do.
     pub fn to_lines(&self) -> Vec<String> {
         self.list
             .iter()
@@ -308,7 +308,7 @@ impl Diagnostics {
             .collect()
     }
 
-    /// The problems as JSON, for `--json`.
+    /// Returns the problems as JSON, for `--json`.
     pub fn to_json(&self) -> serde_json::Value {
         let problems: Vec<_> = self
             .list

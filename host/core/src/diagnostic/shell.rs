@@ -1,8 +1,9 @@
-//! Words of command lines that a message asks a person to type.
+//! Words of command lines in messages.
 
 use super::visible;
 
-/// An argument for a command line, quoted if a shell would split or interpret it, on one line. What cannot be typed is escaped.
+/// Returns an argument for a command line, quoted if a shell would split or interpret it, on one line. Characters that cannot be typed are
+/// escaped.
 ///
 /// ```
 /// assert_eq!(graph_core::diagnostic::shell_quoted("it's; rm x"), "'it'\\''s; rm x'");
@@ -10,7 +11,7 @@ use super::visible;
 pub fn shell_quoted(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./@:+=,~".contains(c);
     // A shell replaces `~` at the beginning and, in a word like an assignment, after `=` and `:`; zsh also a leading `=`.
-    // A CI system takes a line that begins with `::` for a command.
+    // A CI system interprets a line that begins with `::` as a command.
     let is_expanded = text.starts_with('=')
         || text.starts_with("::")
         || (text.starts_with('~') && !text.starts_with("~/"))
@@ -24,7 +25,7 @@ pub fn shell_quoted(text: &str) -> String {
     }
 }
 
-/// A path for a command line, quoted as by [`shell_quoted`]. One that begins with `-` is no option there.
+/// Returns a path for a command line, quoted like [`shell_quoted`]. `./` precedes a path that begins with `-`, so that it is not an option.
 ///
 /// ```
 /// assert_eq!(graph_core::diagnostic::shell_path("--caps=x.yaml"), "./--caps=x.yaml");

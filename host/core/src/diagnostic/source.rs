@@ -1,14 +1,14 @@
-//! The text that diagnostics show snippets of.
+//! The text from which diagnostics show snippets.
 
 use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 
-/// A line of more bytes than this is shown in part.
+/// Length of the longest line that is shown as a whole, in bytes.
 const WIDEST: usize = 400;
-/// How many bytes before and after a marked place are shown of such a line.
+/// Number of bytes of a longer line that are shown before and after a marked place.
 const AROUND: usize = 60;
 
-/// A document with its name. Of a very wide line only the part around the marked position is shown: a document of one
-/// line of many megabytes would fill the screen, and the layout supports widths up to 65535.
+/// A document with its name. Only the part around the marked position of a very wide line is shown: a document of one line of many
+/// megabytes would fill the screen, and the layout supports widths up to 65535.
 #[derive(Clone)]
 pub(super) struct Source {
     pub(super) name: String,
@@ -33,7 +33,7 @@ impl SourceCode for Source {
                 whole.data(),
                 *whole.span(),
                 whole.line(),
-                // In characters, as everywhere else.
+                // The column is in characters, as everywhere else.
                 self.text[line_start..at].chars().count(),
                 whole.line_count(),
             )));

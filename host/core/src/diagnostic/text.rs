@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 
 use super::invisible::is_invisible;
 
-/// Whether a character would act on a terminal, or on the order of the text around it, instead of being shown.
+/// Checks whether a character would act on a terminal, or reorder the text around it, instead of being shown.
 pub fn acts(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t') || is_invisible(c)
 }
 
-/// The text on one line, safe to show: a field that a stranger has filled in cannot begin a line of its own. Control characters,
-/// tabs and line breaks are escaped, the Unicode characters that are invisible or reorder their surroundings, and what a CI system
-/// takes for a command.
+/// Returns an untrusted text on one line, safe to show: it cannot begin a line of its own. Control characters, tabs and line breaks are
+/// escaped, and so are Unicode characters that are invisible or reorder their surroundings, and sequences that a CI system interprets as a
+/// command.
 ///
 /// ```
 /// assert_eq!(graph_core::diagnostic::printable("a\n::error::b\tc"), "a\\n::error::b\\tc");
@@ -26,13 +26,13 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The text with its line breaks and tabs, otherwise as [`printable`]: for a text whose line breaks are the program's own, such as
-/// JSON with its layout. A stranger's text of several lines is a [`block`].
+/// Like [`printable`], with line breaks and tabs: for a text whose line breaks are the program's own, such as formatted JSON. Use [`block`]
+/// for an untrusted text of several lines.
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     without_commands(visible(text))
 }
 
-/// A stranger's text of several lines, as [`printable_lines`], each line behind the first one with this margin.
+/// Returns an untrusted text of several lines, like [`printable_lines`], with a margin before each line after the first.
 ///
 /// ```
 /// assert_eq!(graph_core::diagnostic::block("a\nsigned", "  | "), "a\n  | signed");
@@ -41,8 +41,8 @@ pub fn block(text: &str, margin: &str) -> String {
     printable_lines(text).replace('\n', &format!("\n{margin}"))
 }
 
-/// The text with every character escaped that a terminal would act on; its line breaks and tabs stay. For documents, pictures and
-/// what a run records: what is printed is [`printable`] or a [`block`].
+/// Escapes every character that a terminal would act on, except line breaks and tabs. For documents, pictures and records of runs: use
+/// [`printable`] or [`block`] for printed text.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(acts) {
         return Cow::Borrowed(text);
@@ -58,12 +58,11 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The continuations of a `#` that make a command of a CI system anywhere in a line.
+/// The continuations of a `#` that form a command of a CI system anywhere in a line.
 const IN_A_LINE: [&str; 3] = ["#[", "#vso[", "#teamcity["];
 
-/// The text with the beginning of each command of a CI system escaped: those that read the output of a program take
-/// `::error::text` for one at the beginning of a line, with blanks before it or where a line is wrapped, and `##[error]text`,
-/// `##vso[…]` and `##teamcity[…]` anywhere.
+/// Escapes the beginning of each command of a CI system. Those that read the output of a program interpret `::error::text` at the beginning
+/// of a line, after blanks or after a wrap, and `##[error]text`, `##vso[…]` and `##teamcity[…]` anywhere.
 fn without_commands(text: Cow<'_, str>) -> Cow<'_, str> {
     if !text.contains("::") && !text.contains("##") {
         return text;
@@ -90,9 +89,9 @@ fn without_commands(text: Cow<'_, str>) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The text with every character escaped that could change how a terminal or a page shows the text around it: control characters,
-/// line ends included, and characters that change the direction of writing. For texts of components and of servers as they are
-/// recorded: where they are shown, [`printable`] escapes what is invisible, too.
+/// Escapes every character that could change how a terminal or a page shows the text around it: control characters, line ends included, and
+/// characters that change the direction of writing. For texts of components and of servers in records: when they are shown, [`printable`]
+/// also escapes invisible characters.
 ///
 /// ```
 /// assert_eq!(graph_core::diagnostic::escape("a\nb\u{202e}c"), "a\\nb\\u{202e}c");
@@ -113,13 +112,13 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// Whether a character is a line or paragraph separator, or a mark of bidirectional writing. Results of runs have texts that were
-/// escaped so, and a replay compares them: the set stays as it is.
+/// Checks whether a character is a line or paragraph separator, or a mark of bidirectional writing. Results of runs contain texts that were
+/// escaped in this way, and a replay compares them: the set must not change.
 pub fn turns(character: char) -> bool {
     matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The text on one line, printable, and cut after that many characters.
+/// Returns the text on one line, printable, and cut after `most` characters.
 pub fn one_line(text: &str, most: usize) -> String {
     let text = visible(text).replace(['\n', '\t'], " ");
     match text.char_indices().nth(most) {
@@ -128,8 +127,8 @@ pub fn one_line(text: &str, most: usize) -> String {
     }
 }
 
-/// The text with every character that a terminal would act on replaced by one of the same length, so that offsets
-/// into the text stay right; so is what a CI system takes for a command anywhere in a line.
+/// Replaces every character that a terminal would act on by one of the same length, so that offsets into the text remain valid; also the
+/// commands of a CI system that may be anywhere in a line.
 pub(crate) fn same_length(text: &str) -> Cow<'_, str> {
     if !text.contains(acts) && !text.contains("##") {
         return Cow::Borrowed(text);
@@ -148,17 +147,17 @@ pub(crate) fn same_length(text: &str) -> Cow<'_, str> {
     Cow::Owned(IN_A_LINE.into_iter().fold(shown, hidden))
 }
 
-/// A text of a document for a message: escaped, on one line, and with at most 60 characters.
+/// Returns a text of a document for a message: escaped, on one line, and with at most 60 characters.
 pub fn excerpt(text: &str) -> String {
     excerpt_up_to(text, 60)
 }
 
-/// A text for a message: escaped, on one line, and with at most that many characters.
+/// Returns a text for a message: escaped, on one line, and with at most `most` characters.
 pub fn excerpt_up_to(text: &str, most: usize) -> String {
     shortened(visible(text).replace('\n', "\\n").replace('\t', "\\t"), most)
 }
 
-/// A message of another library, which may quote a document at length, for a message of ours.
+/// Returns a message of another library, which may quote a document at length, escaped and with at most 300 characters.
 pub fn excerpt_of(text: &str) -> String {
     shortened(visible(text).into_owned(), 300)
 }
@@ -170,13 +169,13 @@ fn shortened(text: String, most: usize) -> String {
     }
 }
 
-/// What [`nearest`] may compare, as the sum of the products of the lengths: hundreds of names of common length. A document
-/// can hold hundreds of misspelt names and a thousand long candidates for each.
+/// Limit on the comparisons of [`nearest`], as the sum of the products of the lengths: hundreds of names of common length. A document can
+/// contain hundreds of misspelt names and a thousand long candidates for each.
 const MOST_COMPARED: usize = 100_000;
 
-/// The candidate that a misspelt name most likely means, if one is near enough to be worth naming.
+/// Returns the candidate that a misspelt name most likely means, if one is similar enough.
 pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
-    // Comparing costs the product of the lengths: no one misspells a name of more than 64 characters by accident.
+    // A comparison costs the product of the lengths, and a name of more than 64 characters is rarely a misspelling.
     if name.len() > 64 {
         return None;
     }

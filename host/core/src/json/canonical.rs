@@ -39,9 +39,9 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// The canonical text of a value: RFC 8785, in which object keys are sorted by their UTF-16 code units, numbers are
-/// written as in ECMAScript and strings are escaped only where necessary. It differs from the standard in one point: a
-/// 64-bit integer is written exactly, where RFC 8785 would round it to a double.
+/// Returns the canonical text of a value: RFC 8785, in which object keys are sorted by their UTF-16 code units, numbers are written as in
+/// ECMAScript and strings are escaped only where necessary. It differs from the standard in one point: a 64-bit integer is written exactly,
+/// where RFC 8785 would round it to a double.
 pub fn canonical_string(value: &Value) -> String {
     let mut text = String::new();
     write_canonical(value, &mut text);
@@ -70,8 +70,8 @@ pub fn write_canonical(value: &Value, out: &mut impl Sink) {
     }
 }
 
-/// The length of a value's canonical text ([`canonical_string`]) in bytes, found without writing it. Charges what it
-/// costs to write the text: [`VALUE`] for each value and [`BYTE`] for each byte of the text.
+/// Computes the length of a value's canonical text ([`canonical_string`]) in bytes without writing it. Charges the cost of writing:
+/// [`VALUE`] for each value and [`BYTE`] for each byte of the text.
 pub fn canonical_length(value: &Value, meter: &Meter) -> Result<usize, Exhausted> {
     meter.charge(VALUE)?;
     let own = match value {
@@ -86,7 +86,7 @@ pub fn canonical_length(value: &Value, meter: &Meter) -> Result<usize, Exhausted
             return items.iter().try_fold(own, |sum, item| Ok(sum + canonical_length(item, meter)?));
         }
         Value::Object(fields) => {
-            // As for a list, and a colon in each field.
+            // Like a list, with a colon in each field.
             let own = 2 + fields.len().saturating_sub(1) + fields.len();
             meter.charge_each(own, BYTE)?;
             return fields.iter().try_fold(own, |sum, (key, field)| {
@@ -98,7 +98,7 @@ pub fn canonical_length(value: &Value, meter: &Meter) -> Result<usize, Exhausted
     Ok(own)
 }
 
-/// The length of a value's canonical text ([`canonical_string`]) in bytes, found without writing it. It charges nothing.
+/// Computes the length of a value's canonical text ([`canonical_string`]) in bytes without writing it. Charges nothing.
 pub fn canonical_size(value: &Value) -> u64 {
     canonical_length(value, &Meter::new(u64::MAX)).map_or(u64::MAX, |length| length as u64)
 }
@@ -106,7 +106,7 @@ pub fn canonical_size(value: &Value) -> u64 {
 fn text_length(text: &str, meter: &Meter) -> Result<usize, Exhausted> {
     meter.charge_each(text.len() + 2, BYTE)?;
     let escaped = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
-    // Most text has nothing to escape, and to find that out is much faster than to add up.
+    // Most text has nothing to escape, and checking that is much faster than adding up.
     if !text.as_bytes().iter().fold(false, |any, byte| any | escaped(byte)) {
         return Ok(text.len() + 2);
     }
@@ -132,7 +132,7 @@ fn number_length(number: &Number) -> usize {
     }
 }
 
-/// The digest of a value's canonical text under a domain, such as `graph-host/inputs/v1`. A long text is never held: it is
+/// Returns the digest of a value's canonical text under a domain, such as `graph-host/inputs/v1`. A long text is never stored: it is
 /// written once to find its length, which is digested first, and once more into the digest.
 pub fn digest(domain: &str, value: &Value) -> Digest {
     let mut start = Start::default();
@@ -151,7 +151,7 @@ pub fn digest(domain: &str, value: &Value) -> Digest {
     field.finish()
 }
 
-/// Keeps a text while it is short, and counts its bytes.
+/// Stores a text while it is short, and counts its bytes.
 #[derive(Default)]
 struct Start {
     bytes: Vec<u8>,
@@ -159,21 +159,21 @@ struct Start {
 }
 
 impl Start {
-    /// The longest text that is held, in bytes.
+    /// Length of the longest stored text, in bytes.
     const LONGEST: usize = 64 << 10;
 }
 
 impl Sink for Start {
     fn push(&mut self, text: &str) {
         self.length += text.len();
-        // From the first piece that has no room on, nothing is held: the length is then more than what is.
+        // Once a piece does not fit, nothing more is stored: `length` then exceeds the stored bytes.
         if self.length <= Self::LONGEST {
             self.bytes.extend_from_slice(text.as_bytes());
         }
     }
 }
 
-/// Passes a text on in pieces that are not too small.
+/// Passes a text on in pieces of about [`Start::LONGEST`] bytes.
 struct Pieces<'u> {
     bytes: Vec<u8>,
     update: &'u mut dyn FnMut(&[u8]),
@@ -194,8 +194,8 @@ impl Sink for Pieces<'_> {
 }
 
 fn write_object(fields: &Map<String, Value>, out: &mut impl Sink) {
-    // Most maps are sorted already: a sorted map differs from this order only around U+FFFF, and small objects come
-    // from canonical text. Only the rest pays for a list of references.
+    // Most maps are sorted already: `serde_json` sorts by UTF-8, which differs from this order only around U+FFFF. Only the others need a
+    // list of references.
     let sorted = fields.keys().zip(fields.keys().skip(1)).all(|(a, b)| compare_keys(a, b) == Ordering::Less);
     out.push("{");
     if sorted {
@@ -219,9 +219,8 @@ fn write_fields<'a>(fields: impl Iterator<Item = (&'a String, &'a Value)>, out: 
     }
 }
 
-/// Compares by UTF-16 code units without encoding. UTF-8 sorts as code points do, and the two orders differ only
-/// where a character beyond U+FFFF (lead byte F0 to F4; in UTF-16 a surrogate, D800 to DFFF) meets one from U+E000 to
-/// U+FFFF (lead byte EE or EF).
+/// Compares by UTF-16 code units without encoding. UTF-8 sorts like code points, and the two orders differ only where a character beyond
+/// U+FFFF (lead byte F0 to F4; in UTF-16 a surrogate, D800 to DFFF) meets one from U+E000 to U+FFFF (lead byte EE or EF).
 fn compare_keys(a: &str, b: &str) -> Ordering {
     let Some((x, y)) = a.bytes().zip(b.bytes()).find(|(x, y)| x != y) else {
         return a.len().cmp(&b.len());
@@ -244,12 +243,12 @@ fn write_number(number: &Number, out: &mut impl Sink) {
     }
 }
 
-/// The shortest text that room is made for, in bytes.
+/// Length of the shortest text for which room is reserved, in bytes.
 const LONG: usize = 16 << 10;
 
 fn write_text(text: &str, out: &mut impl Sink) {
     if text.len() >= LONG {
-        // For the quotes, some escapes and what follows as well: to grow by so little doubles the room.
+        // Room for the quotes, some escapes and the following text as well: growing by so little would double the capacity.
         out.reserve(text.len() + text.len() / 16);
     }
     out.push("\"");
@@ -300,7 +299,7 @@ mod tests {
         }
         let many = json!((0..100_000).collect::<Vec<_>>());
         assert_eq!(digest("test", &many), of_text(&canonical_string(&many)));
-        // What is held does not grow with the value.
+        // The stored text does not grow with the value.
         for length in [1 << 20, 8 << 20] {
             let mut start = Start::default();
             write_canonical(&json!(["x".repeat(length), 1]), &mut start);
@@ -425,7 +424,7 @@ mod tests {
 
         #[test]
         fn doubles_read_back_bit_for_bit(float in proptest::num::f64::NORMAL | proptest::num::f64::SUBNORMAL) {
-            // From 2^53 to 10^21 the text of a double is an integer, which is read as one where it fits.
+            // From 2^53 to 10^21 the text of a double is an integer, which is read as one if it fits.
             let float = if (9e15..1e21).contains(&float.abs()) { float / 1e10 } else { float };
             let again = parse_strict(&canonical_string(&json!(float)), 1, TreeLimit::VALUE).unwrap();
             prop_assert_eq!(again.as_f64().unwrap().to_bits(), float.to_bits());

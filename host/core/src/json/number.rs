@@ -1,4 +1,4 @@
-//! Numbers compared by their exact values, and values compared with such numbers.
+//! Comparison of numbers by their exact values, and of values that contain numbers.
 
 use std::cmp::Ordering;
 
@@ -13,13 +13,13 @@ pub fn compare_numbers(a: &Number, b: &Number) -> Ordering {
         (Some(a), Some(b)) => a.cmp(&b),
         (Some(a), None) => compare_with_float(a, float(b)),
         (None, Some(b)) => compare_with_float(b, float(a)).reverse(),
-        // Both are finite, so that they have an order; `+ 0.0` makes -0 the same as 0.
+        // Both are finite, so that they are ordered; `+ 0.0` makes -0 equal to 0.
         (None, None) => (float(a) + 0.0).total_cmp(&(float(b) + 0.0)),
     }
 }
 
-/// Whether two values are the same, numbers by value at any depth; a boolean is never a number. Charged for: [`LOOKUP`] for each pair of values that is compared and each key that is looked up, and
-/// [`BYTE`] for each byte of text that is compared. Texts and lists of different lengths are not compared.
+/// Checks whether two values are equal, numbers by value at any depth; a boolean is never a number. Charges [`LOOKUP`] for each compared
+/// pair of values and [`BYTE`] for each compared byte of text. Texts and lists of different lengths are not compared.
 pub fn equal_metered(a: &Value, b: &Value, meter: &Meter) -> Result<bool, Exhausted> {
     meter.charge(LOOKUP)?;
     match (a, b) {
@@ -71,7 +71,7 @@ fn float(number: &Number) -> f64 {
 }
 
 fn compare_with_float(integer: i128, float: f64) -> Ordering {
-    // Beyond ±2^65 the float alone decides; up to there its whole part is exact in 128 bits.
+    // Beyond ±2^65 only the float decides; up to there its integer part is exact in 128 bits.
     const BOUND: f64 = 36_893_488_147_419_103_232.0;
     if float >= BOUND {
         return Ordering::Less;
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use crate::json::any_json;
 
-    /// [`equal_metered`] without the account.
+    /// Like [`equal_metered`], without charges.
     fn equal(a: &Value, b: &Value) -> bool {
         match (a, b) {
             (Value::Number(a), Value::Number(b)) => compare_numbers(a, b) == Ordering::Equal,

@@ -9,22 +9,21 @@ use super::tree::{TreeLimit, TreeTooLarge};
 use crate::work::rates::PARSE_BYTE;
 use crate::work::{Exhausted, Meter, size};
 
-/// How deeply values may nest: the depth of `[]` is 1. It leaves room for the records around a value within what
-/// common JSON readers take (128).
+/// Largest nesting of values: the depth of `[]` is 1. Records around a value then stay within the limit of common JSON readers (128).
 pub const MAX_DEPTH: usize = 100;
-/// The same for a document of the host that has such a value in it, as an event of the walker has a task's outcome.
+/// Largest nesting of a document of the host that contains such a value, as an event of the walker contains a task's outcome.
 pub const MAX_ENVELOPE_DEPTH: usize = MAX_DEPTH + 16;
 
-/// Why a text is not taken as JSON.
+/// The reason why a text is not accepted as JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StrictJsonError {
-    /// What is wrong, without the position.
+    /// The message, without the position.
     pub message: String,
     /// The line, from 1.
     pub line: usize,
-    /// The column in bytes, from 1; at the place where reading stopped.
+    /// The column in bytes, from 1, at which reading stopped.
     pub column: usize,
-    /// The text takes too much memory, and nothing of it was read.
+    /// Present if the text would take too much memory; nothing was read then.
     pub too_large: Option<TreeTooLarge>,
 }
 
@@ -50,35 +49,33 @@ impl From<TreeTooLarge> for StrictJsonError {
     }
 }
 
-/// Why a text was not read as JSON under a meter.
+/// The reason why a text was not read as JSON under a meter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MeteredJsonError {
-    /// It is not taken as JSON.
+    /// The text is not accepted as JSON.
     #[error(transparent)]
     Refused(#[from] StrictJsonError),
-    /// To read it takes more work than there is fuel for.
+    /// Reading the text takes more work than there is fuel for.
     #[error(transparent)]
     Exhausted(#[from] Exhausted),
 }
 
-/// Reads JSON text, and refuses what other readers take in different ways: an object with one key twice, nesting
-/// deeper than `max_depth` (at most [`MAX_DEPTH`]), `NaN` and `Infinity`, numbers beyond a double, integers that a
-/// double would silently change, and text behind the value. What would take more memory than `limit` is refused before
-/// any of it is read.
+/// Reads JSON text, and refuses everything that other readers interpret differently: an object with a duplicate key, nesting deeper than
+/// `max_depth` (at most [`MAX_DEPTH`]), `NaN` and `Infinity`, numbers beyond a double, integers that a double would silently change, and
+/// text after the value. A text that would take more memory than `limit` is refused before it is read.
 pub fn parse_strict(text: &str, max_depth: usize, limit: TreeLimit) -> Result<Value, StrictJsonError> {
     limit.allows(text.as_bytes())?;
     read(text, max_depth.min(MAX_DEPTH), &mut Progress::default())
 }
 
-/// As [`parse_strict`], for a document of the host that has values of a graph in it: it nests up to
-/// [`MAX_ENVELOPE_DEPTH`].
+/// Like [`parse_strict`], for a document of the host that contains values of a graph: it may nest up to [`MAX_ENVELOPE_DEPTH`].
 pub fn parse_envelope(text: &str, limit: TreeLimit) -> Result<Value, StrictJsonError> {
     limit.allows(text.as_bytes())?;
     read(text, MAX_ENVELOPE_DEPTH, &mut Progress::default())
 }
 
-/// Reads one value of a text that comes in pieces, as [`parse_envelope`] does. A meter is charged with the
-/// [size](size::of) of each value as it is made.
+/// Reads one value of a text that arrives in pieces, like [`parse_envelope`]. A meter is charged with the [size](size::of) of each value as
+/// it is created.
 #[derive(Debug)]
 pub struct MeteredValue<'m>(pub &'m Meter);
 
@@ -91,8 +88,8 @@ impl<'de> DeserializeSeed<'de> for MeteredValue<'_> {
     }
 }
 
-/// As [`parse_strict`], charged for: [`PARSE_BYTE`] for each byte before it is read, and the [size](size::of) of each
-/// value as it is made.
+/// Like [`parse_strict`], with charges: [`PARSE_BYTE`] for each byte before it is read, and the [size](size::of) of each value as it is
+/// created.
 pub fn parse_strict_metered(text: &str, max_depth: usize, meter: &Meter) -> Result<Value, MeteredJsonError> {
     meter.charge_each(text.len(), PARSE_BYTE)?;
     let mut progress = Progress { meter: Some(meter), ..Progress::default() };
@@ -113,7 +110,7 @@ fn read(text: &str, left: usize, progress: &mut Progress<'_>) -> Result<Value, S
     Ok(value)
 }
 
-/// How deeply a value nests: 0 for a scalar, 1 for an empty list.
+/// Returns the nesting of a value: 0 for a scalar, 1 for an empty list.
 pub fn depth(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
@@ -136,7 +133,7 @@ fn refused(json: &str, error: &serde_json::Error) -> StrictJsonError {
     StrictJsonError { message, line, column, too_large: None }
 }
 
-/// The text at a position where a value was expected, if it is a number that JSON does not have.
+/// Returns the message about `NaN` or `Infinity`, if one of them is at the position where a value was expected.
 fn not_a_number(json: &str, line: usize, column: usize) -> Option<String> {
     let line = json.lines().nth(line.checked_sub(1)?)?;
     let rest = line.get(column.checked_sub(1)?..)?;
@@ -144,13 +141,13 @@ fn not_a_number(json: &str, line: usize, column: usize) -> Option<String> {
     Some(format!("`{found}` is no JSON value"))
 }
 
-/// Whether a text is JSON by its grammar, even if [`parse_strict`] refuses its content.
+/// Checks whether a text is JSON by its grammar, even if [`parse_strict`] refuses its content.
 pub fn is_json(text: &str) -> bool {
     serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
-/// Integer literals beyond 64 bits become doubles. That is fine for those that a double writes back digit for digit,
-/// as the canonical text of every double up to 10^21 does, and an error for the others.
+/// Refuses integer literals that a double would change. Literals beyond 64 bits become doubles, which is correct for those that a double
+/// writes back digit for digit, as the canonical text of every double up to 10^21 does.
 fn refuse_changed_integers(text: &str) -> Result<(), StrictJsonError> {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -201,11 +198,11 @@ fn is_exact(literal: &str) -> bool {
 /// The state of reading a text.
 #[derive(Default)]
 struct Progress<'m> {
-    /// A number is beyond what 64 bits hold.
+    /// `true` once a number exceeds 64 bits.
     rounded: bool,
-    /// Pays for the values, if they are paid for.
+    /// The meter that is charged for the values, if any.
     meter: Option<&'m Meter>,
-    /// Why reading was ended: errors of `serde` carry text alone.
+    /// The reason why reading was ended: errors of `serde` carry only a text.
     exhausted: Option<Exhausted>,
 }
 
@@ -221,7 +218,7 @@ impl Progress<'_> {
     }
 }
 
-/// Reads one value with `left` levels of nesting to go.
+/// Reads one value with at most `left` further levels of nesting.
 struct Strict<'a, 'm> {
     left: usize,
     progress: &'a mut Progress<'m>,
@@ -272,7 +269,7 @@ impl<'de> Visitor<'de> for Strict<'_, '_> {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        // 2^63: below it an integer literal is read as an integer.
+        // Integer literals below 2^63 are read as integers.
         self.progress.charge(size::VALUE)?;
         self.progress.rounded |= value.abs() >= 9_223_372_036_854_775_808.0;
         Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
@@ -295,7 +292,7 @@ impl<'de> Visitor<'de> for Strict<'_, '_> {
         while let Some(item) = list.next_element_seed(Strict { left, progress })? {
             items.push(item);
         }
-        // A list that grows has room for four items at once, and there may be many with a single one.
+        // A growing list has room for at least four items, and there may be many lists with a single one.
         if items.len() < 4 {
             items.shrink_to_fit();
         }
@@ -314,13 +311,13 @@ impl<'de> Visitor<'de> for Strict<'_, '_> {
             let value = map.next_value_seed(Strict { left, progress })?;
             fields.insert(key, value);
         }
-        // What an object with few fields counts more is known at its end; no more than `left` of them are open.
+        // The additional size of an object with few fields is known at its end; at most `left` of them are open.
         progress.charge(size::of_map(fields.len()) - size::VALUE * (1 + fields.len() as u64))?;
         Ok(Value::Object(fields))
     }
 }
 
-/// A key in a message: quoted, escaped, cut to a readable length.
+/// Quotes a key for a message: escaped, cut to a readable length.
 fn quoted(key: &str) -> String {
     let shown: String = key.chars().take(60).collect();
     let dots = if shown.len() < key.len() { "…" } else { "" };
@@ -335,7 +332,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Any JSON value of moderate size.
+    /// Generates any JSON value of moderate size.
     pub(crate) fn any_json() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),
@@ -411,7 +408,7 @@ pub(crate) mod tests {
             parse_strict(exact, 4, TreeLimit::VALUE).unwrap(),
             json!([u64::MAX, i64::MIN, 9_007_199_254_740_993_u64])
         );
-        // What a double of that size is written as.
+        // The text of a double of that size.
         assert_eq!(
             parse_strict("295147905179352830000", 4, TreeLimit::VALUE).unwrap(),
             json!(295_147_905_179_352_830_000.0)
@@ -446,7 +443,7 @@ pub(crate) mod tests {
         assert_eq!(error, MeteredJsonError::Exhausted(Exhausted::Fuel));
         let error = parse_strict_metered("[1,", MAX_DEPTH, &Meter::of_one_step()).unwrap_err();
         assert!(matches!(error, MeteredJsonError::Refused(_)));
-        // Nothing is read when the text alone costs too much.
+        // Nothing is read if the text alone costs too much.
         let error = parse_strict_metered(&text, MAX_DEPTH, &Meter::new(bytes - 1)).unwrap_err();
         assert_eq!(error, MeteredJsonError::Exhausted(Exhausted::Fuel));
     }
@@ -475,7 +472,7 @@ pub(crate) mod tests {
 
         #[test]
         fn what_serde_json_writes_is_read(value in any_json()) {
-            // A double from 2^63 on is written in full by serde_json; canonical text is the form that reads back.
+            // serde_json writes a double from 2^63 on in full; canonical text is the form that reads back.
             let text = crate::json::canonical_string(&value);
             prop_assert!(parse_strict(&text, MAX_DEPTH, TreeLimit::VALUE).is_ok());
         }

@@ -1,21 +1,20 @@
-//! The memory that the JSON of others takes once it is read, found before any of it is taken.
+//! The memory that an external JSON text takes once it is read, measured in advance.
 //!
-//! A text of 16 MB can denote two million objects, which take more than a gigabyte. Every reader of a text that this
-//! process has not written itself therefore names a [`TreeLimit`]; the text is measured in one pass over its bytes.
+//! A text of 16 MB can denote two million objects, which take more than a gigabyte. Every reader of a text that this process has not
+//! written itself therefore names a [`TreeLimit`]; the text is measured in one pass over its bytes.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::work::size;
 
-/// The most memory that one byte of JSON can take, in bytes: `{"":{"":` has a field in five bytes.
+/// Largest memory for one byte of JSON, in bytes: `{"":{"":` has a field in five bytes.
 const MOST_OF_A_BYTE: u64 = size::of_map(1) / 4;
 
-/// How deeply the measurement follows a text. No reader makes values below: `serde_json` stops at 128.
+/// Largest nesting that the measurement follows. No reader creates deeper values: `serde_json` stops at 128.
 const DEEPEST: usize = 128;
 
-/// The most memory that one JSON text may take once it is read, for one kind of text. It is measured as
-/// [`size`](crate::work::size) measures a value.
+/// Limit on the memory of one JSON text of a kind once it is read, measured like [`size`](crate::work::size) measures a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TreeLimit {
     what: &'static str,
@@ -25,46 +24,44 @@ pub struct TreeLimit {
 impl TreeLimit {
     /// Files of settings, notes and records of origin, and the first lines of files.
     pub const NOTE: Self = Self::new("a note or a file of settings", 16 << 20);
-    /// Statements, envelopes and the lines of logs that keys sign.
+    /// Signed statements, envelopes and lines of logs.
     pub const STATEMENT: Self = Self::new("a signed statement", 64 << 20);
-    /// What registries, model providers and credential helpers answer.
+    /// Answers of registries, model providers and credential helpers.
     pub const ANSWER: Self = Self::new("an answer", 64 << 20);
-    /// What a component passes to the host, unless its limit on the text allows more: what the channels of a run have by
-    /// default.
+    /// Values that a component passes to the host, unless its own limit on the text allows more: the default limit of a run's channels.
     pub const CALL: Self = Self::new("what a component passes", 64 << 20);
-    /// Graphs, manifests and hooks as runs keep them; the documents of bundles; schemas; what other programs print.
+    /// Graphs, manifests and hooks in runs; the documents of bundles; schemas; output of other programs.
     pub const DOCUMENT: Self = Self::new("a document", 128 << 20);
-    /// The inputs of a run: twice what the channels of a run have by default.
+    /// The inputs of a run: twice the default limit of a run's channels.
     pub const INPUTS: Self = Self::new("the inputs of a run", 128 << 20);
-    /// A value of a run, such as its result; and all channels of a run together. It is
-    /// four times what the channels of a run have by default.
+    /// A value of a run, such as its result, and all channels of a run together: four times the default limit of a run's channels.
     pub const VALUE: Self = Self::new("the values of a run", 256 << 20);
-    /// A record of a run: the checkpoint of a superstep of very many tasks is the largest one.
+    /// A record of a run: the largest one is the checkpoint of a superstep with very many tasks.
     pub const RECORD: Self = Self::new("a record of a run", 640 << 20);
 
     const fn new(what: &'static str, most: u64) -> Self {
         Self { what, most }
     }
 
-    /// The most memory, in bytes.
+    /// Returns the limit in bytes.
     pub const fn most(self) -> u64 {
         self.most
     }
 
-    /// The same limit, or a larger one that a user has set.
+    /// Returns the same limit, or a larger one that a user has set.
     #[must_use]
     pub const fn or(self, most: u64) -> Self {
         Self { most: if most > self.most { most } else { self.most }, ..self }
     }
 
-    /// What is left after something was read under the limit.
+    /// Returns the rest of the limit after `used` bytes.
     #[must_use]
     pub const fn less(self, used: u64) -> Self {
         Self { most: self.most.saturating_sub(used), ..self }
     }
 
-    /// Measures a text: what it takes once it is read. Of a text that is not JSON, the part that a reader gets to is
-    /// measured at least.
+    /// Measures a text, and returns the memory that it takes once it is read. Of a text that is not JSON, at least the part that a reader
+    /// would reach is measured.
     pub fn check(self, text: &[u8]) -> Result<u64, TreeTooLarge> {
         let needed = tree_size(text);
         if needed <= self.most {
@@ -74,7 +71,7 @@ impl TreeLimit {
         }
     }
 
-    /// The same without its size, which is not measured where no text of that length can exceed the limit.
+    /// Like [`Self::check`] without the size, which is not measured if no text of that length can exceed the limit.
     pub(super) fn allows(self, text: &[u8]) -> Result<(), TreeTooLarge> {
         if (text.len() as u64).saturating_mul(MOST_OF_A_BYTE) <= self.most {
             return Ok(());
@@ -83,7 +80,7 @@ impl TreeLimit {
     }
 }
 
-/// A JSON text takes more memory than its reader allows. Nothing of it was read.
+/// A JSON text takes more memory than its reader allows. None of it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "its {bytes} bytes would take {} MiB of memory as JSON values, and {} may take {} MiB",
@@ -92,25 +89,25 @@ impl TreeLimit {
 pub struct TreeTooLarge {
     /// The limit.
     pub limit: TreeLimit,
-    /// What the text takes once it is read, in bytes.
+    /// Memory that the text takes once it is read, in bytes.
     pub needed: u64,
-    /// The length of the text.
+    /// The length of the text, in bytes.
     pub bytes: usize,
 }
 
-/// Why a JSON text was not read.
+/// The reason why a JSON text was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadJsonError {
-    /// It takes too much memory.
+    /// The text takes too much memory.
     #[error(transparent)]
     TooLarge(#[from] TreeTooLarge),
-    /// It is not JSON, or does not have the expected form.
+    /// The text is not JSON, or does not have the expected form.
     #[error(transparent)]
     Malformed(#[from] serde_json::Error),
 }
 
 impl ReadJsonError {
-    /// The line and the column at which reading stopped, from 1; `(1, 1)` if it did not begin.
+    /// Returns the line and the column at which reading stopped, from 1; `(1, 1)` if it did not start.
     pub fn position(&self) -> (usize, usize) {
         match self {
             Self::TooLarge(_) => (1, 1),
@@ -119,25 +116,25 @@ impl ReadJsonError {
     }
 }
 
-/// Reads a JSON text of others, within a limit on the memory that it takes.
+/// Reads an external JSON text, within a limit on the memory that it takes.
 pub fn read<T: DeserializeOwned>(text: impl AsRef<[u8]>, limit: TreeLimit) -> Result<T, ReadJsonError> {
     let text = text.as_ref();
     limit.allows(text)?;
     Ok(serde_json::from_slice(text)?)
 }
 
-/// The same as [`read`] with the size that was measured: for texts that share a limit.
+/// Like [`read`], with the measured size: for texts that share a limit.
 pub fn read_measured(text: &str, limit: TreeLimit) -> Result<(Value, u64), ReadJsonError> {
     let size = limit.check(text.as_bytes())?;
     Ok((serde_json::from_str(text)?, size))
 }
 
-/// The size of the value that a text denotes, as [`size::of`] counts it; escapes in its strings count as they are written.
+/// Returns the size of the value that a text denotes, as [`size::of`] counts it; escapes in its strings count as written.
 fn tree_size(text: &[u8]) -> u64 {
     let mut total = 0_u64;
-    // For each open list or object: whether it is an object, and the number of its fields.
+    // For each open list or object: the number of fields, or `None` for a list.
     let mut open: Vec<Option<u64>> = Vec::with_capacity(16);
-    // What is open below the deepest level that is followed: only readers that skip it get there.
+    // Number of open values below the deepest followed level: only readers that skip them get there.
     let mut deeper = 0_u64;
     let mut at = 0;
     while let Some(&byte) = text.get(at) {
@@ -168,7 +165,7 @@ fn tree_size(text: &[u8]) -> u64 {
                 at += 1;
             }
             b':' => {
-                // The text of the key was counted as a value is.
+                // The text of the key was counted like a value.
                 if deeper == 0
                     && let Some(Some(fields)) = open.last_mut()
                 {
@@ -217,7 +214,7 @@ mod tests {
         let many: Vec<_> = (0..30).map(|at| format!("\"{at}\":{at}")).collect();
         let many = format!("{{{}}}", many.join(","));
         assert_eq!(tree_size(many.as_bytes()), size::of(&serde_json::from_str(&many).unwrap()));
-        // Escapes count as they are written, which is more than what is kept.
+        // Escapes count as written, which is more than the stored text.
         assert_eq!(tree_size(br#""\u0000\"\\""#), size::VALUE + 10);
     }
 
@@ -230,7 +227,7 @@ mod tests {
             assert_eq!((error.limit, error.bytes), (TreeLimit::NOTE, text.len()));
             assert_eq!(error.needed, tree_size(text.as_bytes()));
         }
-        // What is skipped may nest as deeply as it likes, and does not hide what follows.
+        // A skipped value may nest to any depth, and does not hide the following text.
         let skipped = format!("{}{}", "[".repeat(1 << 20), "]".repeat(1 << 20));
         let text = format!("{{\"skipped\":{skipped},\"x\":[{}0]}}", "0,".repeat(1 << 20));
         assert!(matches!(read::<Value>(text, TreeLimit::NOTE.or(96 << 20)), Err(ReadJsonError::TooLarge(_))));

@@ -40,7 +40,7 @@ const NODE_NAME: super::Shape = Text("a node's name");
 const NODE_NAMES: super::Shape = Either(&[NODE_NAME, List(&NODE_NAME)]);
 const LABEL: super::Shape = Either(&[Text(""), AnyNumber]);
 
-/// What a file of a graph may be.
+/// The shape of a graph file.
 pub static DOCUMENT: super::Shape = Table(&TOOL);
 
 /// A graph file.
@@ -205,7 +205,7 @@ pub static MODEL_BUDGETS: KeyTable = KeyTable {
 /// The default of a limit of a node.
 const OUTER: &str = "that of `config.limits`, then the manifest's";
 
-/// The keys of a node, of whichever type.
+/// The keys of a node of any type.
 pub static NODE: KeyTable = KeyTable {
     name: "node",
     title: "a node",
@@ -449,7 +449,7 @@ pub static FAIL: KeyTable = KeyTable {
     ],
 };
 
-/// What a run keeps of its graph: written and read by the host only.
+/// The snapshot of a graph in a run: written and read by the host only.
 pub static SNAPSHOT: KeyTable = KeyTable {
     name: "snapshot",
     title: "the snapshot",

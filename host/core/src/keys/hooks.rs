@@ -18,10 +18,10 @@ pub static EVENTS: [&str; 10] = [
     "directive_return",
 ];
 
-/// What a control result says.
+/// The actions of a control result.
 static ACTIONS: [&str; 4] = ["retry", "fail", "abort", "continue"];
 
-/// What a file of hooks may be.
+/// The shape of a file of hooks.
 pub static DOCUMENT: super::Shape = Either(&[Table(&HOOKS), List(&Table(&HOOK))]);
 
 /// A document of hooks: `.ai/hooks.yaml` of a project, `hooks.yaml` of a user.
@@ -64,7 +64,7 @@ pub static HOOK: KeyTable = KeyTable {
     ],
 };
 
-/// How a run continues, as a hook says.
+/// A hook's decision about how a run continues.
 pub static CONTROL: KeyTable = KeyTable {
     name: "control",
     title: "a control result",

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use super::shape::{Shape, names_of_kinds};
 use super::table::{Key, KeyTable, reachable};
 
-/// The JSON Schema (draft 2020-12) of a kind of document with this shape. It says what can be said without resolving names:
-/// a document that loads is valid, and one that is valid may still be refused by the loader.
+/// Returns the JSON Schema (draft 2020-12) of a kind of document with this shape. It expresses the rules that need no resolution of names:
+/// every document that loads is valid, and the loader may refuse a valid one.
 pub fn json_schema(kind: &str, document: &Shape) -> Value {
     let tables = reachable(document);
     let definitions: Map<String, Value> =
@@ -54,7 +54,7 @@ fn mapping(table: &KeyTable) -> Value {
     schema
 }
 
-/// The keys that a mapping of this type cannot have. The first type is the default.
+/// Returns the schema that excludes the keys of other types from a mapping of this type. The first type is the default.
 fn foreign_keys(table: &KeyTable, kind: &str) -> Option<Value> {
     let is_foreign = |key: &&Key| !key.only_for.is_empty() && !key.only_for.contains(&kind);
     let foreign: Map<String, Value> =
@@ -82,7 +82,7 @@ fn property(key: &Key) -> Value {
         Value::Object(fields) => {
             fields.insert("description".to_owned(), Value::from(about));
         }
-        // `true`: anything.
+        // `true` permits any value.
         other => *other = json!({ "description": about }),
     }
     schema

@@ -3,7 +3,7 @@
 use super::shape::Shape::{Bool, Duration, Integer, List, Map, Number, Size, Table, Text, Words};
 use super::table::{Key, KeyTable};
 
-/// What a file of a manifest may be.
+/// The shape of a manifest file.
 pub static DOCUMENT: super::Shape = Table(&MANIFEST);
 
 /// The keys of a capability manifest.
@@ -39,7 +39,7 @@ pub static MANIFEST: KeyTable = KeyTable {
     ],
 };
 
-/// What an item is granted.
+/// The grant of an item.
 pub static ITEM: KeyTable = KeyTable {
     name: "item",
     title: "an entry of items",
@@ -81,7 +81,7 @@ pub static MOUNT: KeyTable = KeyTable {
     ],
 };
 
-/// A host to send requests to.
+/// A host to which requests may be sent.
 pub static HTTP: KeyTable = KeyTable {
     name: "http",
     title: "a host for requests",
@@ -113,7 +113,7 @@ pub static SECRET: KeyTable = KeyTable {
     ],
 };
 
-/// Where a secret is read.
+/// The source of a secret.
 pub static SECRET_SOURCE: KeyTable = KeyTable {
     name: "secret_source",
     title: "the source of a secret",
@@ -174,7 +174,7 @@ pub static MODEL: KeyTable = KeyTable {
     ],
 };
 
-/// What a language model costs.
+/// The price of a language model.
 pub static MODEL_PRICE: KeyTable = KeyTable {
     name: "price",
     title: "the price of a language model",
@@ -188,8 +188,8 @@ pub static MODEL_PRICE: KeyTable = KeyTable {
     ],
 };
 
-/// Budgets of a task's use of language models. The host sets aside what a request may use before it sends it: at most one
-/// token for each byte of the request, and the most tokens of an answer.
+/// Budgets of a task's use of language models. The host sets aside the largest possible use of a request before it is sent: one token for
+/// each byte of the request, and the largest number of tokens of an answer.
 pub static TASK_MODEL: KeyTable = KeyTable {
     name: "model_limits",
     title: "limits of a task's use of models",

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use super::table::{Key, KeyTable};
 
-/// The anchor of the heading under which the reference shows a table.
+/// Returns the anchor of a table's heading in the reference.
 pub(super) fn anchor(table: &KeyTable) -> String {
     table.name.replace('.', "-")
 }
 
-/// The rows of a table, as the reference shows them.
+/// Returns the rows of a table for the reference.
 pub fn markdown_table(table: &KeyTable) -> String {
     let has_kinds = table.keys.iter().any(|key| !key.only_for.is_empty());
     let mut text = format!("<a id=\"{}\"></a>\n\n", anchor(table));
@@ -35,12 +35,12 @@ pub fn markdown_table(table: &KeyTable) -> String {
     text
 }
 
-/// A `|` would end a cell, also inside of code.
+/// Escapes `|`, which would end a cell, also inside of code.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// What a key is, in one line: its type, its default and what it does.
+/// Describes a key in one line: its type, its default and its meaning.
 pub fn one_line(key: &Key) -> String {
     let kinds = match key.only_for {
         [] => String::new(),
@@ -54,7 +54,7 @@ pub fn one_line(key: &Key) -> String {
     format!("{}{default}{kinds}", without_links(&key.shape.words()))
 }
 
-/// `[a node](#node)` as `a node`.
+/// Replaces links by their labels: `[a node](#node)` by `a node`.
 fn without_links(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;

@@ -31,7 +31,7 @@ pub use shape::{Shape, names_of, names_of_kinds};
 pub(crate) use table::described;
 pub use table::{Key, KeyTable, reachable};
 
-/// The alternatives of a [`Shape::Words`]: the names that a type of choices has.
+/// Converts the choices of a type to the alternatives of a [`Shape::Words`].
 #[macro_export]
 macro_rules! words {
     ($kind:ty) => {{

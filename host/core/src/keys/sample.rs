@@ -1,19 +1,19 @@
-//! Values that a table allows: what the tests load, to see that the loader knows every key.
+//! Generates values that a table allows, with which the tests check that the loader knows every key.
 
 use serde_json::{Map, Value, json};
 
 use super::shape::{Shape, names_of_kinds};
 use super::table::{Key, KeyTable};
 
-/// Mappings that together have each key of the table and, below it, each key of every table that it leads to, in every form
-/// that a key allows. Names in them name nothing: a loader may find problems, but no unknown key.
+/// Returns mappings that together have each key of the table and of every reachable table, in every form that a key allows. Names in them
+/// are arbitrary: a loader may report problems, but no unknown key.
 pub fn samples(table: &'static KeyTable) -> Vec<Value> {
     of_table(table, &mut Vec::new())
 }
 
 fn of_table(table: &'static KeyTable, within: &mut Vec<&'static str>) -> Vec<Value> {
     if within.contains(&table.name) {
-        // A condition inside a condition and the like: the outer one has all keys.
+        // A recursive table, such as a condition inside a condition: the outer one has all keys.
         return vec![json!({})];
     }
     within.push(table.name);
@@ -27,7 +27,7 @@ fn of_table(table: &'static KeyTable, within: &mut Vec<&'static str>) -> Vec<Val
     found
 }
 
-/// A mapping with one key, those that are required next to it, and the `type` that the key belongs to.
+/// Creates a mapping with one key, the required keys, and the `type` to which the key belongs.
 fn with_what_it_needs(table: &'static KeyTable, key: &Key, value: Value) -> Value {
     let kind = key.only_for.first().copied().or_else(|| names_of_kinds(table).first().copied());
     let mut fields = Map::new();

@@ -41,11 +41,11 @@ pub enum Shape {
     Map(&'static str, &'static Shape),
     /// A mapping with the keys of a table.
     Table(&'static KeyTable),
-    /// One of several.
+    /// One of several shapes.
     Either(&'static [Shape]),
 }
 
-/// The names of choices: for [`Shape::Words`] of a type that has a table of them.
+/// Returns the names of choices, for [`Shape::Words`] of a type with `CHOICES`.
 pub const fn names_of<T, const N: usize>(choices: &[(&'static str, T)]) -> [&'static str; N] {
     let mut names = [""; N];
     let mut at = 0;
@@ -56,7 +56,7 @@ pub const fn names_of<T, const N: usize>(choices: &[(&'static str, T)]) -> [&'st
     names
 }
 
-/// The values of `type` that a key of a table is for, or all that the table has.
+/// Returns the values of a table's `type` key; empty if it has none.
 pub fn names_of_kinds(table: &KeyTable) -> &'static [&'static str] {
     match table.find("type").map(|row| row.shape) {
         Some(Shape::Words(kinds)) => kinds,
@@ -65,7 +65,7 @@ pub fn names_of_kinds(table: &KeyTable) -> &'static [&'static str] {
 }
 
 impl Shape {
-    /// The shape in words, for people: "integer, at least 1".
+    /// Returns the shape in words, for people: "integer, at least 1".
     pub fn words(&self) -> String {
         match self {
             Self::Any => "any value".to_owned(),
@@ -95,7 +95,7 @@ impl Shape {
         }
     }
 
-    /// Whether one of the fixed values of the shape is this word.
+    /// Checks whether one of the fixed values of the shape is this word.
     pub fn has_word(&self, word: &str) -> bool {
         match self {
             Self::Words(words) => words.contains(&word),
@@ -105,7 +105,7 @@ impl Shape {
         }
     }
 
-    /// Adds the tables that a value of this shape may have, without those below them.
+    /// Adds the tables that a value of this shape may have, without nested ones.
     pub(super) fn tables(&self, found: &mut Vec<&'static KeyTable>) {
         match self {
             Self::List(shape) | Self::Map(_, shape) => shape.tables(found),

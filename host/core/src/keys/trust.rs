@@ -4,11 +4,11 @@ use super::manifest::TASK_LIMITS;
 use super::shape::Shape::{Bool, Either, Integer, List, Table, Text, Time, Words};
 use super::table::{Key, KeyTable};
 
-/// What the ceiling of a key may name.
+/// The kinds that the ceiling of a key may name.
 pub static KINDS: [&str; 9] =
     ["log", "clocks", "random", "filesystem", "http", "secrets", "knowledge", "tools", "model"];
 
-/// What a file of a trust store may be: one without anything trusts no key.
+/// The shape of a trust store file: an empty one trusts no key.
 pub static DOCUMENT: super::Shape = Either(&[Table(&TRUST), super::Shape::Null]);
 
 /// A trust store.

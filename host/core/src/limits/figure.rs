@@ -1,16 +1,15 @@
-//! The range of what is counted.
+//! Range of counted amounts.
 
-/// The largest figure that is kept of anything that is counted. Stores have signed columns of 64 bits, so that a larger one could not
-/// be stored, and `u64::MAX` is no figure but the absence of a limit.
+/// Largest amount that is stored. Stores have signed columns of 64 bits, and `u64::MAX` means no limit.
 pub const LARGEST_FIGURE: u64 = i64::MAX as u64;
 
-/// Adds two figures, at most [`LARGEST_FIGURE`]. What has no limit, `u64::MAX`, has none afterwards.
+/// Adds two figures, at most [`LARGEST_FIGURE`]. A figure of `u64::MAX`, which means no limit, is kept.
 pub(super) fn sum(a: u64, b: u64) -> u64 {
     let sum = a.saturating_add(b);
     if sum <= LARGEST_FIGURE || a == u64::MAX || b == u64::MAX { sum } else { LARGEST_FIGURE }
 }
 
-/// A figure of what was used, from any source: at most [`LARGEST_FIGURE`].
+/// Limits a used amount, from any source, to [`LARGEST_FIGURE`].
 pub(super) fn counted(figure: u64) -> u64 {
     if figure <= LARGEST_FIGURE { figure } else { LARGEST_FIGURE }
 }

@@ -5,11 +5,11 @@ use serde_json::Number;
 
 use super::{figure, is_zero};
 
-/// An amount of use of language models: what calls have used, what is left of a budget, or the most that may be used.
+/// An amount of use of language models: used by calls, left of a budget, or a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelUse {
-    /// Requests that were sent, those that failed included.
+    /// Number of requests sent, failed ones included.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub calls: u64,
     /// Tokens of requests.
@@ -27,16 +27,16 @@ impl ModelUse {
     /// No use of models.
     pub const NOTHING: Self = Self { calls: 0, input: 0, output: 0, cost: 0 };
 
-    /// No bound at all.
+    /// No limit.
     pub const UNBOUNDED: Self = Self { calls: u64::MAX, input: u64::MAX, output: u64::MAX, cost: u64::MAX };
 
-    /// The most that a task may use unless the manifest says otherwise.
+    /// Limit of a task unless the manifest sets another.
     pub const OF_TASK: Self = Self { calls: 50, input: 2_000_000, output: 200_000, cost: u64::MAX };
 
-    /// The most that a whole run may use unless the manifest says otherwise.
+    /// Limit of a whole run unless the manifest sets another.
     pub const OF_RUN: Self = Self { calls: 1000, input: 20_000_000, output: 2_000_000, cost: u64::MAX };
 
-    /// Whether nothing was used.
+    /// Checks whether nothing was used.
     #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
     pub const fn is_nothing(&self) -> bool {
         self.calls == 0 && self.input == 0 && self.output == 0 && self.cost == 0
@@ -52,28 +52,28 @@ impl ModelUse {
         }
     }
 
-    /// Both amounts added, each figure at most [`LARGEST_FIGURE`](super::LARGEST_FIGURE). A figure of `u64::MAX`, which is no limit,
-    /// stays one.
+    /// Returns the sum, each figure at most [`LARGEST_FIGURE`](super::LARGEST_FIGURE). A figure of `u64::MAX`, which means no limit, is
+    /// kept.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         self.each(other, figure::sum)
     }
 
-    /// An amount that was used, as it is kept: each figure at most [`LARGEST_FIGURE`](super::LARGEST_FIGURE).
+    /// Returns a used amount as it is stored: each figure at most [`LARGEST_FIGURE`](super::LARGEST_FIGURE).
     #[must_use]
     pub fn counted(self) -> Self {
         self.each(self, |figure, _| figure::counted(figure))
     }
 
-    /// The difference, at least zero in each figure. A figure of `u64::MAX`, which is no limit, stays one.
+    /// Returns the difference, at least zero in each figure. A figure of `u64::MAX`, which means no limit, is kept.
     #[must_use]
     pub fn less(self, other: Self) -> Self {
         let less = |most: u64, taken| if most == u64::MAX { most } else { most.saturating_sub(taken) };
         self.each(other, less)
     }
 
-    /// This budget with what answers have added to it. A figure of `u64::MAX`, which is no limit, stays one, and no other
-    /// becomes one.
+    /// Returns this budget plus the amount that answers have added. A figure of `u64::MAX`, which means no limit, is kept, and no other
+    /// reaches it.
     #[must_use]
     pub fn raised(self, added: Self) -> Self {
         let raised = |most: u64, more| {
@@ -82,19 +82,19 @@ impl ModelUse {
         self.each(added, raised)
     }
 
-    /// The smaller of each.
+    /// Returns the smaller of each figure.
     #[must_use]
     pub fn min(self, other: Self) -> Self {
         self.each(other, u64::min)
     }
 
-    /// The larger of each.
+    /// Returns the larger of each figure.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
         self.each(other, u64::max)
     }
 
-    /// What of a budget is kept for a last request: one call, and a quarter of each other figure that is limited.
+    /// Returns the part of a budget that is reserved for a last request: one call, and a quarter of each other limited figure.
     #[must_use]
     pub fn floor(self) -> Self {
         let quarter = |figure: u64| if figure == u64::MAX { 0 } else { figure / 4 };
@@ -106,13 +106,13 @@ impl ModelUse {
         }
     }
 
-    /// The first figure in which this is more than `most`.
+    /// Returns the first figure in which this amount exceeds `most`.
     pub fn above(self, most: Self) -> Option<ModelFigure> {
         ModelFigure::ALL.into_iter().find(|figure| figure.of(self) > figure.of(most))
     }
 }
 
-/// The smaller floor of two budgets, each with its floor. The floor of a figure that a budget does not limit is zero, and lowers no other.
+/// Returns the smaller floor of two budgets, each given with its floor. A figure without a limit has the floor zero, which lowers no other.
 pub fn smaller_floor(one: (ModelUse, ModelUse), two: (ModelUse, ModelUse)) -> ModelUse {
     let known = |(budget, floor): (ModelUse, ModelUse)| {
         budget.each(floor, |most, floor| if most == u64::MAX { most } else { floor })
@@ -138,7 +138,7 @@ impl ModelFigure {
     /// All figures.
     pub const ALL: [Self; 4] = [Self::Calls, Self::InputTokens, Self::OutputTokens, Self::Cost];
 
-    /// The figure of an amount.
+    /// Returns the figure of an amount.
     pub const fn of(self, amount: ModelUse) -> u64 {
         match self {
             Self::Calls => amount.calls,
@@ -148,7 +148,7 @@ impl ModelFigure {
         }
     }
 
-    /// An amount of nothing but this figure.
+    /// Returns a use of `value` in this figure, and of nothing else.
     pub const fn amount(self, value: u64) -> ModelUse {
         let nothing = ModelUse::NOTHING;
         match self {
@@ -159,7 +159,7 @@ impl ModelFigure {
         }
     }
 
-    /// The key in a manifest, below `model`.
+    /// Returns the key in a manifest, below `model`.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Calls => "calls",
@@ -169,7 +169,7 @@ impl ModelFigure {
         }
     }
 
-    /// What an amount of the figure is of, for messages: `calls of models`, or `call of models` if it is 1.
+    /// Returns the unit of an amount for messages: `calls of models`, or `call of models` if it is 1.
     pub const fn unit(self, amount: u64) -> &'static str {
         match (self, amount) {
             (Self::Calls, 1) => "call of models",
@@ -182,13 +182,13 @@ impl ModelFigure {
         }
     }
 
-    /// The value of the figure as a manifest writes it: a cost as a decimal number, everything else as an integer.
+    /// Returns the value of the figure as a manifest writes it: a cost as a decimal number, everything else as an integer.
     pub fn written(self, value: u64) -> String {
         if self == Self::Cost { written_cost(value) } else { value.to_string() }
     }
 }
 
-/// An amount of money in millionths as a decimal number without trailing zeros: 1500000 is `1.5`.
+/// Writes an amount of money in millionths as a decimal number without trailing zeros: 1500000 is `1.5`.
 pub fn written_cost(millionths: u64) -> String {
     let (whole, rest) = (millionths / 1_000_000, millionths % 1_000_000);
     if rest == 0 {

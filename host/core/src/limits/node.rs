@@ -1,10 +1,10 @@
-//! Limits that a document sets for its nodes and for each task of them.
+//! Limits of a node: constants of its document, and templates that each task evaluates.
 
 use std::time::Duration;
 
 use super::{ModelFigure, ModelUse, TaskLimits};
 
-/// Limits that a document may lower, never raise above the manifest's.
+/// Limits of a document. They lower those of the manifest, and never raise them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeLimits {
     /// Fuel of one attempt.
@@ -13,7 +13,7 @@ pub struct NodeLimits {
     pub memory: Option<u64>,
     /// Wall time of one attempt.
     pub timeout: Option<Duration>,
-    /// What each task may use of language models: all its attempts together, and the whole of a child run.
+    /// Use of language models of each task: all its attempts together, and the whole of a child run.
     pub model: ModelLimits,
 }
 
@@ -31,7 +31,7 @@ pub struct ModelLimits {
 }
 
 impl NodeLimits {
-    /// These limits; where they say nothing, `others`.
+    /// Returns these limits; `others` fills in those that are `None`.
     #[must_use]
     pub fn or(self, others: Self) -> Self {
         Self {
@@ -42,7 +42,7 @@ impl NodeLimits {
         }
     }
 
-    /// The limits of a task, lowered to these. What is kept for a last request is a part of what is left.
+    /// Lowers the limits of a task to these. The floor for a last request becomes a part of the lowered budget.
     #[must_use]
     pub fn lower(self, limits: TaskLimits) -> TaskLimits {
         let model = limits.model.min(self.model.budget());
@@ -59,12 +59,12 @@ impl NodeLimits {
 }
 
 impl ModelLimits {
-    /// Whether no figure is limited.
+    /// Checks whether no figure is limited.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The limit of a figure.
+    /// Returns the limit of a figure.
     pub const fn of(self, figure: ModelFigure) -> Option<u64> {
         match figure {
             ModelFigure::Calls => self.calls,
@@ -84,7 +84,7 @@ impl ModelLimits {
         }
     }
 
-    /// These limits; where they say nothing, `others`.
+    /// Returns these limits; `others` fills in those that are `None`.
     #[must_use]
     pub fn or(self, others: Self) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl ModelLimits {
         }
     }
 
-    /// As an amount, in which `u64::MAX` is no limit.
+    /// Returns the limits as an amount, in which `u64::MAX` means no limit.
     pub fn budget(self) -> ModelUse {
         ModelUse {
             calls: self.calls.unwrap_or(u64::MAX),
@@ -142,7 +142,7 @@ mod tests {
             prop_assert_eq!(after.min(before), after);
             prop_assert_eq!(after.model.above(before.model), None);
             prop_assert_eq!(after.model_floor.is_some(), finishes);
-            // A last request has to fit into what the task may use at all.
+            // A last request has to fit into the task's budget.
             prop_assert_eq!(after.model_floor.unwrap_or_default().above(after.model), None);
             prop_assert_eq!(NodeLimits::default().lower(before), before);
         }

@@ -10,19 +10,19 @@ use crate::schema::InputSchema;
 use crate::template::kind;
 use crate::work::{Exhausted, Meter};
 
-/// Where the value of a part of an `ask` node's form comes from.
+/// The source of a part of an `ask` node's form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FormSource {
     /// The document does not state it.
     #[default]
     Absent,
-    /// The document states its value, which the loader has checked.
+    /// The document gives a literal, which the loader has checked.
     Document,
-    /// A template gives it, or a part of it.
+    /// A template gives the part, or a piece of it.
     Template,
 }
 
-/// The sources of an `ask` node's form. A template that gives null for a part does not leave that part out.
+/// The sources of an `ask` node's form. A template whose value is null does not omit its part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FormSources {
     /// The source of `choices`.
@@ -36,8 +36,8 @@ pub struct FormSources {
 }
 
 impl FormSources {
-    /// Checks the form of a question before it is asked: what templates give has to be what the loader accepts. The work for a
-    /// schema is charged.
+    /// Checks the form of a question before it is asked: the loader's rules apply to values from templates. Checking the schema is charged
+    /// to the meter.
     pub fn check(self, asked: &Value, meter: &Meter) -> Result<(), FormError> {
         let all = [self.choices, self.other, self.schema, self.default];
         if !all.contains(&FormSource::Template) {
@@ -72,12 +72,12 @@ impl FormSources {
     }
 }
 
-/// Why a question cannot be asked.
+/// The reason why a question cannot be asked.
 #[derive(Debug)]
 pub enum FormError {
-    /// A template gives something that is no such part of a form.
+    /// A template gives an invalid part of a form.
     Invalid(String),
-    /// The fuel to check it is used up.
+    /// The fuel for the check is used up.
     Exhausted(Exhausted),
 }
 
@@ -164,7 +164,7 @@ mod tests {
             let told = check(whole(wrong.clone()));
             assert!(told.contains(why), "{wrong}: {told}");
         }
-        // The loader has checked what no template gives, and a key without a value is none.
+        // The loader has checked the literal parts, and a key whose value is null is ignored.
         assert!(FormSources::default().check(&json!({ "choices": null }), &Meter::of_one_step()).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! The best of many entries.
+//! Selection of the best entries.
 
 /// The entries with the highest scores, the best first; of equal ones, the lower key comes first.
 #[derive(Clone, Debug)]
@@ -8,12 +8,12 @@ pub struct Best<T> {
 }
 
 impl<T> Best<T> {
-    /// Keeps at most `most` entries.
+    /// Creates a selection of at most `most` entries.
     pub const fn new(most: usize) -> Self {
         Self { most, hits: Vec::new() }
     }
 
-    /// Takes an entry with its score, if it is one of the best so far.
+    /// Adds an entry with its score, if it is one of the best so far.
     pub fn offer(&mut self, score: f64, key: &str, entry: T) {
         let comes_first = |hit: &(f64, String, T)| {
             hit.0.total_cmp(&score).reverse().then_with(|| hit.1.as_str().cmp(key)).is_lt()
@@ -25,7 +25,7 @@ impl<T> Best<T> {
         }
     }
 
-    /// The keys and the entries, the best first.
+    /// Returns the keys and the entries, the best first.
     pub fn into_hits(self) -> impl Iterator<Item = (String, T)> {
         self.hits.into_iter().map(|(_, key, entry)| (key, entry))
     }

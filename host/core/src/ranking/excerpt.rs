@@ -1,17 +1,17 @@
-//! What is shown of an entry that was found.
+//! Excerpts of found entries.
 
 use super::query::Query;
 
-/// Words of an excerpt.
+/// Number of words of an excerpt.
 const EXCERPT_WORDS: usize = 24;
-/// The longest excerpt, in bytes.
+/// Length of the longest excerpt, in bytes.
 const MAX_EXCERPT: usize = 500;
-/// How much of a text is searched for a word of the query, in bytes.
+/// Length of the part of a text that is searched for a word of the query, in bytes.
 const MAX_SEARCHED: usize = 64 << 10;
 
 impl Query {
-    /// Some words of a text around the first that the query has, at most 500 bytes, on one line. The text's beginning, if none is in
-    /// its first 64 KiB.
+    /// Returns some words of a text around the first that is in the query, at most 500 bytes, on one line. If none is in its first 64 KiB,
+    /// the text's beginning.
     pub fn excerpt(&self, text: &str) -> String {
         let searched = &text[..text.floor_char_boundary(MAX_SEARCHED)];
         let hit = searched.split_whitespace().position(|piece| self.has_word_in(piece)).unwrap_or(0);

@@ -2,7 +2,7 @@
 
 use super::{Best, Query, Totals, Weights, each_word};
 
-/// Ranks texts that are given one after the other. Of each it keeps what it counts, and not the text.
+/// Ranks texts that are added one after the other. It stores the counts of each, and not the text.
 ///
 /// ```
 /// use graph_core::ranking::{Query, Ranking};
@@ -21,12 +21,12 @@ pub struct Ranking {
     limit: usize,
     phrases: Vec<Phrase>,
     totals: Totals,
-    /// How many texts hold each phrase.
+    /// Number of texts that contain each phrase.
     holding: Vec<u32>,
     candidates: Vec<Candidate>,
 }
 
-/// A text that holds all phrases.
+/// A text that contains all phrases.
 #[derive(Clone, Debug)]
 struct Candidate {
     key: String,
@@ -35,14 +35,14 @@ struct Candidate {
 }
 
 impl Ranking {
-    /// Ranks those below a prefix, at most `limit`.
+    /// Creates a ranking of the entries below a prefix, at most `limit`.
     pub fn new(query: Query, prefix: &str, limit: usize) -> Self {
         let phrases: Vec<Phrase> = query.phrases().iter().map(|words| Phrase::new(words)).collect();
         let (totals, holding) = (Totals::default(), vec![0; phrases.len()]);
         Self { query, prefix: prefix.to_owned(), limit, phrases, totals, holding, candidates: Vec::new() }
     }
 
-    /// Takes an entry. Those that are not below the prefix count, too: how many hold a phrase decides what it counts.
+    /// Adds an entry. Entries outside of the prefix also influence the weights of the phrases.
     pub fn add(&mut self, key: &str, text: &str) {
         let mut words = 0_u32;
         let mut found: Vec<(u32, usize)> = vec![(0, 0); self.phrases.len()];
@@ -64,7 +64,7 @@ impl Ranking {
         }
     }
 
-    /// The keys of those that hold all phrases, the best first.
+    /// Returns the keys of the entries that contain all phrases, the best first.
     pub fn best(&self) -> Vec<String> {
         let weights = Weights::new(self.totals, &self.holding);
         let mut best = Best::new(self.limit);
@@ -74,7 +74,7 @@ impl Ranking {
         best.into_hits().map(|(key, ())| key).collect()
     }
 
-    /// What is shown of the text of an entry that was found ([`Query::excerpt`]).
+    /// Returns the excerpt of a found entry's text ([`Query::excerpt`]).
     pub fn excerpt(&self, text: &str) -> String {
         self.query.excerpt(text)
     }
@@ -84,7 +84,7 @@ impl Ranking {
 #[derive(Clone, Debug)]
 struct Phrase {
     words: Vec<String>,
-    /// For each number of words that match, the most words of the beginning, fewer than them, that they end with.
+    /// For each number of matching words, the largest smaller number of words of the beginning with which they end.
     borders: Vec<usize>,
 }
 
@@ -98,7 +98,7 @@ impl Phrase {
         phrase
     }
 
-    /// How many words match after the next word of a text, if `matched` did before it.
+    /// Returns the number of matching words after the next word of a text, if `matched` matched before it.
     fn after(&self, mut matched: usize, word: &str) -> usize {
         loop {
             if self.words.get(matched).is_some_and(|expected| expected == word) {
@@ -118,7 +118,7 @@ mod tests {
 
     use super::*;
 
-    /// How often a phrase is in a text, at every place where it begins.
+    /// Counts the places at which a phrase begins in a text.
     fn occurrences(text: &[&str], phrase: &[&str]) -> usize {
         text.windows(phrase.len()).filter(|words| *words == phrase).count()
     }

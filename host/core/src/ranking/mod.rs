@@ -1,7 +1,7 @@
-//! Finds and ranks texts by the words of a query, with the same result on every machine: the words of a text ([`each_word`]), what a query
-//! asks for ([`Query`]), what an entry scores by `bm25` ([`Weights`]), and the excerpt that is shown ([`Query::excerpt`]).
+//! Finds and ranks texts by the words of a query, with the same result on every machine: the words of a text ([`each_word`]), the phrases
+//! of a query ([`Query`]), the score of an entry by `bm25` ([`Weights`]), and the shown excerpt ([`Query::excerpt`]).
 //!
-//! A store that has an index of words computes the counts from it; [`Ranking`] counts the words of texts. Both give the same entries
+//! A store that has an index of words computes the counts from it; [`Ranking`] counts the words of texts. Both return the same entries
 //! in the same order.
 
 mod best;

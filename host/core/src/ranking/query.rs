@@ -1,21 +1,21 @@
-//! What a query asks for.
+//! The phrases of a query.
 
 use super::words::each_word;
 
-/// The most words, and phrases, of a query that count.
+/// Largest number of words, and of phrases, of a query; the rest is ignored.
 const MAX_TERMS: usize = 32;
 
-/// Why a query cannot be used, if [`Query::new`] gives none.
+/// The reason why a query cannot be used, if [`Query::new`] returns `None`.
 pub const NO_WORD: &str = "the query holds no word";
 
-/// What a query asks for: each word of it, and those in double quotes one after the other. Nothing in it is an operator.
+/// A query: each of its words, and the words in double quotes as one phrase. It has no operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     phrases: Vec<Vec<String>>,
 }
 
 impl Query {
-    /// Reads a query; none if it holds no word.
+    /// Reads a query; `None` if it contains no word.
     pub fn new(text: &str) -> Option<Self> {
         let mut phrases: Vec<Vec<String>> = Vec::new();
         let mut add = |phrase: Vec<String>| {
@@ -35,13 +35,12 @@ impl Query {
         (!phrases.is_empty()).then_some(Self { phrases })
     }
 
-    /// The words, as [`each_word`] gives them, that an entry has to hold one after the other, for each term of the query: one phrase at
-    /// least, each with one word at least.
+    /// Returns the phrases that an entry has to contain, each as words of [`each_word`]: at least one phrase, each with at least one word.
     pub fn phrases(&self) -> &[Vec<String>] {
         &self.phrases
     }
 
-    /// Whether one of the words of the query is in a text.
+    /// Checks whether a text contains one of the words of the query.
     pub(super) fn has_word_in(&self, text: &str) -> bool {
         let mut is_in = false;
         each_word(text, &mut |word| is_in |= self.phrases.iter().flatten().any(|asked| asked == word));

@@ -1,13 +1,13 @@
-//! What an entry scores: `bm25`, from how often the phrases of a query occur.
+//! The score of an entry: `bm25`, from the counts of a query's phrases.
 
-/// How much it counts that a phrase occurs more than once.
+/// `k1` of `bm25`: the weight of repeated phrases.
 const K1: f64 = 1.2;
-/// How much less it counts in a long entry.
+/// `b` of `bm25`: the reduction in long entries.
 const B: f64 = 0.75;
-/// What a phrase counts that most entries hold.
+/// Least weight of a phrase, for one that most entries contain.
 const LEAST: f64 = 1e-6;
 
-/// What all entries of a store hold.
+/// Totals of all entries of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// The number of entries.
@@ -16,7 +16,7 @@ pub struct Totals {
     pub words: u32,
 }
 
-/// What each phrase of a query counts.
+/// The weight of each phrase of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weights {
     phrases: Vec<f64>,
@@ -25,7 +25,7 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// From how many entries hold each phrase: the rarer one is, the more it counts.
+    /// Computes the weights from the number of entries that contain each phrase: a rarer one has a larger weight.
     pub fn new(totals: Totals, holding: &[u32]) -> Self {
         let weight = |holding: &u32| {
             let (entries, holding) = (f64::from(totals.entries.max(*holding)), f64::from(*holding));
@@ -35,7 +35,7 @@ impl Weights {
         Self { phrases: holding.iter().map(weight).collect(), average }
     }
 
-    /// The score of an entry, from how often it holds each phrase, and the number of its words. The higher, the better.
+    /// Returns the score of an entry, from its number of occurrences of each phrase, and its number of words. Higher is better.
     pub fn score(&self, counts: &[u32], words: u32) -> f64 {
         let length = K1 * (1.0 - B + B * f64::from(words) / self.average);
         let score = |(weight, count): (&f64, &u32)| {
@@ -46,12 +46,12 @@ impl Weights {
     }
 }
 
-/// The natural logarithm of a positive number that is neither tiny nor huge, by operations that every machine rounds alike: what a machine's
-/// own library gives may differ in the last bit. As FreeBSD's `e_log.c`, within one unit in the last place.
+/// Computes the natural logarithm of a positive number that is neither tiny nor huge, by operations that every machine rounds alike: the
+/// last bit of a machine's own library may differ. Like FreeBSD's `e_log.c`, within one unit in the last place.
 fn ln(number: f64) -> f64 {
     const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
     const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
-    // In order of their powers, from the second on.
+    // In the order of their powers, from the second on.
     const SERIES: [f64; 7] = [
         6.666_666_666_666_735e-1,
         3.999_999_999_940_942e-1,

@@ -1,12 +1,12 @@
-//! What words are made of: the tables of SQLite's tokenizer `unicode61 remove_diacritics 2`, which are of Unicode 6.1.
+//! The characters of words: the tables of SQLite's tokenizer `unicode61 remove_diacritics 2`, which are of Unicode 6.1.
 //!
-//! They do not follow later versions of Unicode: with other tables, an index would have other words than the texts that it was made of. A
-//! test of `graph-store` compares every character with SQLite.
+//! They do not follow later versions of Unicode: with other tables, the words of an index would differ from those of its texts. A test
+//! of `graph-store` compares every character with SQLite.
 
 use std::sync::LazyLock;
 
-/// Characters of words, beyond ASCII. For each range: how far it is from the end of the one before, and how many characters
-/// follow its first.
+/// Characters of words, beyond ASCII. For each range: its distance from the end of the preceding one, and the number of characters after
+/// its first.
 const LETTERS: &[u8] = &[
     170, 1, 0, 7, 1, 1, 0, 3, 1, 1, 2, 1, 22, 1, 30, 1, 201, 3, 4, 11, 14, 4, 7, 0, 1, 0, 129, 1, 4, 1, 7, 1,
     4, 2, 0, 1, 109, 1, 138, 1, 8, 207, 1, 6, 40, 2, 3, 1, 0, 55, 42, 2, 10, 5, 0, 22, 1, 2, 42, 21, 9, 4, 1,
@@ -39,8 +39,8 @@ const LETTERS: &[u8] = &[
     57, 116, 140, 145, 48, 1, 29, 96, 127, 240, 1, 143, 252, 11,
 ];
 
-/// Capital letters beyond ASCII. For each range: how far its first is from that of the one before; twice the number of characters,
-/// plus one if only every other one is a capital letter; the distance of the small letters, doubled, and one less if it is negative.
+/// Capital letters beyond ASCII. For each range: the distance of its first from that of the preceding one; twice the number of characters,
+/// plus one if only every other one is a capital letter; the distance of the small letters, doubled, minus one if it is negative.
 const CASES: &[u8] = &[
     181, 1, 2, 142, 12, 11, 46, 64, 24, 14, 64, 40, 97, 2, 50, 13, 2, 7, 33, 2, 17, 93, 2, 46, 2, 241, 1, 1,
     13, 2, 6, 2, 151, 4, 2, 2, 164, 3, 1, 9, 2, 4, 2, 156, 3, 1, 2, 2, 2, 4, 154, 3, 2, 2, 2, 3, 2, 158, 1,
@@ -64,8 +64,8 @@ const CASES: &[u8] = &[
     148, 5, 3, 9, 2, 16, 21, 2, 10, 2, 135, 149, 5, 247, 174, 1, 52, 64, 223, 9, 80, 80,
 ];
 
-/// Letters with diacritics, all of the same Latin letter. For each range: how far its first is from that of the one before, how many
-/// characters follow it, and the letter.
+/// Letters with diacritics, grouped by their Latin letter. For each range: the distance of its first from that of the preceding one, the
+/// number of characters after it, and the letter.
 const DIACRITICS: &[u8] = &[
     224, 1, 5, 97, 7, 0, 99, 1, 3, 101, 4, 3, 105, 5, 0, 110, 1, 4, 111, 7, 3, 117, 4, 0, 121, 2, 0, 121, 2,
     4, 97, 6, 6, 99, 8, 0, 100, 4, 6, 101, 8, 0, 101, 2, 6, 103, 8, 0, 104, 4, 7, 105, 12, 0, 106, 2, 0, 107,
@@ -90,16 +90,16 @@ struct Tables {
     diacritics: Vec<Diacritic>,
 }
 
-/// Capital letters, and how far away the small ones are.
+/// Capital letters, and their distance from the small ones.
 struct Case {
     first: u32,
     count: u32,
-    /// Capital and small letters alternate.
+    /// `true` if capital and small letters alternate.
     alternates: bool,
     distance: i32,
 }
 
-/// Letters with diacritics, all of the same letter.
+/// Letters with diacritics, all of the same Latin letter.
 struct Diacritic {
     first: u32,
     last: u32,
@@ -109,7 +109,7 @@ struct Diacritic {
 static TABLES: LazyLock<Tables> =
     LazyLock::new(|| Tables { letters: ranges(), cases: cases(), diacritics: diacritics() });
 
-/// Numbers that were written in groups of seven bits, the lowest first.
+/// Decodes numbers that are written in groups of seven bits, the lowest first.
 fn numbers(bytes: &'static [u8]) -> impl Iterator<Item = u32> {
     let mut bytes = bytes.iter();
     std::iter::from_fn(move || {
@@ -155,7 +155,7 @@ fn diacritics() -> Vec<Diacritic> {
     diacritics
 }
 
-/// Whether words consist of such characters.
+/// Checks whether a character belongs to a word.
 pub(super) fn is_letter(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_alphanumeric();
@@ -165,7 +165,7 @@ pub(super) fn is_letter(character: char) -> bool {
     at.checked_sub(1).is_some_and(|at| code <= ranges[at].1)
 }
 
-/// Whether a character is a combining mark that belongs to the word before it, and is left out of it.
+/// Checks whether a character is a combining mark, which neither ends a word nor belongs to it.
 pub(super) const fn is_mark(character: char) -> bool {
     matches!(
         character,
@@ -180,7 +180,7 @@ pub(super) const fn is_mark(character: char) -> bool {
     )
 }
 
-/// A letter as it is compared: the small one; of a Latin letter, without its diacritics.
+/// Returns a letter as it is compared: the small one; a Latin letter without its diacritics.
 pub(super) fn folded(character: char) -> char {
     if character.is_ascii() {
         return character.to_ascii_lowercase();

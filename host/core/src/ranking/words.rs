@@ -2,10 +2,10 @@
 
 use super::tables::{folded, is_letter, is_mark};
 
-/// The longest word, in bytes: what follows is left out.
+/// Length of the longest word, in bytes: the rest is left out.
 const MAX_WORD: usize = 32_768;
 
-/// Gives each word of a text, in order, as words are compared: in lower case, Latin letters without diacritics.
+/// Passes each word of a text to `with`, in order and in the form for comparisons: in lower case, Latin letters without diacritics.
 pub fn each_word(text: &str, with: &mut dyn FnMut(&str)) {
     let mut word = String::new();
     for character in text.chars() {

@@ -1,4 +1,4 @@
-//! Changes with which a run is resumed although it was started with something else, and which host accepted them.
+//! Changes between the start of a run and its resume, and the host that accepted them.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,21 +12,21 @@ use crate::trust::KeyId;
 pub struct Accepted {
     /// The digest of the pins after the change.
     pub after: Digest,
-    /// When the change was accepted.
+    /// The time of the acceptance.
     pub at: Timestamp,
     /// The digest of the pins before the change.
     pub before: Digest,
-    /// The key that accepted it: that of the host, which signs this record too.
+    /// The key that accepted it: that of the host, which also signs this record.
     pub by: KeyId,
     /// The differences, for the user: a component and its nodes, lines of a graph or of the manifest, a signer, a text, a
     /// grant, the engine.
     pub changes: Vec<String>,
-    /// The graph's digest from then on.
+    /// The graph's digest after the change.
     pub graph: Digest,
 }
 
-/// Follows a run's pins through accepted changes, in order. `None`: one of them is not accepted by `key`, or does not
-/// begin where the one before it ended.
+/// Follows a run's pins through accepted changes, in order. Returns `None` if a change is not accepted by `key`, or does not begin with the
+/// pins at which the one before it ended.
 pub(super) fn follow(before: Digest, accepted: &[Accepted], key: KeyId) -> Option<Digest> {
     accepted.iter().try_fold(before, |pins, change| {
         (change.before == pins && change.by == key && change.after != pins).then_some(change.after)

@@ -10,7 +10,7 @@ use super::task::{AnswersRecord, TaskRecord};
 /// Any record of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Record {
-    /// A boundary: everything that a superstep changed.
+    /// A boundary: all changes of a superstep.
     Checkpoint(Box<Checkpoint>),
     /// The result of one task of the active superstep.
     Task(TaskRecord),
@@ -22,7 +22,7 @@ pub enum Record {
     Status(StatusRecord),
 }
 
-/// What kind of record it is.
+/// The kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
@@ -35,7 +35,7 @@ pub enum RecordKind {
 }
 
 impl RecordKind {
-    /// The name in the store.
+    /// Returns the name in the store.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Checkpoint => "checkpoint",
@@ -46,7 +46,7 @@ impl RecordKind {
         }
     }
 
-    /// The domain under which records of this kind are digested and signed.
+    /// Returns the domain under which records of this kind are digested and signed.
     pub const fn domain(self) -> &'static str {
         match self {
             Self::Checkpoint => "graph-host/checkpoint/v1",

@@ -20,19 +20,19 @@ const DOMAIN: &str = "graph-host/cache-entry/v1";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CacheEntry {
-    /// The recorded time of the checkpoint that brought it.
+    /// The recorded time of the checkpoint with which it was stored.
     pub at: Timestamp,
-    /// When it is as old as the node that computed it lets it become. Each node that looks it up has a `ttl` of its own.
+    /// The time at which it reaches the `ttl` of the node that computed it. Each node that looks it up applies its own `ttl`.
     pub expires: Timestamp,
-    /// The fuel that the attempt used which gave it.
+    /// The fuel of the attempt that computed it.
     pub fuel: u64,
-    /// The key under which it is found.
+    /// The key by which it is looked up.
     pub key: Digest,
     /// The name of the node that computed it.
     pub node: String,
-    /// The result that the node answered.
+    /// The result of the node.
     pub result: Canonical,
-    /// The id of the run that it was computed in.
+    /// The id of the run that computed it.
     pub run: String,
     /// The id of the task that computed the result.
     pub task: String,
@@ -42,15 +42,15 @@ pub struct CacheEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CacheHit {
-    /// The recorded time of the checkpoint that brought it.
+    /// The recorded time of the checkpoint with which it was stored.
     pub at: Timestamp,
-    /// The fuel that it took, which is charged again.
+    /// The fuel of its computation, which is charged again.
     pub fuel: u64,
-    /// The key under which it was found.
+    /// The key by which it was looked up.
     pub key: Digest,
-    /// The result. It is repeated here, as the task has no journal that explains it.
+    /// The result. It is repeated here, since the task has no journal that explains it.
     pub result: Canonical,
-    /// The run that it was computed in.
+    /// The run that computed it.
     pub run: String,
     /// The task that computed it.
     pub task: String,
@@ -66,18 +66,18 @@ pub enum TaskCache {
     Miss {
         /// The fuel of its newest attempt.
         fuel: u64,
-        /// What its result is to be found by.
+        /// The key of its result.
         key: Digest,
     },
 }
 
 impl CacheEntry {
-    /// The key of an entry: the digest of the task's input, and that of the component, its grant and the engine.
+    /// Computes the key of an entry: the digest of the task's input, and that of the component, its grant and the engine.
     pub fn key(task: &Digest, performer: &Digest) -> Digest {
         DomainHasher::new("graph-host/cache-key/v1").digest(task).digest(performer).finish()
     }
 
-    /// The namespace of its task.
+    /// Returns the namespace of its task.
     pub fn namespace(&self) -> &str {
         self.task.rsplit_once('/').map_or("", |(namespace, _)| namespace)
     }
@@ -98,7 +98,7 @@ impl CacheEntry {
         })
     }
 
-    /// The entry that a hit was of. Its expiry was not recorded, and is not needed.
+    /// Returns the entry of a hit. Its expiry was not recorded, and is not needed.
     pub fn of_hit(hit: &CacheHit, node: &str) -> Self {
         Self {
             at: hit.at,
@@ -120,20 +120,20 @@ impl From<CacheEntry> for CacheHit {
     }
 }
 
-/// An entry with its signature, as a store keeps it: the newest one of each run and namespace under each key, so that what
-/// child runs leave does not depend on which of several ends last.
+/// An entry with its signature. A store has the newest one for each run, namespace and key, so that the entries of child runs do not depend
+/// on the order in which they end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SignedCacheEntry {
-    /// The key under which it is found.
+    /// The key by which it is looked up.
     pub key: Digest,
-    /// How old it is.
+    /// The recorded time of the entry.
     pub at: Timestamp,
-    /// When it may be thrown away.
+    /// The time from which it may be removed.
     pub expires: Timestamp,
-    /// The run that has left it.
+    /// The run that stored it.
     pub run: String,
-    /// The namespace of that run that has left it.
+    /// The namespace of that run.
     pub namespace: String,
     /// The text, in JSON.
     pub body: Arc<str>,
@@ -143,11 +143,11 @@ pub struct SignedCacheEntry {
     pub signature: Signature,
 }
 
-/// A stored entry is not what this host has kept: it is as good as none.
+/// A stored entry is not valid for this host; it is treated as missing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum CacheEntryError {
-    /// Its signature is not that of the host's key over its text.
+    /// The signature is not that of the host's key over the text.
     #[error(
         "a stored result is not signed by this host's key {expected}: it was changed, or another host has kept it"
     )]
@@ -155,15 +155,15 @@ pub enum CacheEntryError {
         /// The key that was expected.
         expected: KeyId,
     },
-    /// It is kept under another key, or as of another age or run, than its text says.
+    /// The key, time or run of the stored entry differs from those in its text.
     #[error("a stored result of run {run}, task {task}, is stored where another one belongs")]
     Misplaced {
-        /// The run that its text names.
+        /// The run in the text.
         run: String,
-        /// The task that its text names.
+        /// The task in the text.
         task: String,
     },
-    /// Its text is not a valid entry.
+    /// The text is not a valid entry.
     #[error("a stored result cannot be read: {reason}")]
     Malformed { reason: String },
 }
@@ -183,7 +183,7 @@ impl SignedCacheEntry {
         }
     }
 
-    /// Reads the entry without checking anything: to see whether it would be of use.
+    /// Reads the entry without checking anything: to see whether it would be useful.
     pub fn decode(&self) -> Result<CacheEntry, CacheEntryError> {
         json::read(&*self.body, TreeLimit::RECORD).map_err(|error| CacheEntryError::Malformed {
             reason: format::reason(&self.body, format::CURRENT, &error),

@@ -1,4 +1,4 @@
-//! The check of a run's checkpoints against each other: nothing changed, nothing missing, nothing from elsewhere.
+//! Verification of a run's checkpoints against each other: none is changed, missing or foreign.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,13 +17,13 @@ use crate::trust::VerifyingKey;
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum ChainError {
-    /// The record itself is bad.
+    /// The record itself is invalid.
     #[error(transparent)]
     Record(#[from] DecodeError),
     /// The record is not a checkpoint.
     #[error("record {sequence} is not a checkpoint")]
     NotACheckpoint { sequence: u64 },
-    /// The parent is not the checkpoint before.
+    /// The parent is not the preceding checkpoint.
     #[error(
         "checkpoint {sequence} does not follow the one before it: it was reordered, or one between is missing"
     )]
@@ -31,7 +31,7 @@ pub enum ChainError {
     /// A channel value does not match the checkpoint's digests.
     #[error("the value of channel `{channel}` at checkpoint {sequence} was changed")]
     Value {
-        /// The number of the checkpoint that has the value.
+        /// The number of the checkpoint with the value.
         sequence: u64,
         channel: String,
     },
@@ -40,36 +40,37 @@ pub enum ChainError {
         "checkpoint {sequence} is pinned to something else than the one before it, and what was accepted does not lead there"
     )]
     Pins { sequence: u64 },
-    /// A checkpoint that holds changes alone does not continue the ones before it.
+    /// A checkpoint with changes does not continue the ones before it.
     #[error("checkpoint {sequence} holds changes to something else than the checkpoints before it")]
     Delta { sequence: u64 },
-    /// The digest of the channels is not that of all changes up to there.
+    /// The digest of the channels does not match the changes up to the checkpoint.
     #[error("the state digest of checkpoint {sequence} does not match the changes up to it")]
     State { sequence: u64 },
-    /// The result digest is not that of the contents.
+    /// The result digest does not match the contents.
     #[error("the result digest of checkpoint {sequence} does not match its contents")]
     Result { sequence: u64 },
 }
 
-/// Takes a run's checkpoints in order and checks each against the ones before.
+/// Verifies a run's checkpoints in order, each against the ones before.
 #[derive(Debug)]
 pub struct ChainVerifier {
     key: VerifyingKey,
-    /// Where the history begins, if its beginning was removed, and the cumulative state there.
+    /// The beginning of the history after a removal: digest and number of the first checkpoint, and the cumulative state there.
     begins: Option<(Digest, u64, Option<CumulativeState>)>,
     last: Option<(Digest, u64)>,
     /// The pins of the newest checkpoint.
     pins: Option<Digest>,
-    /// What the newest checkpoint implies for the next one: the number of the whole checkpoint, and the entries since.
+    /// The `delta` of the newest checkpoint, from which that of the next one follows: the number of the whole checkpoint, and the entries
+    /// since.
     line: Option<Delta>,
-    /// The stamps of all channels according to their values, and the counts of all nodes.
+    /// The stamps of all channels as computed from their values, and the counts of all nodes.
     standing: CumulativeState,
-    /// The digests of its channels, from the first checkpoint that has one of all.
+    /// The digests of the channels, from the first checkpoint that states a digest of all channels.
     tree: Option<DigestTree>,
 }
 
 impl ChainVerifier {
-    /// A verifier for a run whose records are signed with `key`.
+    /// Creates a verifier for a run whose records are signed with `key`.
     pub fn new(key: VerifyingKey) -> Self {
         Self {
             key,
@@ -82,8 +83,8 @@ impl ChainVerifier {
         }
     }
 
-    /// A verifier for a run whose first checkpoints were removed, as the host has signed. The first one that is left
-    /// brings every value that it builds on.
+    /// Creates a verifier for a run whose first checkpoints were removed, according to the host's signed note. The first remaining
+    /// checkpoint comes with every value that it builds on.
     pub fn after(key: VerifyingKey, pruning: &Pruning) -> Self {
         let begins = (pruning.first, pruning.first_sequence, pruning.standing.clone());
         Self { begins: Some(begins), ..Self::new(key) }
@@ -110,7 +111,7 @@ impl ChainVerifier {
         }
         let pins = match self.pins {
             Some(before) => follow(before, &checkpoint.accepted, self.key.id()),
-            // For the first checkpoint that exists, earlier acceptances cannot be followed.
+            // Earlier acceptances cannot be followed for the first remaining checkpoint.
             None => Some(checkpoint.pins),
         };
         if pins != Some(checkpoint.pins) {
@@ -122,12 +123,12 @@ impl ChainVerifier {
         Ok(*checkpoint)
     }
 
-    /// The stamps and counts at the newest checkpoint.
+    /// Returns the stamps and counts at the newest checkpoint.
     pub const fn standing(&self) -> &CumulativeState {
         &self.standing
     }
 
-    /// Checks the changes that were accepted under the newest checkpoint and are in no checkpoint yet.
+    /// Checks the accepted changes since the newest checkpoint, which no checkpoint contains yet.
     pub fn accepted(&self, accepted: &[Accepted]) -> Result<(), ChainError> {
         let leads = self.pins.is_none_or(|before| follow(before, accepted, self.key.id()).is_some());
         let sequence = self.last.map_or(0, |(_, sequence)| sequence);
@@ -192,7 +193,7 @@ impl ChainVerifier {
         if tree.digest() == state { Ok(()) } else { Err(ChainError::State { sequence }) }
     }
 
-    /// Takes the values of a checkpoint, and gives the channels that have some.
+    /// Applies the values of a checkpoint, and returns the channels that have some.
     fn take_values<'v>(
         &mut self,
         sequence: u64,
@@ -227,7 +228,7 @@ impl ChainVerifier {
     }
 }
 
-/// The `delta` that a checkpoint with changes must have after one that implies `line`.
+/// Computes the `delta` that a checkpoint with changes must have after one whose `delta` is `line`.
 fn after(line: Delta, checkpoint: &Checkpoint) -> Delta {
     Delta { entries: line.entries.saturating_add(checkpoint.state_entries()), ..line }
 }

@@ -17,7 +17,7 @@ use crate::format;
 use crate::limits::{HostUse, ModelUse};
 use crate::time::Timestamp;
 
-/// What made a checkpoint.
+/// The cause of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -32,17 +32,17 @@ pub enum Source {
         /// The answers with which the run continued at once, by task: the tasks of the next superstep start with them.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         answers: BTreeMap<String, GivenRecord>,
-        /// The node that was written as, whose routing took its place.
+        /// The node in whose name the values were written, and whose edges were followed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         as_node: Option<String>,
         /// The channels that were written, in order of their names.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         channels: Vec<String>,
-        /// The earlier checkpoint of the same run that everything else was taken back to.
+        /// The earlier checkpoint of the same run that was restored.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         restored: Option<CheckpointPlace>,
     },
-    /// The beginning of a fork: everything is as at a checkpoint of another run.
+    /// The beginning of a fork: a copy of a checkpoint of another run.
     Fork {
         /// The id of the other run.
         run: String,
@@ -52,7 +52,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// The name in output.
+    /// Returns the name in output.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Input => "input",
@@ -64,20 +64,19 @@ impl Source {
     }
 }
 
-/// Answers that a task of the next superstep has from the start.
+/// Answers with which a task of the next superstep starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GivenRecord {
     /// The answers, in the order of the task's questions.
     pub answers: Vec<Canonical>,
-    /// When each answer came, by its number, as far as it is known.
+    /// The time at which each answer arrived, by its number, as far as it is known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub arrived: BTreeMap<u32, Timestamp>,
-    /// The numbers of the answers that no one gave, with the deadlines that had passed: the answer is the question's default, or
-    /// null if it has none.
+    /// Answers that no one gave, by their number, with their deadlines: the answer is the question's default, or null if it has none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub expired: BTreeMap<u32, Timestamp>,
-    /// The digests of the forms that answers were given to, by their number: of questions of `ask` nodes.
+    /// The digests of the forms of the questions that were answered, by their number, for questions of `ask` nodes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub forms: BTreeMap<u32, Digest>,
     /// The node of the task.
@@ -94,7 +93,7 @@ pub struct CheckpointPlace {
     pub sequence: u64,
 }
 
-/// Where an activation came from.
+/// The source of an activation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActivationKind {
@@ -106,16 +105,16 @@ pub enum ActivationKind {
     Send,
 }
 
-/// A node that is next, or deferred.
+/// A node that is active in the next superstep, or deferred.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PendingActivation {
     /// The argument, for a send.
     #[serde(default, deserialize_with = "crate::node::present", skip_serializing_if = "Option::is_none")]
     pub argument: Option<Canonical>,
-    /// Whether an edge, a barrier or a send activates it.
+    /// The source: an edge, a barrier or a send.
     pub kind: ActivationKind,
-    /// The name of the node that is activated.
+    /// The name of the activated node.
     pub node: String,
 }
 
@@ -131,32 +130,32 @@ pub struct ChannelStamp {
     pub version: u64,
 }
 
-/// What a checkpoint that contains only changes builds on.
+/// The position of a checkpoint with changes relative to the newest whole one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Delta {
-    /// How many entries the checkpoints after `whole` hold, up to this one: once there are as many as a whole checkpoint has, the
-    /// next one is whole.
+    /// Number of entries of the checkpoints after `whole`, up to this one: once it reaches that of a whole checkpoint, the next one is
+    /// whole.
     pub entries: u64,
-    /// The number of the newest checkpoint that is whole.
+    /// The number of the newest whole checkpoint.
     pub whole: u64,
 }
 
-/// A boundary of a run. It holds what changed; the channel values are stored next to it.
+/// A boundary of a run. It holds the changes; the channel values are stored next to it.
 ///
-/// The maps of channels and nodes hold what changed since the checkpoint before, unless the checkpoint is whole: then they hold
-/// everything. [`CumulativeState`](super::CumulativeState) puts them together.
+/// The maps of channels and nodes hold the changes since the preceding checkpoint; those of a whole checkpoint hold everything.
+/// [`CumulativeState`](super::CumulativeState) assembles them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoint {
-    /// Changes of the run's pins that were accepted since the checkpoint before, in order.
+    /// Changes of the run's pins that were accepted since the preceding checkpoint, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepted: Vec<Accepted>,
     /// The recorded time, which the next superstep's tasks read as their clock.
     pub at: Timestamp,
     /// For each half-filled barrier, the nodes that have arrived, in `wait_for` order.
     pub barriers: BTreeMap<String, Vec<String>>,
-    /// How often a cached result was used instead of a dispatch, by node.
+    /// Number of times that a cached result was used instead of a dispatch, by node.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cached: BTreeMap<String, u64>,
     /// The stamps of channels.
@@ -164,23 +163,22 @@ pub struct Checkpoint {
     /// Supersteps that child runs have taken so far, at any depth.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub child_steps: u64,
-    /// What this builds on; absent from a whole checkpoint, and from all that release 0.1.0 wrote.
+    /// The position relative to the newest whole checkpoint; absent from a whole checkpoint, and from all of release 0.1.0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delta: Option<Delta>,
     /// Deferred activations, waiting until nothing else is active.
     pub deferred: Vec<PendingActivation>,
-    /// The end, if this is it.
+    /// The end of the run, if it ends here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<End>,
-    /// A failure was continued past; the run will end as `completed_with_errors`.
+    /// `true` if the run has continued after a failure; it will end as `completed_with_errors`.
     pub errors_continued: bool,
-    /// How often each node's item has been dispatched.
+    /// Number of dispatches of each node's item.
     pub executions: BTreeMap<String, u64>,
-    /// The edges that fired since the checkpoint before, and the branches that no edge continued: by node in the order of the
-    /// document.
+    /// The edges that fired since the preceding checkpoint, and the branches that no edge continued: by node in the order of the document.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fired: Vec<FiredEdge>,
-    /// Of a boundary that new inputs made: the nodes of the superstep before it.
+    /// For a boundary made by new inputs: the nodes of the superstep before it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub follows: Vec<String>,
     /// Fuel of the run so far.
@@ -188,15 +186,15 @@ pub struct Checkpoint {
     /// Channels that no longer exist, in order of their names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gone: Vec<String>,
-    /// What answers have added so far to the run's budget of language models, and to those of its child runs.
+    /// Amount that answers have added so far to the run's budget of language models, and to those of its child runs.
     #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
     pub granted: ModelUse,
-    /// The digest of the graph that the checkpoint was made with.
+    /// The digest of the graph with which the checkpoint was made.
     pub graph: Digest,
-    /// Hooks that ran since the checkpoint before, in the order of their calls' ids.
+    /// Hooks that ran since the preceding checkpoint, in the order of their calls' ids.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooked: Vec<HookSummary>,
-    /// Hooks that run once this is persisted, in order.
+    /// Hooks that run once this checkpoint is persisted, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<PlannedHook>,
     /// The run's use of the host so far.
@@ -204,8 +202,7 @@ pub struct Checkpoint {
     pub host: HostUse,
     /// The digest of the canonical inputs.
     pub inputs: Digest,
-    /// The total of `max_steps`, if hooks or a new turn had extended it when the boundary was made. Later decisions are
-    /// in a status record.
+    /// The total of `max_steps`, if hooks or a new turn had extended it at the boundary. Later decisions are in a status record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_steps: Option<u64>,
     /// Microseconds from the start of the superstep's first attempt to the end of its last one, in the process that
@@ -216,15 +213,15 @@ pub struct Checkpoint {
     pub namespace: String,
     /// The next activations, in task order.
     pub next: Vec<PendingActivation>,
-    /// The record digest of the checkpoint before.
+    /// The record digest of the preceding checkpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Digest>,
     /// The digest of the run's pins: components, grants, manifest, engine.
     pub pins: Digest,
-    /// Of a boundary that new inputs made: the static interrupts there have been passed.
+    /// For a boundary made by new inputs: `true` if the static interrupts there have been passed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub released: bool,
-    /// The result digest: what the run has computed, independent of the host that ran it.
+    /// The result digest: the computation of the run, independent of the host.
     pub result: ResultDigest,
     /// The id of the root run.
     pub run: String,
@@ -232,47 +229,46 @@ pub struct Checkpoint {
     pub seed: Digest,
     /// The checkpoint's number: 0 for the first, then counting boundaries.
     pub sequence: u64,
-    /// Whether a start, a superstep, new inputs, an edit or a fork made it.
+    /// The cause of the checkpoint.
     pub source: Source,
-    /// The digest of all channels ([`DigestTree`](super::DigestTree)); absent from what release 0.1.0 wrote.
+    /// The digest of all channels ([`DigestTree`](super::DigestTree)); absent from checkpoints of release 0.1.0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<Digest>,
     /// The number of supersteps committed so far.
     pub step: u64,
-    /// The total of `max_steps` that applied when it was made, if that is not the graph's.
+    /// The total of `max_steps` that applied at the boundary, if it differs from the graph's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_limit: Option<u64>,
     /// The tasks of this superstep, in task order.
     pub tasks: Vec<TaskSummary>,
-    /// Supersteps of the run and of its child runs before its present turn: nothing in the first one.
+    /// Supersteps of the run and of its child runs before its present turn: 0 in the first one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub turn_steps: u64,
-    /// For each channel that nodes wrote in this superstep, the nodes and what each wrote, in task order. Untracked
-    /// channels are left out.
+    /// For each channel that nodes wrote in this superstep, the nodes and their writes, in task order. Untracked channels are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub updates: BTreeMap<String, Vec<(String, Wrote)>>,
-    /// The version of the format: 2, or 1 in what release 0.1.0 wrote, which names every channel and node each time.
+    /// The version of the format: 2, or 1 in checkpoints of release 0.1.0, which name every channel and node each time.
     #[serde(
         default = "first_version",
         deserialize_with = "known_version",
         skip_serializing_if = "is_first_version"
     )]
     pub version: u64,
-    /// The nodes of this superstep, in task order; at the beginning of a fork, all that were visited up to there.
+    /// The nodes of this superstep, in task order; at the beginning of a fork, all nodes visited before.
     pub visited: Vec<String>,
     /// The digest of all nodes visited so far, as a chain over supersteps.
     pub visited_digest: Digest,
-    /// How often each node has been visited.
+    /// Number of visits of each node.
     pub visits: BTreeMap<String, u64>,
-    /// The newest checkpoint before this one that raised warnings, if one did. It is named if this one raises some itself
-    /// or is whole, so that all warnings are found without the checkpoints in between.
+    /// The newest earlier checkpoint that raised warnings, if any. Checkpoints that raise warnings or are whole state it, so that all
+    /// warnings are found without reading the checkpoints in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warned: Option<CheckpointPlace>,
-    /// Warnings that this superstep raised; at the beginning of a fork, all up to there.
+    /// Warnings of this superstep; at the beginning of a fork, all warnings before it.
     pub warnings: Vec<String>,
 }
 
-/// A result digest as it begins for every checkpoint of a run with these inputs.
+/// Begins the result digest of every checkpoint of a run with these inputs.
 pub fn result_hasher(graph: &Digest, inputs: &Digest) -> DomainHasher {
     DomainHasher::new("graph-host/result/v2").digest(graph).digest(inputs)
 }
@@ -294,19 +290,19 @@ fn known_version<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u6
     }
 }
 
-/// A result digest: over the graph, the inputs, the channel values, what is next, the barriers, the visits and the fuel,
-/// and over nothing that differs between two hosts that compute the same.
+/// A result digest: over the graph, the inputs, the channel values, the next activations, the barriers, the visits and the fuel, and over
+/// nothing that differs between two hosts that compute the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ResultDigest(pub Digest);
 
 impl Checkpoint {
-    /// Whether its maps hold everything, and not what changed alone.
+    /// Checks whether the maps hold everything, and not only changes.
     pub const fn is_whole(&self) -> bool {
         self.delta.is_none()
     }
 
-    /// How many entries its maps of channels and nodes have.
+    /// Returns the number of entries in its maps of channels and nodes.
     pub fn state_entries(&self) -> u64 {
         let counts = [&self.cached, &self.executions, &self.visits].map(BTreeMap::len);
         let entries = counts.into_iter().fold(self.channels.len(), usize::saturating_add);
@@ -318,7 +314,7 @@ impl Checkpoint {
         let digest = if let Some(state) = &self.state {
             result_hasher(&self.graph, &self.inputs).digest(state)
         } else {
-            // As release 0.1.0 digested it: over every channel.
+            // The digest of release 0.1.0: over every channel.
             let over = DomainHasher::new("graph-host/result/v1").digest(&self.graph).digest(&self.inputs);
             let counted = over.field(&(self.channels.len() as u64).to_le_bytes());
             let add = |digest: DomainHasher, (channel, stamp): (&String, &ChannelStamp)| {
@@ -329,7 +325,7 @@ impl Checkpoint {
         self.result_after(digest)
     }
 
-    /// The result digest, of which the digest of everything up to the channels has begun.
+    /// Completes the result digest from a digest of everything up to the channels.
     pub fn result_after(&self, begun: DomainHasher) -> ResultDigest {
         fn activations(mut digest: DomainHasher, list: &[PendingActivation]) -> DomainHasher {
             digest = digest.field(&(list.len() as u64).to_le_bytes());
@@ -365,7 +361,7 @@ impl Checkpoint {
         ResultDigest(digest.digest(&self.visited_digest).field(&self.fuel.to_le_bytes()).finish())
     }
 
-    /// The chain digest of the visits once `nodes` have been visited in one superstep.
+    /// Extends the chain digest of visits by the nodes of one superstep.
     pub fn extend_visited<'a>(before: &Digest, nodes: impl IntoIterator<Item = &'a str>) -> Digest {
         let mut digest = DomainHasher::new("graph-host/visited/v1").digest(before);
         for node in nodes {

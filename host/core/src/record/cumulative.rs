@@ -12,24 +12,24 @@ use super::pruning::Pruning;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CumulativeState {
-    /// How often a cached result was used instead of a dispatch, by node.
+    /// Number of times that a cached result was used instead of a dispatch, by node.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cached: BTreeMap<String, u64>,
     /// The stamps of all channels.
     pub channels: BTreeMap<String, ChannelStamp>,
-    /// How often each node's item has been dispatched.
+    /// Number of dispatches of each node's item.
     pub executions: BTreeMap<String, u64>,
-    /// How often each node has been visited.
+    /// Number of visits of each node.
     pub visits: BTreeMap<String, u64>,
 }
 
 impl CumulativeState {
-    /// The stamps and counts before the first checkpoint of a history whose beginning was removed.
+    /// Returns the stamps and counts before the first checkpoint of a history whose beginning was removed.
     pub fn after(pruning: &Pruning) -> Self {
         pruning.standing.clone().unwrap_or_default()
     }
 
-    /// The stamps and counts of a whole checkpoint.
+    /// Returns the stamps and counts of a whole checkpoint.
     pub fn of(checkpoint: &Checkpoint) -> Self {
         Self {
             cached: checkpoint.cached.clone(),
@@ -39,7 +39,7 @@ impl CumulativeState {
         }
     }
 
-    /// Takes the next checkpoint.
+    /// Applies the next checkpoint.
     pub fn follow(&mut self, checkpoint: &Checkpoint) {
         if checkpoint.is_whole() {
             *self = Self::default();
@@ -62,7 +62,7 @@ impl CumulativeState {
         }
     }
 
-    /// The digests of the channels, from which a checkpoint's [`state`](Checkpoint::state) follows.
+    /// Builds the tree of the channels' digests, from which a checkpoint's [`state`](Checkpoint::state) follows.
     pub fn tree(&self) -> DigestTree {
         let mut tree = DigestTree::default();
         for (channel, stamp) in &self.channels {
@@ -71,7 +71,7 @@ impl CumulativeState {
         tree
     }
 
-    /// Makes a checkpoint whole in memory with these stamps and counts. Its text and its record digest stay unchanged.
+    /// Makes a checkpoint whole in memory with these stamps and counts. Its text and its record digest remain unchanged.
     pub fn complete(self, checkpoint: &mut Checkpoint) {
         let Self { cached, channels, executions, visits } = self;
         (checkpoint.cached, checkpoint.channels) = (cached, channels);

@@ -1,18 +1,18 @@
 //! The digest of a map that changes a little at a time: a hash tree whose shape follows from its keys alone.
 //!
-//! Equal maps have equal digests, in whatever order their entries were inserted and whatever was in them before. A change
-//! costs as many digests as the tree is deep, about the logarithm of the number of entries; a small map is digested as a
-//! whole, which is cheaper. `host/docs/design/state-digest.md` specifies it, with vectors.
+//! Equal maps have equal digests, whatever the order of insertions and earlier entries. A change costs as many digests as the tree is
+//! deep, about the logarithm of the number of entries; a small map is digested as a whole, which is cheaper.
+//! `host/docs/design/state-digest.md` specifies it, with vectors.
 
 use std::collections::BTreeMap;
 use std::mem;
 
 use crate::digest::{Digest, DomainHasher};
 
-/// The number of entries that are digested together.
+/// Largest number of entries that are digested together.
 const BUCKET: usize = 16;
 
-/// The names and digests of a map's entries, and what is needed to digest the map.
+/// The names and digests of a map's entries, with the digests of the tree's nodes.
 #[derive(Clone, Debug, Default)]
 pub struct DigestTree {
     top: Node,
@@ -20,7 +20,7 @@ pub struct DigestTree {
 
 #[derive(Clone, Debug)]
 struct Node {
-    /// Absent where something below has changed since it was computed.
+    /// The digest of the node; `None` if an entry below has changed since it was computed.
     digest: Option<Digest>,
     below: Below,
 }
@@ -28,7 +28,7 @@ struct Node {
 #[derive(Clone, Debug)]
 enum Below {
     Bucket(BTreeMap<String, Digest>),
-    /// More than a bucket holds: without and with the bit of this depth.
+    /// More entries than a bucket holds: those without and those with the bit of this depth.
     Branch {
         count: usize,
         sides: Box<[Node; 2]>,
@@ -47,19 +47,19 @@ impl DigestTree {
         self.top.set(name, value, &mut KeyPosition::of(name), 0);
     }
 
-    /// Takes an entry out; whether it was there.
+    /// Removes an entry, and returns `true` if it was present.
     pub fn remove(&mut self, name: &str) -> bool {
         self.top.remove(name, &mut KeyPosition::of(name), 0)
     }
 
-    /// The digest of all entries.
+    /// Returns the digest of all entries.
     pub fn digest(&mut self) -> Digest {
         self.top.digest()
     }
 }
 
 impl Node {
-    /// Whether there is one more entry than before.
+    /// Inserts an entry, and returns `true` if it is new.
     fn set(&mut self, name: &str, value: Digest, place: &mut KeyPosition<'_>, depth: u16) -> bool {
         self.digest = None;
         match &mut self.below {
@@ -83,7 +83,7 @@ impl Node {
         }
     }
 
-    /// Makes a branch of more entries than a bucket holds.
+    /// Creates a branch from more entries than a bucket holds.
     fn split(&mut self, entries: BTreeMap<String, Digest>, depth: u16) {
         let count = entries.len();
         let mut sides = Box::new([Self::default(), Self::default()]);
@@ -94,7 +94,7 @@ impl Node {
         self.below = Below::Branch { count, sides };
     }
 
-    /// Whether there is one entry fewer than before.
+    /// Removes an entry, and returns `true` if it was present.
     fn remove(&mut self, name: &str, place: &mut KeyPosition<'_>, depth: u16) -> bool {
         let was_there = match &mut self.below {
             Below::Bucket(entries) => entries.remove(name).is_some(),
@@ -131,7 +131,7 @@ impl Node {
                 let names: usize = entries.keys().map(String::len).sum();
                 let mut bytes = Vec::with_capacity(names + entries.len() * 36);
                 for (name, value) in entries {
-                    // A name is far shorter than 4 GiB: a document is.
+                    // A name is far shorter than 4 GiB, since it is part of a document.
                     bytes.extend_from_slice(&u32::try_from(name.len()).unwrap_or(u32::MAX).to_le_bytes());
                     bytes.extend_from_slice(name.as_bytes());
                     bytes.extend_from_slice(value.as_bytes());
@@ -149,7 +149,7 @@ impl Node {
     }
 }
 
-/// Where an entry is in the tree: the bits of a digest of its name, which few trees are large enough to ask for.
+/// The path of an entry in the tree: the bits of a digest of its name, computed on demand, since small trees need none.
 struct KeyPosition<'n> {
     name: &'n str,
     digest: Option<Digest>,
@@ -160,7 +160,7 @@ impl<'n> KeyPosition<'n> {
         Self { name, digest: None }
     }
 
-    /// The bit of a depth, the first one being the highest of the first byte: 0 or 1.
+    /// Returns the bit of a depth, the first one being the highest of the first byte: 0 or 1.
     fn side(&mut self, depth: u16) -> usize {
         let digest = self.digest.get_or_insert_with(|| {
             DomainHasher::new("graph-host/channel-place/v1").field(self.name.as_bytes()).finish()
@@ -178,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    /// As the specification has it: from all entries at once.
+    /// Computes the digest as specified: from all entries at once.
     fn specified(entries: &[(&String, &Digest)], depth: u16) -> Digest {
         if entries.len() <= BUCKET {
             let bytes: Vec<u8> = entries

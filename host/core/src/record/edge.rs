@@ -1,29 +1,29 @@
-//! Where branches went: edges that fired, and branches that no edge continued.
+//! The routing of branches: edges that fired, and branches that no edge continued.
 
 use serde::{Deserialize, Serialize};
 
-/// An edge of a graph that led somewhere, or the end of a branch that no edge continued.
+/// An edge of a graph that a branch took, or the end of a branch that no edge continued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FiredEdge {
-    /// How often: once for each branch that took it.
+    /// Number of branches that took it.
     pub count: u32,
-    /// The node that it leads from.
+    /// The node at its start.
     pub from: String,
-    /// The node that it leads to; `None` is the end of the branch.
+    /// The node at its end; `None` if the branch ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Which of the node's edges it is.
+    /// The edge, among those of its node.
     pub via: Via,
 }
 
-/// Which edge of a node.
+/// An edge of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Via {
-    /// The one at this place of `next`, from 0.
+    /// The entry of `next` with this index, from 0.
     Next(u32),
-    /// The node failed, and its `on_error` was followed.
+    /// The `on_error` of a node that failed.
     Error,
     /// A `goto`, with or without an argument.
     Goto,
@@ -32,7 +32,7 @@ pub enum Via {
 }
 
 impl Via {
-    /// The edge at a place of `next`.
+    /// Returns the edge with an index of `next`.
     pub fn next(place: usize) -> Self {
         Self::Next(u32::try_from(place).unwrap_or(u32::MAX))
     }

@@ -1,7 +1,7 @@
 //! A run's history: the entries of its records, in order, each with a number of its own.
 //!
-//! A checkpoint and a status record each hold a fixed list of entries, which follows from their text alone. The numbers
-//! follow from the order in which a store has received the records; nothing but the records is stored for them.
+//! A checkpoint and a status record each hold a fixed list of entries, which follows from their text alone. The numbers follow from the
+//! order in which a store has received the records; only the records are stored.
 
 use std::collections::BTreeSet;
 
@@ -22,24 +22,24 @@ use crate::time::Timestamp;
 /// The first version of checkpoints whose edges have entries in the history.
 const ROUTED: u64 = 2;
 
-/// Something that happened in a task in addition to its result.
+/// An event of a task, in addition to its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum TaskEvent {
-    /// Its component added a record to the event stream.
+    /// The component emitted a record to the event stream.
     Custom {
-        /// When the attempt ended.
+        /// The time at which the attempt ended.
         at: Timestamp,
         /// The attempt that emitted it, from 1.
         attempt: u32,
-        /// What kind of record it is.
+        /// The name of the record's kind.
         name: String,
-        /// The payload of the record.
+        /// The payload.
         payload: Canonical,
     },
     /// An attempt failed, and another one follows.
     Retry {
-        /// When the attempt ended.
+        /// The time at which the attempt ended.
         at: Timestamp,
         /// The attempt that failed.
         attempt: u32,
@@ -50,36 +50,36 @@ pub enum TaskEvent {
     },
 }
 
-/// How a node wrote to a channel.
+/// A node's write to a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wrote {
-    /// The value that the channel has got.
+    /// The channel's new value.
     Value,
-    /// The number of elements that the channel has gained from this node, after those of the nodes before it.
+    /// Number of elements that the channel has gained from this node, after those of the nodes before it.
     Elements(u64),
-    /// This, from which the reducer made another value.
+    /// A value that the reducer has combined with the channel's value.
     Own(Canonical),
-    /// This, which took the place of the channel's value.
+    /// A value that has replaced the channel's value.
     Instead(Canonical),
 }
 
 /// An entry of a run's history.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Entry<'a> {
-    /// The run begins, takes new inputs or an edit, or begins as a fork.
+    /// The run starts, receives new inputs or an edit, or starts as a fork.
     Began(&'a Source),
-    /// The result of a hook since the checkpoint before.
+    /// The result of a hook since the preceding checkpoint.
     Hook(&'a HookSummary),
     /// A superstep with these nodes, in task order.
     Superstep(&'a [String]),
-    /// Something happened in a task.
+    /// An event of a task.
     Event {
         /// The id of the task in its namespace.
         task: &'a str,
         /// The name of the task's node.
         node: &'a str,
-        /// What happened in the task.
+        /// The event.
         event: &'a TaskEvent,
     },
     /// A task has settled.
@@ -89,11 +89,11 @@ pub enum Entry<'a> {
         /// The name of the node that wrote.
         node: &'a str,
     },
-    /// The whole state, as the checkpoint leaves it.
+    /// The whole state after the checkpoint.
     Values,
-    /// Where branches went from a node.
+    /// An edge that fired from a node, or the end of a branch.
     Route(&'a FiredEdge),
-    /// A warning that the superstep or the stop raised.
+    /// A warning of the superstep or of the stop.
     Warning(&'a str),
     /// A superstep has committed.
     Commit,
@@ -101,23 +101,23 @@ pub enum Entry<'a> {
     Interrupt(&'a InterruptRecord),
     /// The run stopped before its end, or continues.
     Status {
-        /// The status that it now has.
+        /// The new status.
         status: Status,
-        /// Why, if something went wrong.
+        /// The error, if any.
         error: Option<&'a RunError>,
     },
     /// The run has ended.
     End {
-        /// The status that it ended with.
+        /// The final status.
         status: Status,
-        /// In which way it ended.
+        /// The cause of the end.
         ended_by: EndedBy,
     },
 }
 
 impl Record {
-    /// The entries of the run's history that the record holds, in order. Records of tasks, answers and hooks hold none:
-    /// what happened in them is in the next checkpoint or status record.
+    /// Returns the entries of the run's history in the record, in order. Records of tasks, answers and hooks have none: their events are in
+    /// the next checkpoint or status record.
     pub fn entries(&self) -> Vec<Entry<'_>> {
         match self {
             Self::Checkpoint(checkpoint) => checkpoint.entries(),
@@ -126,7 +126,7 @@ impl Record {
         }
     }
 
-    /// How many entries that are.
+    /// Returns the number of [`Self::entries`].
     pub fn event_count(&self) -> u64 {
         let count = match self {
             Self::Checkpoint(checkpoint) => {
@@ -151,7 +151,7 @@ impl Record {
         count as u64
     }
 
-    /// The recorded time of the record.
+    /// Returns the recorded time of the record.
     pub fn at(&self) -> Timestamp {
         match self {
             Self::Checkpoint(record) => record.at,
@@ -186,12 +186,12 @@ impl Checkpoint {
         entries
     }
 
-    /// The edges that have entries in the history. Those of format version 1 have none: entries keep their numbers.
+    /// Returns the edges that have entries in the history. Those of format version 1 have none, so that entries keep their numbers.
     fn routes(&self) -> &[FiredEdge] {
         if self.version < ROUTED { &[] } else { &self.fired }
     }
 
-    /// The nodes that wrote, each once, in the order of channels and then of tasks.
+    /// Returns the nodes that wrote, each once, in the order of channels and then of tasks.
     fn writers(&self) -> Vec<&str> {
         let mut known = BTreeSet::new();
         let all = self.updates.values().flatten().map(|(node, _)| node.as_str());
@@ -212,7 +212,7 @@ impl StatusRecord {
     }
 }
 
-/// Reads what nodes wrote to a channel from a checkpoint's `updates` and values, in the order of writes.
+/// Reads the writes of nodes to a channel from a checkpoint's `updates` and values, in the order of writes.
 #[derive(Debug)]
 pub struct WrittenReader {
     value: Option<Value>,
@@ -220,8 +220,8 @@ pub struct WrittenReader {
 }
 
 impl WrittenReader {
-    /// A reader of the value that the checkpoint stores for the channel: the whole value, or the elements gained.
-    /// A text that is not JSON is read as if the store did not have it.
+    /// Creates a reader of the value that the checkpoint stores for the channel: the whole value, or the elements gained. A text that is
+    /// not JSON counts as missing.
     pub fn new(stored: Option<&str>) -> Result<Self, TreeTooLarge> {
         let value = match stored.map(|text| json::read(text, TreeLimit::VALUE)) {
             Some(Err(ReadJsonError::TooLarge(error))) => return Err(error),
@@ -230,7 +230,7 @@ impl WrittenReader {
         Ok(Self { value, taken: 0 })
     }
 
-    /// What the channel's next writer wrote; `None` if the store does not have it.
+    /// Returns the value of the channel's next writer; `None` if the store does not have it.
     pub fn take(&mut self, wrote: &Wrote) -> Option<Value> {
         match wrote {
             Wrote::Own(value) => Some(Value::clone(&value.0)),

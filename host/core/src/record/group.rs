@@ -1,8 +1,8 @@
 //! One signature over records that are stored together.
 //!
-//! Signing takes longer than anything else that is done for a superstep. Records that are stored in one transaction are
-//! therefore signed with one signature: over the root of a binary hash tree whose leaves are their digests. Each record keeps
-//! that signature with its path to the root, so that it is checked by itself, whatever becomes of the others.
+//! Signing takes longer than the rest of the work for a superstep. Records that are stored in one transaction are therefore signed with
+//! one signature: over the root of a binary hash tree whose leaves are their digests. Each record contains that signature and its path to
+//! the root, so that it can be checked without the others.
 //! `host/docs/design/signatures.md` specifies it.
 
 use std::fmt;
@@ -21,17 +21,17 @@ const ROOT: &str = "graph-host/record-group/v1";
 const LEAF: &str = "graph-host/record-group-leaf/v1";
 const NODE: &str = "graph-host/record-group-node/v1";
 
-/// No tree is deeper: it would have more than four billion leaves.
+/// Depth of the deepest tree; a deeper one would have more than four billion leaves.
 const DEEPEST: usize = 32;
-/// The bytes of a signature, and of a step of a path.
+/// Number of bytes of a signature, and of a step of a path.
 const SIGNATURE: usize = 64;
 const STEP: usize = 33;
 
-/// The signature of a stored record: over its digest, or over a group that it belongs to.
+/// The signature of a stored record: over its digest, or over its group.
 ///
-/// As bytes, it is the 64 bytes of the Ed25519 signature, followed by 33 bytes for each step of the path from the record's leaf
-/// to the root: 0 if the other half is on the left and 1 if it is on the right, and the digest of that half. In JSON it is those
-/// bytes in base64 with padding (RFC 4648, 4). A record that was signed alone has no path.
+/// As bytes, it is the 64 bytes of the Ed25519 signature, followed by 33 bytes for each step of the path from the record's leaf to the
+/// root: 0 if the other half is on the left and 1 if it is on the right, and the digest of that half. In JSON it is those bytes in base64
+/// with padding (RFC 4648, 4). A record that was signed alone has no path.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RecordSignature {
     signature: Signature,
@@ -53,8 +53,8 @@ enum Side {
 }
 
 impl RecordSignature {
-    /// The signature of each of these records, given by the domain of its kind and its digest. A single record is signed
-    /// directly, several are signed with one signature.
+    /// Signs records, each given by the domain of its kind and its digest. A single record is signed directly, several are signed with one
+    /// signature.
     pub(crate) fn of_group(records: &[(&str, Digest)], key: &SigningKey) -> Vec<Self> {
         match records {
             [] => Vec::new(),
@@ -68,7 +68,7 @@ impl RecordSignature {
         }
     }
 
-    /// Whether the private half of this key signed the record, alone or with others.
+    /// Checks whether the private half of this key signed the record, alone or in a group.
     pub(crate) fn verifies(&self, domain: &str, digest: &Digest, key: &VerifyingKey) -> bool {
         if self.path.is_empty() {
             return key.verify_digest(domain, digest, &self.signature);
@@ -80,12 +80,12 @@ impl RecordSignature {
         key.verify_digest(ROOT, &root, &self.signature)
     }
 
-    /// Whether other records were signed with it.
+    /// Checks whether the signature is that of a group.
     pub fn is_of_group(&self) -> bool {
         !self.path.is_empty()
     }
 
-    /// The bytes that are stored.
+    /// Returns the stored bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(SIGNATURE + self.path.len() * STEP);
         bytes.extend_from_slice(self.signature.as_bytes());
@@ -99,7 +99,7 @@ impl RecordSignature {
         bytes
     }
 
-    /// Reads what [`Self::to_bytes`] gives, and nothing else.
+    /// Reads the bytes of [`Self::to_bytes`]; fails for any others.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ParseSignatureError> {
         let (signature, path) = bytes.split_first_chunk::<SIGNATURE>().ok_or(ParseSignatureError)?;
         let (steps, rest) = path.as_chunks::<STEP>();
@@ -171,12 +171,12 @@ fn node(left: &Digest, right: &Digest) -> Digest {
     DomainHasher::new(NODE).digest(left).digest(right).finish()
 }
 
-/// The root over these leaves and the path of each to it. Neighbours are joined level by level; one without a neighbour moves up
-/// unchanged.
+/// Computes the root over these leaves and the path of each to it. Neighbours are joined level by level; a leaf or node without a neighbour
+/// moves up unchanged.
 fn tree(leaves: Vec<Digest>) -> (Digest, Vec<Vec<Step>>) {
     let mut paths = vec![Vec::new(); leaves.len()];
     let mut level = leaves;
-    // How many leaves are below each node of the level, the last one aside.
+    // Number of leaves below each node of the level, the last node excepted.
     let mut width = 1;
     while level.len() > 1 {
         for (at, pair) in level.chunks_exact(2).enumerate() {
@@ -228,7 +228,7 @@ mod tests {
                 let other = SigningKey::from_seed(&[8; 32]).verifying_key();
                 assert!(!signature.verifies(KIND, digest, &other), "{at} of {count}");
             }
-            // The place in the tree is part of what is signed.
+            // The signature covers the position in the tree.
             for (at, signature) in signed.iter().enumerate() {
                 let fits =
                     records.iter().filter(|(_, digest)| signature.verifies(KIND, digest, &public)).count();
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_node_of_the_tree_is_no_record() {
-        // To cut a path short, a forger needs a record whose digest is that of an inner node, and those have another domain.
+        // To shorten a path, a forger would need a record whose digest is that of an inner node, and those have another domain.
         let (records, public) = (group(4), key().verifying_key());
         let signed = RecordSignature::of_group(&records, &key());
         let inner = node(&leaf(KIND, &records[0].1), &leaf(KIND, &records[1].1));

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-/// A call that a component has made of the host. It is reported to observers of a run, and stored nowhere.
+/// A call of the host by a component. It is reported to observers of a run, and stored nowhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostCall {
     /// The interface, as `graph-host:host/log`.
     pub interface: &'static str,
     /// The name of the function in the interface.
     pub function: &'static str,
-    /// When it began, counted from the Unix epoch: finer than the timestamps of records.
+    /// Time of its start since the Unix epoch: finer than the timestamps of records.
     pub began: Duration,
-    /// How long it took.
+    /// Duration of the call.
     pub took: Duration,
-    /// Whether the call succeeded.
+    /// `true` if the call succeeded.
     pub succeeded: bool,
 }

@@ -1,8 +1,8 @@
 //! The journal of a task: the calls of the host that its component made, with the world's answers.
 //!
-//! Virtual clocks, seeded randomness and log lines follow from the run itself and need no entries. Everything else that a
-//! component learns has an entry, so that a replay can answer it in the same way. The record digest of the checkpoint
-//! covers the journal; the result digest does not.
+//! Virtual clocks, seeded randomness and log lines follow from the run itself and need no entries. Everything else that a component
+//! observes has an entry, so that a replay returns the same answers. The record digest of the checkpoint covers the journal; the result
+//! digest does not.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -24,21 +24,20 @@ const DEADLINE: (&str, &str) = ("graph-host:host", "deadline");
 /// The interface and function by which a component calls another item.
 const TOOLS: (&str, &str) = ("graph-host:host/tools", "call");
 
-/// The key in the result of such a call for what the called component has used of the host.
+/// The key in the result of such a call for the called component's use of the host.
 pub const CALLED: &str = "host";
 
 /// The interface and function by which a component calls a language model.
 pub const MODEL: (&str, &str) = ("graph-host:host/model", "complete");
 
-/// The key in the result of such a call for what it has used of the budget of models. A call of another item has it if it did
-/// not return: the called component has used that much.
+/// The key in the result of such a call for its use of the budget of models. A call of another item has this key if it did not return: the
+/// value is the called component's use.
 pub const USED: &str = "used";
 
 /// The interface and function by which a component sends a request.
 const REQUEST: (&str, &str) = ("wasi:http/outgoing-handler", "handle");
 
-/// The key in the result of such a call for the number of bytes that the server sent, if that is more than the result
-/// shows.
+/// The key in the result of such a call for the number of bytes that the server sent, if that exceeds the size of the result.
 const RECEIVED: &str = "received";
 
 /// A component's call of the host, with the world's answer.
@@ -49,17 +48,17 @@ pub struct JournalEntry {
     pub function: String,
     /// The interface, for example `wasi:filesystem/types`, without a version.
     pub interface: String,
-    /// Whether the call succeeded; otherwise `result` is its error.
+    /// `true` if the call succeeded; otherwise `result` is its error.
     pub ok: bool,
-    /// The request. Bytes are in it in the form of [`digested`].
+    /// The request, with bytes in the form of [`digested`].
     pub request: Canonical,
-    /// The answer. Bytes are in it in the form of [`kept`], or of [`digested`] if they can be obtained again.
+    /// The answer, with bytes in the form of [`kept`], or of [`digested`] if they can be obtained again.
     pub result: Canonical,
 }
 
 impl JournalEntry {
-    /// The entry of an attempt that the host ended because its time was over: the last one of its journal. Time
-    /// is the world's, so a replay takes the failure from here and does not call the component.
+    /// Creates the last entry of an attempt that the host ended at its deadline. Time belongs to the outside world, so a replay takes the
+    /// failure from this entry and does not call the component.
     pub fn deadline(failure: &Failure) -> Self {
         Self {
             function: DEADLINE.1.to_owned(),
@@ -70,13 +69,13 @@ impl JournalEntry {
         }
     }
 
-    /// The failure of an attempt that the host ended because its time was over.
+    /// Returns the failure of an attempt that the host ended at its deadline.
     pub fn as_deadline(&self) -> Option<Failure> {
         ((&*self.interface, &*self.function) == DEADLINE).then(|| as_fault(&self.result.0)).flatten()
     }
 
-    /// The bytes that the entry adds to the size of its journal. The answer to a request counts as many bytes as the
-    /// server sent, interim responses and framing included, if that is more than its text.
+    /// Returns the bytes that the entry adds to the size of its journal. The answer to a request counts as many bytes as the server sent,
+    /// interim responses and framing included, if that exceeds its text.
     pub fn size(&self) -> u64 {
         let texts = [&self.request, &self.result].map(|part| canonical_size(&part.0));
         let is_request = (&*self.interface, &*self.function) == REQUEST;
@@ -85,8 +84,8 @@ impl JournalEntry {
         texts[0].saturating_add(answer).saturating_add((self.interface.len() + self.function.len()) as u64)
     }
 
-    /// The use of the host by this call: one call and the entry's size, and for a call of another item additionally what
-    /// that used. A call that a limit refused counts nothing, except for what language models have used until then.
+    /// Returns the use of the host by this call: one call and the entry's size, and for a call of another item additionally that item's
+    /// use. A call that a limit refused counts only its use of language models.
     pub fn host_use(&self) -> HostUse {
         let model = self.own_model_use();
         if self.is_refused() {
@@ -96,24 +95,24 @@ impl JournalEntry {
         own.plus(self.inner_use())
     }
 
-    /// The use of language models by this call, and by the component that it called.
+    /// Returns the use of language models by this call, and by the component that it called.
     pub fn model_use(&self) -> ModelUse {
         let own = self.own_model_use();
         if self.is_refused() { own } else { own.plus(self.inner_use().model) }
     }
 
-    /// The name in the manifest of the language model that was asked, if this is such a call.
+    /// Returns the manifest's name of the language model, if this is a call of one.
     pub fn model(&self) -> Option<&str> {
         self.request.0.get("model").filter(|_| self.is(MODEL))?.as_str()
     }
 
-    /// What the called component has used of the host.
+    /// Returns the called component's use of the host.
     fn inner_use(&self) -> HostUse {
         let inner = self.result.0.get(CALLED).filter(|_| self.is(TOOLS));
         inner.and_then(|inner| serde_json::from_value(inner.clone()).ok()).unwrap_or_default()
     }
 
-    /// What a call of a language model has used, or a call of another item that did not return.
+    /// Returns the use of a call of a language model, or of a call of another item that did not return.
     fn own_model_use(&self) -> ModelUse {
         let used = self.result.0.get(USED).filter(|_| self.is(MODEL) || self.is(TOOLS));
         used.and_then(|used| serde_json::from_value(used.clone()).ok()).unwrap_or_default()
@@ -123,24 +122,24 @@ impl JournalEntry {
         self.interface == interface && self.function == function
     }
 
-    /// The figure of the budget of models that ended the attempt here.
+    /// Returns the figure of the budget of models that ended the attempt at this call.
     pub fn refused_figure(&self) -> Option<ModelFigure> {
         self.shortage().map(|short| short.figure)
     }
 
-    /// The same, with by how much it does not suffice.
+    /// Returns that figure with the missing amount.
     pub fn shortage(&self) -> Option<ShortFigure> {
         let fault = self.result.0.get("fault")?;
         (!self.ok && self.is(MODEL)).then(|| ShortFigure::deserialize(fault).ok()).flatten()
     }
 
-    /// Whether a limit on what may be used of the host ended the attempt here.
+    /// Checks whether a limit on the use of the host ended the attempt at this call.
     pub fn is_refused(&self) -> bool {
         let fault = || as_fault(&self.result.0);
         !self.ok && fault().is_some_and(|failure| failure.category == Category::Limit)
     }
 
-    /// The use of the host by all of these calls.
+    /// Returns the use of the host by all of these calls.
     pub fn used_by(entries: &[Self]) -> HostUse {
         entries.iter().map(Self::host_use).fold(HostUse::default(), HostUse::plus)
     }
@@ -154,13 +153,13 @@ impl JournalEntry {
     }
 }
 
-/// The result of a call that ended its task, because the world gave more than the task may have.
+/// Creates the result of a call that ended its task, because the answer exceeded a limit of the task.
 pub fn fault(failure: &Failure) -> Canonical {
     fault_after(failure, ModelUse::NOTHING)
 }
 
-/// The result of a call of a language model that ended its task because a figure of the budget does not suffice, or because
-/// the provider used more than was set aside; `used` is what the call has used nevertheless.
+/// Creates the result of a call of a language model that ended its task because a figure of the budget does not suffice, or because the
+/// provider used more than was set aside; `used` is the call's use.
 pub fn model_fault(failure: &Failure, short: impl Into<ShortFigure>, used: ModelUse) -> Canonical {
     let mut fault = json!(short.into());
     fault["category"] = json!(failure.category);
@@ -168,12 +167,12 @@ pub fn model_fault(failure: &Failure, short: impl Into<ShortFigure>, used: Model
     with_used(json!({ "fault": fault }), used).into()
 }
 
-/// The result of a call that ended its task after language models have used something.
+/// Creates the result of a call that ended its task after `used` of language models.
 pub fn fault_after(failure: &Failure, used: ModelUse) -> Canonical {
     with_used(json!({"fault": {"category": failure.category, "message": failure.message}}), used).into()
 }
 
-/// The result of a call with what language models have used in it.
+/// Adds the use of language models to the result of a call.
 pub fn with_used(mut result: Value, used: ModelUse) -> Value {
     if let Some(fields) = result.as_object_mut().filter(|_| !used.is_nothing()) {
         fields.insert(USED.to_owned(), json!(used));
@@ -181,14 +180,14 @@ pub fn with_used(mut result: Value, used: ModelUse) -> Value {
     result
 }
 
-/// The failure that [`fault`], [`model_fault`] or [`fault_after`] wrote.
+/// Reads the failure that [`fault`], [`model_fault`] or [`fault_after`] wrote.
 pub fn as_fault(result: &Value) -> Option<Failure> {
     let fault = result.get("fault")?;
     let category: Category = serde_json::from_value(fault.get("category")?.clone()).ok()?;
     Some(Failure::new(category, fault.get("message")?.as_str()?))
 }
 
-/// The answer to a request, with the number of bytes that the server sent if its own text is shorter.
+/// Adds to the answer to a request the number of bytes that the server sent, if that exceeds the answer's own text.
 pub fn with_received(mut answer: Value, bytes: u64) -> Value {
     let shown = canonical_size(&answer);
     if let Some(fields) = answer.as_object_mut().filter(|_| bytes > shown) {
@@ -197,23 +196,23 @@ pub fn with_received(mut answer: Value, bytes: u64) -> Value {
     answer
 }
 
-/// Bytes in an entry that are kept whole: `{bytes: base64, length}`.
+/// Writes bytes of an entry as a whole: `{bytes: base64, length}`.
 pub fn kept(bytes: &[u8]) -> Value {
     json!({"bytes": STANDARD.encode(bytes), "length": bytes.len()})
 }
 
-/// Bytes in an entry of which only the digest is kept: `{length, sha256}`.
+/// Writes only the length and the digest of bytes of an entry: `{length, sha256}`.
 pub fn digested(bytes: &[u8]) -> Value {
     json!({"length": bytes.len(), "sha256": Digest::of_bytes(bytes).hex()})
 }
 
-/// The bytes that [`kept`] wrote; none for any other value.
+/// Reads the bytes that [`kept`] wrote; `None` for any other value.
 pub fn as_kept(value: &Value) -> Option<Vec<u8>> {
     let bytes = STANDARD.decode(value.get("bytes")?.as_str()?).ok()?;
     (value.get("length")?.as_u64()? == bytes.len() as u64).then_some(bytes)
 }
 
-/// The length and the digest that [`digested`] wrote; none for any other value.
+/// Reads the length and the digest that [`digested`] wrote; `None` for any other value.
 pub fn as_digested(value: &Value) -> Option<(u64, Digest)> {
     Some((value.get("length")?.as_u64()?, value.get("sha256")?.as_str()?.parse().ok()?))
 }
@@ -224,14 +223,14 @@ pub fn as_digested(value: &Value) -> Option<(u64, Digest)> {
 pub struct AttemptJournal {
     /// The attempt, from 1. After a resume, attempts are counted from 1 again.
     pub attempt: u32,
-    /// Which dispatch of the task's item it was, from 1: no two attempts of a task have the same.
+    /// The dispatch of the task's item, from 1: unique among the attempts of a task.
     pub dispatch: u32,
     /// The calls with their answers, in order.
     pub entries: Vec<JournalEntry>,
 }
 
-/// What attempts have used of each language model, by its name in the manifest, with what they have `lost`. It leaves out what components have
-/// used that the task's own has called: their calls are in no journal.
+/// Returns the use of each language model by attempts, by the model's name in the manifest, `lost` included. The use by components that the
+/// task's component has called is not included, since their calls are in no journal.
 pub fn model_uses(
     journal: &[AttemptJournal],
     lost: &BTreeMap<String, ModelUse>,
@@ -252,7 +251,7 @@ pub fn model_uses(
     by_model
 }
 
-/// A call that a component made of the host.
+/// A call of the host by a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostCallName {
     /// The interface, without a version.
@@ -273,16 +272,16 @@ impl std::fmt::Display for HostCallName {
     }
 }
 
-/// A replayed attempt is not what its journal says it was.
+/// A difference between a replayed attempt and its journal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JournalDifference {
-    /// It asked the host for something else than the journal has next, or for more than the journal has.
+    /// The component's call differs from the next one in the journal, or the journal has ended.
     #[error(
         "entry {entry} of the journal is {}, and the component called {found}",
         expected.as_ref().map_or_else(|| "missing".to_owned(), ToString::to_string)
     )]
     Call {
-        /// The place in the journal, from 0.
+        /// The index in the journal, from 0.
         entry: usize,
         /// The next call in the journal; none at its end.
         expected: Option<HostCallName>,
@@ -292,38 +291,38 @@ pub enum JournalDifference {
     /// The attempt ended, and the journal has further entries.
     #[error("the component ended, and entry {entry} of the journal is {expected}")]
     Unused {
-        /// The place in the journal, from 0.
+        /// The index in the journal, from 0.
         entry: usize,
         /// The call in the journal.
         expected: HostCallName,
     },
-    /// The journal has only the digest of a content, and the world has another content, or none, now.
+    /// The journal has only the digest of a content, and the content has changed or is missing now.
     #[error("entry {entry} of the journal is {call}: {reason}")]
     Content {
-        /// The place in the journal, from 0.
+        /// The index in the journal, from 0.
         entry: usize,
         /// The call in the journal.
         call: HostCallName,
-        /// How the content differs.
+        /// The description of the difference.
         reason: String,
     },
 }
 
-/// Reads a journal back, call by call.
+/// Reads a journal call by call.
 #[derive(Clone, Debug)]
 pub struct JournalReader {
     entries: VecDeque<JournalEntry>,
-    /// The place of the next entry.
+    /// The index of the next entry.
     next: usize,
 }
 
 impl JournalReader {
-    /// At the beginning of a journal.
+    /// Creates a reader at the beginning of a journal.
     pub fn new(entries: Vec<JournalEntry>) -> Self {
         Self { entries: entries.into(), next: 0 }
     }
 
-    /// The entry for a call that a component makes, with its index; a difference if the journal has another call next.
+    /// Returns the entry for a call that a component makes, with its index; fails if the journal has another call next.
     pub fn take(
         &mut self,
         interface: &str,
@@ -355,7 +354,7 @@ impl JournalReader {
         }
     }
 
-    /// The attempt has ended: nothing may be left.
+    /// Checks, at the end of the attempt, that no entry is left.
     pub fn finish(self) -> Result<(), JournalDifference> {
         match self.entries.front() {
             None => Ok(()),
@@ -363,7 +362,7 @@ impl JournalReader {
         }
     }
 
-    /// The content of an entry cannot be obtained again.
+    /// Creates the error for a content that cannot be obtained again.
     pub fn content_differs(place: usize, entry: &JournalEntry, reason: String) -> JournalDifference {
         JournalDifference::Content { entry: place, call: entry.call(), reason }
     }

@@ -1,5 +1,4 @@
-//! The signed note of a host that has removed the beginning of a run's history. Without it, a removal is detected as
-//! damage.
+//! The signed note of a host that has removed the beginning of a run's history. Without the note, a removal is detected as damage.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,32 +10,32 @@ use crate::trust::{KeyId, Signature, SigningKey, VerifyingKey};
 
 const DOMAIN: &str = "graph-host/pruning/v1";
 
-/// The note that the checkpoints of a namespace before one of them were removed. It keeps what is needed of them, other
-/// than values.
+/// The note that the checkpoints of a namespace before one of them were removed. It contains the data of theirs that is still needed,
+/// except values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pruning {
-    /// When the checkpoints were removed.
+    /// The time of the removal.
     pub at: Timestamp,
-    /// The entries of the run's history that went with them, as stretches in order: how many come before each, and how
-    /// many it held. Those of earlier removals are included; empty in a note from before they were kept.
+    /// The removed entries of the run's history, as stretches in order: the number of entries before each, and its length. Those of earlier
+    /// removals are included; empty in a note of a release that did not record them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<(u64, u64)>,
-    /// The first checkpoint that was kept: its record digest.
+    /// The record digest of the first remaining checkpoint.
     pub first: Digest,
-    /// The number of the first checkpoint that was kept.
+    /// The number of the first remaining checkpoint.
     pub first_sequence: u64,
     /// The namespace whose checkpoints were removed; empty for the root run.
     pub namespace: String,
-    /// The newest checkpoint at that time: its record digest. A history that lacks it was cut at its end as well.
+    /// The record digest of the newest checkpoint at that time. A history without it was cut at its end as well.
     pub newest: Digest,
     /// The number of the newest checkpoint at that time.
     pub newest_sequence: u64,
-    /// How many checkpoints were removed, those of earlier removals included.
+    /// Number of removed checkpoints, those of earlier removals included.
     pub removed: u64,
     /// The id of the run.
     pub run: String,
-    /// The stamps and counts at the first checkpoint that was kept, unless that one is whole.
+    /// The stamps and counts at the first remaining checkpoint, unless that one is whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standing: Option<CumulativeState>,
     /// The nodes visited in the removed checkpoints, in order.
@@ -49,7 +48,7 @@ pub struct Pruning {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SignedPruning {
-    /// The text that is signed, in JSON.
+    /// The signed text, in JSON.
     pub body: String,
     /// The key that signed.
     pub key_id: KeyId,
@@ -57,21 +56,21 @@ pub struct SignedPruning {
     pub signature: Signature,
 }
 
-/// Why a note about a removal is not valid.
+/// The reason why a note about a removal is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum PruningError {
-    /// It cannot be read.
+    /// The note cannot be read.
     #[error("what is said about removed checkpoints of run {run} cannot be read: {reason}")]
     Malformed { run: String, reason: String },
-    /// The key has not signed it.
+    /// The signature is not that of the key.
     #[error("the removal of checkpoints of run {run} is not signed by the key {key}")]
     Signature {
         run: String,
         /// The key that was expected.
         key: KeyId,
     },
-    /// It is about something else.
+    /// The note is about another run or namespace.
     #[error("what is said about removed checkpoints of run {run} is about run {found}")]
     Misplaced {
         run: String,
@@ -90,7 +89,7 @@ impl Pruning {
 }
 
 impl SignedPruning {
-    /// Reads the text that a store keeps, and checks that the key has signed it, for this namespace of this run.
+    /// Reads a stored text, and checks that the key has signed it, for this namespace of this run.
     pub fn open(text: &str, key: &VerifyingKey, run: &str, namespace: &str) -> Result<Pruning, PruningError> {
         let malformed =
             |error: ReadJsonError| PruningError::Malformed { run: run.to_owned(), reason: error.to_string() };
@@ -107,7 +106,7 @@ impl SignedPruning {
         Ok(pruning)
     }
 
-    /// Reads the text that a store keeps without checking anything: to show what another host has done.
+    /// Reads a stored text without checking anything: to show the note of another host.
     pub fn decode(text: &str) -> Result<Pruning, ReadJsonError> {
         json::read::<Self>(text, TreeLimit::RECORD)
             .and_then(|signed| json::read(&signed.body, TreeLimit::RECORD))

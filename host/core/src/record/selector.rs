@@ -1,4 +1,4 @@
-//! Which checkpoint of a run a person means.
+//! Selection of a checkpoint of a run by a user.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,17 +6,17 @@ use std::fmt;
 use super::checkpoint::Checkpoint;
 use super::pruning::Pruning;
 
-/// Which checkpoint of a run is meant.
+/// A user's selection of a checkpoint of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckpointSelector {
     /// The newest checkpoint of the namespace.
     Newest,
-    /// The one with this number.
+    /// The checkpoint with this number.
     Sequence(u64),
-    /// The checkpoint that the superstep with this number made, the newest if it ran more than once; 0 is the first
-    /// checkpoint. A checkpoint that an update made has to be named by its own number.
+    /// The checkpoint that the superstep with this number made, the newest if there are several; 0 is the first checkpoint. A checkpoint
+    /// that an update made is selected by its own number only.
     Step(u64),
-    /// The newest one in which this node is next.
+    /// The newest checkpoint in which this node is next.
     Node(String),
 }
 
@@ -31,35 +31,35 @@ impl fmt::Display for CheckpointSelector {
     }
 }
 
-/// A checkpoint that was asked for was not found.
+/// A selected checkpoint was not found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no checkpoint `{place}`: {known}")]
 pub struct NoSuchCheckpoint {
-    /// The selector that was searched for.
+    /// The selector.
     pub place: CheckpointSelector,
     /// The checkpoints that exist.
     pub known: String,
 }
 
-/// Which checkpoints a run has, for the message about one that was not found.
+/// The checkpoints of a run, for the message about one that was not found.
 #[derive(Clone, Debug, Default)]
 pub struct Landmarks {
     sequences: Spans,
     steps: Spans,
-    /// The nodes that are next in one of them.
+    /// The nodes that are next in some checkpoint.
     next: BTreeSet<String>,
-    /// How many checkpoints were removed, and the number of the first that was kept.
+    /// Number of removed checkpoints, and the number of the first remaining one.
     removed: Option<(u64, u64)>,
 }
 
 impl Landmarks {
-    /// The landmarks of a run whose first checkpoints were removed, if there is a note about that.
+    /// Creates the landmarks of a run whose first checkpoints may have been removed.
     pub fn after(pruning: Option<&Pruning>) -> Self {
         let removed = pruning.map(|pruning| (pruning.removed, pruning.first_sequence));
         Self { removed, ..Self::default() }
     }
 
-    /// Notes a checkpoint that the history has.
+    /// Adds a checkpoint of the history.
     pub fn add(&mut self, checkpoint: &Checkpoint) {
         self.sequences.add(checkpoint.sequence);
         self.steps.add(checkpoint.step);
@@ -70,7 +70,7 @@ impl Landmarks {
         }
     }
 
-    /// The error of a search that has found nothing.
+    /// Creates the error of a search without a result.
     pub fn lack(&self, place: &CheckpointSelector) -> NoSuchCheckpoint {
         let removed = self.removed.map(|(count, first)| match count {
             1 => format!("; the one before checkpoint {first} was removed"),
@@ -106,7 +106,7 @@ impl Landmarks {
     }
 }
 
-/// Numbers as spans from first to last, in rising order and apart from each other.
+/// Numbers as spans from first to last, in rising order and with gaps between them.
 #[derive(Clone, Debug, Default)]
 struct Spans(Vec<(u64, u64)>);
 
@@ -128,7 +128,7 @@ impl Spans {
         }
     }
 
-    /// The number, if it is the only one.
+    /// Returns the number, if there is only one.
     fn only(&self) -> Option<u64> {
         match self.0.as_slice() {
             [(first, last)] if first == last => Some(*first),
@@ -137,7 +137,7 @@ impl Spans {
     }
 }
 
-/// In a short form: `0 to 4, 7`.
+/// Writes a short form: `0 to 4, 7`.
 impl fmt::Display for Spans {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, (first, last)) in self.0.iter().enumerate() {

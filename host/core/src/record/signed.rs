@@ -17,9 +17,9 @@ use crate::format;
 use crate::json::{self, TreeLimit};
 use crate::trust::{KeyId, SigningKey, VerifyingKey};
 
-/// A record with its signature. What is signed is the digest of the text as it is stored.
+/// A record with its signature, which covers the digest of the stored text.
 ///
-/// Its JSON form is how hosts that are not written in Rust keep records.
+/// The JSON form is used by hosts that are not written in Rust.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SignedRecord {
@@ -29,9 +29,9 @@ pub struct SignedRecord {
     pub run: String,
     /// The namespace; empty for the root graph of a run.
     pub namespace: String,
-    /// The checkpoint's number, or of the checkpoint that it is under.
+    /// The checkpoint's number, or that of the checkpoint to which the record belongs.
     pub sequence: u64,
-    /// The superstep count of a checkpoint; of other records, that of the checkpoint they are under.
+    /// The superstep count of a checkpoint; for other records, that of their checkpoint.
     pub step: u64,
     /// The task of a task or answers record, the call of a hook record; empty for others.
     pub task: String,
@@ -41,13 +41,13 @@ pub struct SignedRecord {
     pub digest: Digest,
     /// The key that signed.
     pub key_id: KeyId,
-    /// The signature over the record digest, under the kind's domain, or over the group that it was signed with.
+    /// The signature over the record digest, under the kind's domain, or over the group in which the record was signed.
     pub signature: RecordSignature,
-    /// How many entries of the run's history it holds, as [`Record::event_count`] has it.
+    /// Number of entries of the run's history in the record: [`Record::event_count`].
     pub events: u64,
-    /// With a checkpoint: the channel values that it changed.
+    /// With a checkpoint: the changed channel values.
     pub values: Vec<ChannelValue>,
-    /// With a checkpoint on its way to a store: results that are stored with it for later tasks. Empty in a record that was read back.
+    /// With a checkpoint that is about to be stored: results that are stored with it for later tasks. Empty in a record that was read back.
     #[serde(default)]
     pub results: Vec<SignedCacheEntry>,
 }
@@ -86,7 +86,7 @@ pub enum DecodeError {
     /// The text is not a record of its kind.
     #[error("the {kind} record {sequence} of run {run} cannot be read: {reason}", kind = kind.as_str())]
     Malformed { kind: RecordKind, run: String, sequence: u64, reason: String },
-    /// The text is not what its digest says.
+    /// The text does not match its digest.
     #[error("the {kind} record {sequence} of run {run} was changed: its digest does not match its text", kind = kind.as_str())]
     Changed { kind: RecordKind, run: String, sequence: u64 },
     /// The signature is not that of the key.
@@ -98,7 +98,7 @@ pub enum DecodeError {
         /// The key that was expected.
         key: KeyId,
     },
-    /// The record belongs elsewhere.
+    /// The record belongs to another place.
     #[error("the {kind} record {sequence} of run {run} does not belong there: its text says {found}", kind = kind.as_str())]
     Misplaced {
         kind: RecordKind,
@@ -110,7 +110,7 @@ pub enum DecodeError {
 }
 
 impl Record {
-    /// What kind of record it is.
+    /// Returns the kind of the record.
     pub const fn kind(&self) -> RecordKind {
         match self {
             Self::Checkpoint(_) => RecordKind::Checkpoint,
@@ -121,7 +121,7 @@ impl Record {
         }
     }
 
-    /// The run, the namespace, the sequence number and the task that the record names.
+    /// Returns the run, the namespace, the sequence number and the task that the record names.
     fn place(&self) -> (&str, &str, u64, &str) {
         match self {
             Self::Checkpoint(record) => (&record.run, &record.namespace, record.sequence, ""),
@@ -132,7 +132,7 @@ impl Record {
         }
     }
 
-    /// The same, of a record that is not needed any more.
+    /// Returns the same without copying.
     fn into_place(self) -> (String, String, u64, String) {
         match self {
             Self::Checkpoint(record) => (record.run, record.namespace, record.sequence, String::new()),
@@ -143,9 +143,9 @@ impl Record {
         }
     }
 
-    /// The record's text and its digest.
+    /// Returns the record's text and its digest.
     pub fn encode(&self) -> Result<(Arc<str>, Digest), EncodeError> {
-        // Most texts fit, and need not grow to their length.
+        // Most texts fit into this capacity.
         let mut text = Vec::with_capacity(8 << 10);
         let written = match self {
             Self::Checkpoint(record) => serde_json::to_writer(&mut text, record),
@@ -165,7 +165,7 @@ fn digest_of(kind: RecordKind, body: &str) -> Digest {
 }
 
 impl UnsignedRecord {
-    /// A record whose text and digest are known, with the channel values and results that come with it.
+    /// Creates a record whose text and digest are known, with its channel values and results.
     ///
     /// `step` is the superstep count for the listing of stored records.
     pub fn new(
@@ -180,12 +180,12 @@ impl UnsignedRecord {
         Self { kind, run, namespace, sequence, step, task, body, digest, events, values, results }
     }
 
-    /// What kind of record it is.
+    /// Returns the kind of the record.
     pub const fn kind(&self) -> RecordKind {
         self.kind
     }
 
-    /// Signs records that are stored in one transaction: each for which `alone` says so by itself, and the others with one
+    /// Signs records that are stored in one transaction: those for which `alone` returns `true` separately, and the others with one
     /// signature over all of them.
     pub fn sign_together(
         records: Vec<Self>,
@@ -197,7 +197,7 @@ impl UnsignedRecord {
         let sign = |record: Self| match (alone(&record), record.signed_as()) {
             (true, (domain, digest)) => record.signed(key.sign_digest(domain, &digest).into(), key),
             (false, (domain, digest)) => {
-                // There is one for each.
+                // The group has one signature for each record.
                 let signature = signatures.next().unwrap_or_else(|| key.sign_digest(domain, &digest).into());
                 record.signed(signature, key)
             }
@@ -205,12 +205,12 @@ impl UnsignedRecord {
         records.into_iter().map(sign).collect()
     }
 
-    /// The message that is signed: its digest, under the domain of its kind.
+    /// Returns the signed message: the record's digest, under the domain of its kind.
     const fn signed_as(&self) -> (&'static str, Digest) {
         (self.kind.domain(), self.digest)
     }
 
-    /// Signs the record by itself.
+    /// Signs the record separately.
     pub fn sign(self, key: &SigningKey) -> Result<SignedRecord, EncodeError> {
         let (domain, digest) = self.signed_as();
         self.signed(key.sign_digest(domain, &digest).into(), key)
@@ -246,7 +246,7 @@ impl SignedRecord {
         self.read_in_place()
     }
 
-    /// Checks that the digest is that of the text.
+    /// Checks that the digest matches the text.
     pub(super) fn check_digest(&self) -> Result<(), DecodeError> {
         let (kind, run, sequence) = (self.kind, self.run.clone(), self.sequence);
         if digest_of(kind, &self.body) == self.digest {
@@ -256,7 +256,7 @@ impl SignedRecord {
         }
     }
 
-    /// Reads the record, whose digest is known to be right, and checks its place.
+    /// Reads the record, whose digest was checked before, and checks its place.
     pub(super) fn read_in_place(&self) -> Result<Record, DecodeError> {
         let (kind, run, sequence) = (self.kind, self.run.clone(), self.sequence);
         let record = self.decode()?;
@@ -271,8 +271,8 @@ impl SignedRecord {
         Ok(record)
     }
 
-    /// Reads the record without checking its digest, its signature or its place: to show what another host has written,
-    /// never to build on it.
+    /// Reads the record without checking its digest, its signature or its place: to show the records of another host, never to build on
+    /// them.
     pub fn decode(&self) -> Result<Record, DecodeError> {
         let body = &*self.body;
         let current = match self.kind {

@@ -1,4 +1,4 @@
-//! The status of a run, how it ended, and why it stopped.
+//! The status of a run, the cause of its end, and the reason of a stop.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::limits::{Budget, HostUse};
 use crate::node::Category;
 use crate::time::Timestamp;
 
-/// How a run ended.
+/// The cause of a run's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndedBy {
@@ -23,14 +23,14 @@ pub enum EndedBy {
     End,
     /// A `return` node ran.
     Return,
-    /// `max_steps` with `return_last` or `return_with_flag`.
+    /// `max_steps` was reached, with `return_last` or `return_with_flag`.
     MaxSteps,
     /// The last branch ended because none of its edges matched.
     NoEdgeMatched,
 }
 
 impl EndedBy {
-    /// The name in documents and output.
+    /// Returns the name in documents and output.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::End => "end",
@@ -57,7 +57,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The name in documents, the store and output.
+    /// Returns the name in documents, the store and output.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -71,7 +71,7 @@ impl Status {
         }
     }
 
-    /// Whether the run has reached its end and cannot be resumed.
+    /// Checks whether the run has reached its end and cannot be resumed.
     pub const fn is_end(self) -> bool {
         matches!(self, Self::Completed | Self::CompletedWithErrors)
     }
@@ -83,7 +83,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// Why a run stopped, or an operation on it was refused.
+/// The reason why a run stopped, or an operation on it was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
@@ -108,7 +108,7 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    /// The name in output.
+    /// Returns the name in output.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NodeFailed => "node_failed",
@@ -138,20 +138,20 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// The limit at which a run stopped, where that is no budget of the manifest.
+/// The limit at which a run stopped, if it is not a budget of the manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopLimit {
-    /// `timeout`, the time of the run: a resumed run has as much again.
+    /// `timeout`, the time of the run: a resumed run gets the same time again.
     Timeout,
     /// `max_steps`: a resumed run may be given a larger total.
     MaxSteps,
-    /// The deadline of a question without a default: to resume the run fails in the same way.
+    /// The deadline of a question without a default: resuming the run fails in the same way.
     Deadline,
 }
 
 impl StopLimit {
-    /// The limit in a record that does not state it: earlier builds recorded a message alone.
+    /// Returns the limit of a record that does not state it: earlier builds recorded only a message.
     fn of_earlier(code: ErrorCode, message: &str) -> Option<Self> {
         if code != ErrorCode::Limit {
             None
@@ -169,32 +169,32 @@ impl StopLimit {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "StoredRunError")]
 pub struct RunError {
-    /// The budget of the run that is used up, if that is the reason.
+    /// The used-up budget of the run, if that is the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
     /// The failure's category, if a node failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<Category>,
-    /// The code, which stays the same when the message is worded differently.
+    /// The code, which does not depend on the message's wording.
     pub code: ErrorCode,
-    /// The limit that was reached, if that is the reason and it is no budget.
+    /// The reached limit, if that is the reason and it is not a budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<StopLimit>,
-    /// The description for a person.
+    /// The message for people.
     pub message: String,
-    /// The node that caused it, if one did.
+    /// The node that caused it, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
 }
 
 impl RunError {
-    /// An error of no node, no category and no limit.
+    /// Creates an error without a node, category and limit.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { budget: None, category: None, code, limit: None, message: message.into(), node: None }
     }
 }
 
-/// A [`RunError`] as any build has recorded it.
+/// A [`RunError`] as recorded by any build.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredRunError {
@@ -222,9 +222,9 @@ impl From<StoredRunError> for RunError {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct End {
-    /// Why it ended.
+    /// The cause.
     pub ended_by: EndedBy,
-    /// `on_max_steps: return_with_flag` took effect.
+    /// `true` if `on_max_steps: return_with_flag` took effect.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub limit_reached: bool,
     /// The output: that of the `return` node, or else that of the graph.
@@ -240,48 +240,47 @@ pub struct StatusRecord {
     /// Changes of the run's pins that were accepted under this checkpoint, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepted: Vec<Accepted>,
-    /// When the status changed.
+    /// The time of the change.
     pub at: Timestamp,
-    /// The record digest of the checkpoint it is under.
+    /// The record digest of its checkpoint.
     pub checkpoint: Digest,
-    /// Of a child run: which dispatch of its parent's task it runs for, from 1.
+    /// For a child run: the dispatch of its parent's task for which it runs, from 1.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub dispatch: u32,
-    /// Why, if something went wrong.
+    /// The error, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
     /// The results of the hooks after the run's end: no checkpoint follows that could contain them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooked: Vec<HookSummary>,
-    /// Fuel of the hooks that were asked about the run since the checkpoint, as far as it counts for what is reserved for
-    /// tasks.
+    /// Fuel of the hooks of the run since the checkpoint, as far as it counts towards the reservations of tasks.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub hooks_fuel: u64,
-    /// What those hooks used of the host, as far as it counts in the same way.
+    /// Use of the host by those hooks, as far as it counts in the same way.
     #[serde(default, skip_serializing_if = "HostUse::is_nothing")]
     pub hooks_host: HostUse,
-    /// The hooks of this boundary have had their say.
+    /// `true` if the hooks of this boundary have run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hooks_passed: bool,
-    /// The questions that are open.
+    /// The open questions.
     pub interrupts: Vec<InterruptRecord>,
-    /// The total of `max_steps`, where hooks have extended it.
+    /// The total of `max_steps`, if hooks have extended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_steps: Option<u64>,
     /// The namespace of the run; empty for the root run.
     pub namespace: String,
-    /// Static interrupts of this boundary have been passed.
+    /// `true` if the static interrupts of this boundary have been passed.
     pub released: bool,
-    /// How often the run has continued after a failure or a limit under this checkpoint.
+    /// Number of times that the run has continued after a failure or a limit under this checkpoint.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub resumes: u32,
     /// The id of the root run.
     pub run: String,
-    /// The sequence number of the checkpoint it is under.
+    /// The sequence number of its checkpoint.
     pub sequence: u64,
-    /// The status that the run has from this record on.
+    /// The new status of the run.
     pub status: Status,
-    /// What the tasks of the active superstep have used so far, by task id.
+    /// Use by the tasks of the active superstep so far, by task id.
     pub tasks: BTreeMap<String, TaskUse>,
     /// Warnings since the checkpoint.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,10 +1,10 @@
-//! Checkpoints that are read from a signed one backwards, and the channels and counts at one of them.
+//! Checkpoints that are read backwards from a signed one, and the channels and counts at one of them.
 //!
-//! A checkpoint names the digest of the one before it. So a reader that trusts one can trust every earlier one with the
-//! named digest: no record is parsed before its digest was checked, and only the signature of the checkpoint at which
-//! reading begins is needed. [`ChainReader`] goes back in this way, one checkpoint at a time; [`Stretch`] goes back to
-//! the newest whole checkpoint, and assembles the channels and counts at the wanted one.
-//! [`ChainVerifier`](super::ChainVerifier) checks everything before that.
+//! A checkpoint names the digest of the one before it. A reader that trusts one checkpoint can therefore trust every earlier one with
+//! the named digest: no record is parsed before its digest was checked, and only the signature of the checkpoint at which reading begins is
+//! needed. [`ChainReader`] goes back in this way, one checkpoint at a time; [`Stretch`] goes back to the newest whole checkpoint, and
+//! assembles the channels and counts at the wanted one.
+//! [`ChainVerifier`](super::ChainVerifier) checks a whole history.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,10 +22,10 @@ use crate::digest::Digest;
 use crate::json::{self, TreeLimit};
 use crate::trust::{KeyId, VerifyingKey};
 
-/// Reads checkpoints from a signed one backwards.
+/// Reads checkpoints backwards from a signed one.
 #[derive(Clone, Debug)]
 pub struct ChainReader {
-    /// The first checkpoint that is left, if the host has removed those before.
+    /// Digest and number of the first remaining checkpoint, if the host has removed those before it.
     begins: Option<(Digest, u64)>,
     /// The number of the checkpoint that was read last.
     at: u64,
@@ -33,14 +33,14 @@ pub struct ChainReader {
     parent: Option<Digest>,
 }
 
-/// What leads from a checkpoint to the ones before it. It is read several times as fast as all of it.
+/// The fields of a checkpoint that link it to earlier ones. They are read several times as fast as the whole checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct CheckpointLink {
     /// The checkpoint's number in its namespace.
     pub sequence: u64,
-    /// What made the checkpoint; an edit names the one that it restored.
+    /// The source of the checkpoint; an edit names the one that it restored.
     pub source: Source,
-    /// Warnings that its superstep raised.
+    /// Warnings of its superstep.
     pub warnings: Vec<String>,
     namespace: String,
     #[serde(default)]
@@ -49,7 +49,7 @@ pub struct CheckpointLink {
 }
 
 impl CheckpointLink {
-    /// The checkpoint of the same run that this one has gone back to, if it has.
+    /// Returns the checkpoint of the same run that this one has restored, if any.
     pub fn restored(&self) -> Option<CheckpointPlace> {
         match self.source {
             Source::Update { restored, .. } => restored,
@@ -59,10 +59,10 @@ impl CheckpointLink {
 }
 
 impl ChainReader {
-    /// Reads the first checkpoint. Everything that is read afterwards is trusted because of its signature by `key`;
-    /// without a key, as for records of another host, everything can only be shown.
+    /// Reads the first checkpoint. Everything that is read afterwards is trusted because of its signature by `key`; without a key, as for
+    /// records of another host, everything can only be shown.
     ///
-    /// `begins` is where the history begins if its beginning was removed.
+    /// `begins` describes the beginning of the history if checkpoints were removed.
     pub fn from_signed(
         record: &SignedRecord,
         key: Option<&VerifyingKey>,
@@ -83,7 +83,7 @@ impl ChainReader {
         Ok((reader, *checkpoint))
     }
 
-    /// Continues with the checkpoints before one that has been opened.
+    /// Continues with the checkpoints before a trusted one.
     pub fn before(trusted: &Trusted, begins: Option<&Pruning>) -> Self {
         let begins = begins.map(|begins| (begins.first, begins.first_sequence));
         let (at, parent) = (trusted.checkpoint.sequence, trusted.checkpoint.parent);
@@ -91,17 +91,17 @@ impl ChainReader {
         Self { begins, at, parent: parent.filter(|_| !is_first) }
     }
 
-    /// Whether there is a checkpoint before the one that was read last.
+    /// Checks whether there is a checkpoint before the one that was read last.
     pub const fn has_earlier(&self) -> bool {
         self.parent.is_some()
     }
 
-    /// The number of the checkpoint that was read last.
+    /// Returns the number of the checkpoint that was read last.
     pub const fn at(&self) -> u64 {
         self.at
     }
 
-    /// Reads the checkpoint before.
+    /// Reads the preceding checkpoint.
     pub fn earlier(&mut self, record: &SignedRecord) -> Result<Checkpoint, ChainError> {
         self.check(record)?;
         let Record::Checkpoint(checkpoint) = record.read_in_place()? else {
@@ -111,7 +111,7 @@ impl ChainReader {
         Ok(*checkpoint)
     }
 
-    /// The same if only the link to the checkpoint before is needed.
+    /// Reads only the link of the preceding checkpoint.
     pub fn earlier_link(&mut self, record: &SignedRecord) -> Result<CheckpointLink, ChainError> {
         self.check(record)?;
         let link = CheckpointLink::of(record)?;
@@ -119,12 +119,12 @@ impl ChainReader {
         Ok(link)
     }
 
-    /// Continues at an earlier checkpoint that the one read last names: it is the next one to be read.
+    /// Continues at an earlier checkpoint that the one read last names: it is read next.
     pub const fn go_to(&mut self, place: CheckpointPlace) {
         self.parent = Some(place.digest);
     }
 
-    /// The error of a history that lacks the checkpoint before the one that was read last.
+    /// Creates the error of a history that lacks the checkpoint before the one that was read last.
     pub const fn missing(&self) -> ChainError {
         ChainError::Parent { sequence: self.at }
     }
@@ -156,7 +156,7 @@ impl ChainReader {
 }
 
 impl CheckpointLink {
-    /// What leads back from a checkpoint whose digest is known to be right.
+    /// Reads the link of a checkpoint whose digest was checked before.
     fn of(record: &SignedRecord) -> Result<Self, DecodeError> {
         let (kind, run, sequence) = (record.kind, record.run.clone(), record.sequence);
         let link: Self = json::read(&*record.body, TreeLimit::RECORD).map_err(|error| {
@@ -170,40 +170,39 @@ impl CheckpointLink {
     }
 }
 
-/// A checkpoint and the ones before it that it builds on, the newest first.
+/// A checkpoint and the earlier ones that it builds on, the newest first.
 #[derive(Clone, Debug)]
 pub struct Stretch<'p> {
     reader: ChainReader,
     begins: Option<&'p Pruning>,
     target: Checkpoint,
     digest: Digest,
-    /// The channels and counts at the target that were found so far: the first value found of each is the newest.
+    /// The channels and counts at the target that were read so far: the first value read of each is the newest.
     standing: CumulativeState,
-    /// Channels that were gone by then.
+    /// Channels that no longer existed at the target.
     gone: BTreeSet<String>,
     warned: Option<CheckpointPlace>,
     checkpoints: u64,
     is_complete: bool,
 }
 
-/// A checkpoint that can be built on.
+/// A checkpoint that was checked, and can be built on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trusted {
     /// The checkpoint, made whole: with the stamps of all channels and the counts of all nodes.
     pub checkpoint: Checkpoint,
-    /// The record digest of the checkpoint, as it is stored.
+    /// The record digest of the checkpoint as stored.
     pub digest: Digest,
-    /// How many checkpoints were read and checked for it, itself included.
+    /// Number of checkpoints that were read and checked for it, itself included.
     pub checkpoints: u64,
-    /// The number of the first of them.
+    /// The number of the earliest of them.
     pub first: u64,
-    /// The newest checkpoint up to here that raised warnings. What release 0.1.0 wrote does not say.
+    /// The newest checkpoint up to this one that raised warnings. Checkpoints of release 0.1.0 do not state it.
     pub warned: Option<CheckpointPlace>,
 }
 
 impl<'p> Stretch<'p> {
-    /// Begins with the checkpoint that is wanted. Its signature is checked with the key; `begins` is as for
-    /// [`ChainReader::from_signed`].
+    /// Begins with the wanted checkpoint. Its signature is checked with the key; `begins` is as for [`ChainReader::from_signed`].
     pub fn up_to(
         record: &SignedRecord,
         key: Option<&VerifyingKey>,
@@ -225,18 +224,18 @@ impl<'p> Stretch<'p> {
         Ok(stretch)
     }
 
-    /// The checkpoint to be taken next is the one before this number; `None` once everything is known.
+    /// Returns the number below which the next checkpoint is to be added; `None` once everything is known.
     pub fn wants_below(&self) -> Option<u64> {
         (!self.is_complete).then_some(self.reader.at)
     }
 
-    /// Takes the checkpoint before the one that was taken last.
+    /// Adds the checkpoint before the one that was added last.
     pub fn take(&mut self, record: &SignedRecord) -> Result<(), ChainError> {
         let checkpoint = self.reader.earlier(record)?;
         self.add(checkpoint, record.digest)
     }
 
-    /// The error of a history that lacks the checkpoint that has to be taken next.
+    /// Creates the error of a history that lacks the checkpoint to be added next.
     pub const fn missing(&self) -> ChainError {
         self.reader.missing()
     }
@@ -271,7 +270,7 @@ impl<'p> Stretch<'p> {
         Ok(())
     }
 
-    /// Adds older stamps and counts; known ones are newer and stay.
+    /// Adds older stamps and counts; known ones are newer and remain.
     fn take_older(&mut self, older: CumulativeState) {
         fn add<T>(known: &mut BTreeMap<String, T>, older: BTreeMap<String, T>) {
             for (name, value) in older {
@@ -286,7 +285,7 @@ impl<'p> Stretch<'p> {
         add(&mut self.standing.visits, visits);
     }
 
-    /// The wanted checkpoint, checked and made whole, once [`Self::wants_below`] needs no more.
+    /// Returns the wanted checkpoint, checked and made whole; fails unless [`Self::wants_below`] returns `None`.
     pub fn finish(self) -> Result<Trusted, ChainError> {
         let Self { reader, mut target, digest, standing, checkpoints, is_complete, warned, .. } = self;
         if !is_complete {
@@ -305,7 +304,7 @@ impl<'p> Stretch<'p> {
 }
 
 impl Checkpoint {
-    /// Checks the values of its channels, each with its segments, against its stamps. Its maps have to be whole.
+    /// Checks the values of its channels, each with its segments, against its stamps. The checkpoint has to be whole.
     pub fn check_values(&self, values: &[ChannelValue]) -> Result<(), ChainError> {
         let mut stand: BTreeMap<&str, ChannelStamp> = BTreeMap::new();
         for value in values {
@@ -325,8 +324,8 @@ impl Checkpoint {
         }
     }
 
-    /// Checks the changes that were accepted under it and are in no checkpoint yet: each has to be accepted by the key
-    /// and to begin with the pins before it.
+    /// Checks the accepted changes since this checkpoint, which no checkpoint contains yet: each has to be accepted by the key and to begin
+    /// with the pins before it.
     pub fn check_accepted(&self, accepted: &[Accepted], key: KeyId) -> Result<(), ChainError> {
         match follow(self.pins, accepted, key) {
             Some(_) => Ok(()),

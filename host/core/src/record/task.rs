@@ -22,10 +22,10 @@ pub struct TaskSummary {
     /// The answers to its questions, in the order they were asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<Canonical>,
-    /// When each answer came, by its number, as far as it is known.
+    /// The time at which each answer arrived, by its number, as far as it is known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub arrived: BTreeMap<u32, Timestamp>,
-    /// When its last attempt ended; absent if nothing was dispatched.
+    /// The time at which its last attempt ended; absent if nothing was dispatched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
     /// Attempts of the last series, retries included.
@@ -33,42 +33,39 @@ pub struct TaskSummary {
     /// The cached result that was used instead of its dispatch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<Box<CacheHit>>,
-    /// How often its item was dispatched, earlier failures and questions included.
+    /// Number of dispatches of its item, earlier failures and questions included.
     pub dispatches: u32,
-    /// The numbers of the answers that do not count any more: the component has rejected them, or another answer has replaced
-    /// them.
+    /// The numbers of the answers that no longer count: the component has rejected them, or another answer has replaced them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<u32>,
-    /// What happened in it and is in no earlier record of the run's history.
+    /// Events of the task that no earlier record of the run's history contains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<TaskEvent>,
-    /// The numbers of the answers that no one gave, with the deadlines that had passed: the answer is the question's default, or
-    /// null if it has none.
+    /// Answers that no one gave, by their number, with their deadlines: the answer is the question's default, or null if it has none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub expired: BTreeMap<u32, Timestamp>,
-    /// The failure that was handled, if there was one.
+    /// The handled failure, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
     /// Fuel of all attempts.
     pub fuel: u64,
-    /// The numbers of the answers to the host's own questions about budgets of language models: they are no answers of the
-    /// component's.
+    /// The numbers of the answers to the host's own questions about budgets of language models: the component does not receive them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub granted: Vec<u32>,
-    /// What all attempts used of the host.
+    /// Use of the host by all attempts.
     #[serde(default, skip_serializing_if = "HostUse::is_nothing")]
     pub host: HostUse,
-    /// The item that was dispatched.
+    /// The dispatched item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<String>,
     /// The journals of its attempts, in order; attempts without calls of the host are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub journal: Vec<AttemptJournal>,
-    /// What attempts have used of language models, or may have used, that a crash ended before they had a result: it is in no
-    /// journal. `host` includes it.
+    /// Use of language models, or possible use, by attempts that a crash ended before they had a result: it is in no journal. `host`
+    /// includes it.
     #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
     pub lost: ModelUse,
-    /// The same by the model that was asked last, by its name in the manifest, as far as that is known.
+    /// The lost use by the model of the last request, by its name in the manifest, as far as it is known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lost_models: BTreeMap<String, ModelUse>,
     /// Microseconds that all attempts took.
@@ -80,8 +77,7 @@ pub struct TaskSummary {
     pub task: String,
 }
 
-/// The result of one task of the active superstep. It is void as soon as the superstep commits, and never applies to
-/// another checkpoint.
+/// The result of one task of the active superstep. It is void once the superstep commits, and never applies to another checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskRecord {
@@ -89,42 +85,41 @@ pub struct TaskRecord {
     pub at: Timestamp,
     /// The attempt, from 1.
     pub attempt: u32,
-    /// How often hooks were asked about a failure of it so far.
+    /// Number of times that hooks were asked about a failure of the task.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub asked: u32,
-    /// Its state with respect to the cache of results.
+    /// The task's state with respect to the cache of results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<TaskCache>,
-    /// The record digest of the checkpoint it is under.
+    /// The record digest of its checkpoint.
     pub checkpoint: Digest,
-    /// A hook had its failure passed: `on_error` does not apply.
+    /// `true` if a hook has decided to continue after its failure: `on_error` does not apply.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub continued: bool,
-    /// How often its item was dispatched so far.
+    /// Number of dispatches of its item so far.
     pub dispatches: u32,
-    /// The numbers of the answers that do not count any more: the component has rejected them, or another answer has replaced
-    /// them.
+    /// The numbers of the answers that no longer count: the component has rejected them, or another answer has replaced them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<u32>,
-    /// Its events that the run's history does not contain yet.
+    /// Events of the task that the run's history does not contain yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<TaskEvent>,
     /// Fuel of all attempts so far, and of the hooks that were asked about them.
     pub fuel: u64,
-    /// What answers have added so far to the budgets of language models of the task and of those of its child run.
+    /// Amount that answers have added so far to the budgets of language models of the task and of its child run.
     #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
     pub granted: ModelUse,
-    /// What all attempts, and the hooks that were asked about them, have used so far of the host.
+    /// Use of the host so far by all attempts, and by the hooks that were asked about them.
     #[serde(default, skip_serializing_if = "HostUse::is_nothing")]
     pub host: HostUse,
     /// The journals of its attempts so far, in order; attempts without calls of the host are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub journal: Vec<AttemptJournal>,
-    /// What attempts have used of language models, or may have used, that a crash ended before they had a result: it is in no
-    /// journal. `host` includes it.
+    /// Use of language models, or possible use, by attempts that a crash ended before they had a result: it is in no journal. `host`
+    /// includes it.
     #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
     pub lost: ModelUse,
-    /// The same by the model that was asked last, by its name in the manifest, as far as that is known.
+    /// The lost use by the model of the last request, by its name in the manifest, as far as it is known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lost_models: BTreeMap<String, ModelUse>,
     /// Microseconds that all attempts took so far.
@@ -136,12 +131,12 @@ pub struct TaskRecord {
     pub node: String,
     /// The task's result, failure or question.
     pub outcome: PendingOutcome,
-    /// How many of its attempts a hook has asked for.
+    /// Number of attempts that hooks have requested.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub retried: u32,
     /// The id of the root run.
     pub run: String,
-    /// The sequence number of the checkpoint it is under.
+    /// The sequence number of its checkpoint.
     pub sequence: u64,
     /// Supersteps of its child run so far, and of the runs below that.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -157,161 +152,158 @@ pub struct TaskRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum PendingOutcome {
-    /// It answered; it will not run again.
+    /// The task has a result and will not run again.
     Done {
         /// The answer of the component, or of the item's own operation.
         outcome: Arc<Outcome>,
     },
-    /// It failed, and hooks are asked about that.
+    /// The task failed, and hooks are asked about the failure.
     Failing {
-        /// The failure that hooks are asked about.
+        /// The failure.
         failure: Failure,
     },
-    /// It failed for good although it was to be retried; a resume counts its attempts from 1 again.
+    /// The task failed for good although it was to be retried; a resume counts its attempts from 1 again.
     Failed {
         /// The failure that stopped the run.
         failure: Failure,
     },
-    /// It failed for good and the graph handles that; it will not run again.
+    /// The task failed for good and the graph handles the failure; the task will not run again.
     Handled {
         /// The failure that `on_error`, or a hook, handled.
         failure: Failure,
     },
-    /// Its child run asks, and keeps the questions.
+    /// Questions of its child run, which stores them, are open.
     Suspended,
-    /// It waits for the answer to a question.
+    /// The task waits for the answer to a question.
     Interrupted {
-        /// How many answers it had when it asked.
+        /// Number of answers that it had when it asked.
         answered: u32,
         /// The payload of the interrupt.
         payload: Canonical,
-        /// The host asks, since a budget of language models is used up; it is not the component.
+        /// The used-up budget of language models about which the host asks; absent if the component asks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         short: Option<Box<ShortRecord>>,
     },
-    /// It failed and will be tried again.
+    /// The task failed and will be retried.
     Retrying {
-        /// When the next attempt is due.
+        /// The time of the next attempt.
         due: Timestamp,
         /// The failure of the last attempt.
         failure: Failure,
     },
 }
 
-/// A budget of language models is used up, and more of it is asked for.
+/// A used-up budget of language models, of which more is asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShortRecord {
-    /// The question of the component whose answer the attempt was the first to see, if it was.
+    /// The component's question whose answer this attempt was the first to receive, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Canonical>,
-    /// The failure that the attempt ended with, which stands if nothing is added.
+    /// The failure of the attempt, which applies if nothing is added.
     pub failure: Failure,
-    /// The figure.
+    /// The figure that is used up.
     pub figure: ModelFigure,
-    /// It is a figure of the run, which ends as `limit` if nothing is added; otherwise it is one of the task.
+    /// `true` if the figure belongs to the run, which ends as `limit` if nothing is added; otherwise it belongs to the task.
     pub of_run: bool,
 }
 
-/// All answers to a task's interrupts so far, in the order they were asked, and what its running attempt may use of language
+/// All answers to a task's interrupts so far, in the order of the questions, and the reservation of its running attempt for language
 /// models.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnswersRecord {
     /// The answers, in the order of the task's questions.
     pub answers: Vec<Canonical>,
-    /// When each answer came, by its number, as far as it is known.
+    /// The time at which each answer arrived, by its number, as far as it is known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub arrived: BTreeMap<u32, Timestamp>,
-    /// When the last one came.
+    /// The time at which the last answer arrived.
     pub at: Timestamp,
-    /// The record digest of the checkpoint it is under.
+    /// The record digest of its checkpoint.
     pub checkpoint: Digest,
-    /// The numbers of the answers that do not count any more: the component has rejected them, or another answer has replaced
-    /// them.
+    /// The numbers of the answers that no longer count: the component has rejected them, or another answer has replaced them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<u32>,
-    /// The numbers of the answers that no one gave, with the deadlines that had passed: the answer is the question's default, or
-    /// null if it has none.
+    /// Answers that no one gave, by their number, with their deadlines: the answer is the question's default, or null if it has none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub expired: BTreeMap<u32, Timestamp>,
-    /// The digests of the forms that answers were given to, by their number: of questions of `ask` nodes.
+    /// The digests of the forms of the questions that were answered, by their number, for questions of `ask` nodes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub forms: BTreeMap<u32, Digest>,
-    /// The numbers of the answers to the host's own questions about budgets of language models: they are no answers of the
-    /// component's.
+    /// The numbers of the answers to the host's own questions about budgets of language models: the component does not receive them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub granted: Vec<u32>,
     /// The namespace of the task's run; empty for the root run.
     pub namespace: String,
     /// The name of the task's node.
     pub node: String,
-    /// What an attempt may use of language models: written before it asks one.
+    /// The reservation of an attempt for language models, written before its request is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved: Option<Reserved>,
     /// The id of the root run.
     pub run: String,
-    /// The sequence number of the checkpoint it is under.
+    /// The sequence number of its checkpoint.
     pub sequence: u64,
     /// The id of the task in its namespace.
     pub task: String,
 }
 
-/// What an attempt may use of language models. It counts as used if the attempt leaves no result, because the host crashed
-/// while it waited for an answer.
+/// The reservation of an attempt for language models. It counts as used if the attempt leaves no result because the host crashed while it
+/// waited for an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reserved {
-    /// Which dispatch of the task's item it is, from 1.
+    /// The dispatch of the task's item, from 1.
     pub dispatch: u32,
-    /// What all attempts of the task have used, and this one may use.
+    /// Use of all attempts of the task, this one's reservation included.
     pub model: ModelUse,
-    /// The name in the manifest of the model that it asks.
+    /// The name in the manifest of the requested model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What is lost of that ([`TaskUse::lost`]) by earlier crashes, which left no other record.
+    /// The part of `model` that was lost ([`TaskUse::lost`]) by earlier crashes, which left no other record.
     #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
     pub lost: ModelUse,
-    /// The same by the model that was asked last, by its name in the manifest, as far as that is known.
+    /// The lost use by the model of the last request, by its name in the manifest, as far as it is known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lost_models: BTreeMap<String, ModelUse>,
 }
 
-/// What a task has used, whatever its result, and its state as the run continues.
+/// The use and the state of a task, whatever its result, when the run continues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskUse {
-    /// How often hooks were asked about a failure of it.
+    /// Number of times that hooks were asked about a failure of the task.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub asked: u32,
-    /// The attempts that count against its retry policy.
+    /// Number of attempts that count against its retry policy.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub attempts: u32,
-    /// How often its item was dispatched.
+    /// Number of dispatches of its item.
     pub dispatches: u32,
-    /// The last of these has ended, even if no result of it is kept, as after a budget was used up. Left out where the
-    /// task is settled; records of release 0.1.0 never have it.
+    /// `true` if the last dispatch has ended, even without a stored result, as after a budget was used up. Left out if the task is settled;
+    /// records of release 0.1.0 never have it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ended: bool,
-    /// What happened in it and is in no earlier record of the run's history.
+    /// Events of the task that no earlier record of the run's history contains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<TaskEvent>,
     /// Fuel of all attempts.
     pub fuel: u64,
-    /// What answers have added so far to the budgets of language models of the task and of those of its child run.
+    /// Amount that answers have added so far to the budgets of language models of the task and of its child run.
     #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
     pub granted: ModelUse,
-    /// What all attempts used of the host.
+    /// Use of the host by all attempts.
     #[serde(default, skip_serializing_if = "HostUse::is_nothing")]
     pub host: HostUse,
     /// The journals of its attempts, in order, if no task record has them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub journal: Vec<AttemptJournal>,
-    /// What attempts have used of language models, or may have used, that a crash ended before they had a result: it is in no
-    /// journal. `host` includes it.
+    /// Use of language models, or possible use, by attempts that a crash ended before they had a result: it is in no journal. `host`
+    /// includes it.
     #[serde(default, skip_serializing_if = "ModelUse::is_nothing")]
     pub lost: ModelUse,
-    /// The same by the model that was asked last, by its name in the manifest, as far as that is known.
+    /// The lost use by the model of the last request, by its name in the manifest, as far as it is known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lost_models: BTreeMap<String, ModelUse>,
     /// Microseconds that all attempts took.
@@ -319,7 +311,7 @@ pub struct TaskUse {
     pub micros: u64,
     /// The name of the task's node.
     pub node: String,
-    /// It will not run.
+    /// `true` if the task will not run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub settled: bool,
     /// Supersteps of its child run, and of the runs below that.
@@ -327,15 +319,14 @@ pub struct TaskUse {
     pub steps: u64,
 }
 
-/// A question that is open.
+/// An open question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InterruptRecord {
-    /// The figure of a budget of language models that the host asks more of; absent for the question of a component or a
-    /// node.
+    /// The figure of a budget of language models about which the host asks; absent for the question of a component or a node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<ModelFigure>,
-    /// The id by which it is answered, `task/n`.
+    /// The id for answering it, `task/n`.
     pub id: String,
     /// The name of the node that asks.
     pub node: String,

@@ -9,8 +9,7 @@ use serde_json::value::RawValue;
 use crate::digest::{Digest, DomainHasher};
 use crate::json;
 
-/// A JSON value that a record writes in canonical form (RFC 8785), so that a record's text is the same wherever it is
-/// written.
+/// A JSON value that a record writes in canonical form (RFC 8785), so that a record has the same text on every host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Canonical(pub Arc<Value>);
 
@@ -34,7 +33,7 @@ impl<'de> Deserialize<'de> for Canonical {
     }
 }
 
-/// How a stored channel value relates to the ones before it.
+/// The relation of a stored channel value to the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ValueKind {
@@ -44,23 +43,23 @@ pub enum ValueKind {
     Segment,
 }
 
-/// A channel's new value, or what it gained, at one checkpoint.
+/// A channel's new value, or the elements that it gained, at one checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelValue {
-    /// The name of the channel that the value belongs to.
+    /// The name of the channel.
     pub channel: String,
     /// The sequence number of the checkpoint that wrote it.
     pub version: u64,
-    /// Whole or a segment.
+    /// The kind of the value: whole or a segment.
     pub kind: ValueKind,
     /// Canonical JSON: the value, or the list of elements gained.
     pub json: Arc<str>,
 }
 
 impl ChannelValue {
-    /// The digest of the channel after this value. That of a segment continues the digest before it, so that a step costs
-    /// only what it adds.
+    /// Returns the digest of the channel after this value. A segment continues the digest before it, so that a step costs only its own
+    /// elements.
     pub fn digest(&self, before: Option<&Digest>) -> Digest {
         match self.kind {
             ValueKind::Whole => {

@@ -6,15 +6,15 @@ use serde_json::Value;
 
 use crate::work::{Exhausted, Meter, rates};
 
-/// The most places of a schema that are looked at. Real schemas have hundreds.
+/// Largest number of places of a schema that are visited. Real schemas have hundreds.
 const MOST_PLACES: u32 = 10_000;
-/// The most places within another.
+/// Largest nesting of places.
 const DEEPEST: u32 = 64;
 
-/// The written-out texts of a value at the places that the schema gives this `format`, in document order, each once. Texts with templates
-/// are left out. `format` is an annotation, so this looks at `properties`, `additionalProperties`, `items`, `allOf`, `anyOf`, `oneOf` and
-/// references within the schema, and at no condition. Of a schema with more than 10,000 places, or deeper than 64, the rest is left out, and
-/// so is what the meter does not suffice for.
+/// Returns the literal texts of a value at the places to which the schema gives this `format`, in document order, each once. Texts with
+/// templates are left out. Since `format` is an annotation, only `properties`, `additionalProperties`, `items`, `allOf`, `anyOf`, `oneOf`
+/// and references within the schema are followed, and no conditions. Places after the first 10,000 or below 64 levels are left out, and so
+/// is the rest once the meter is used up.
 pub fn texts_of_format<'v>(schema: &Value, value: &'v Value, format: &str, meter: &Meter) -> Vec<&'v str> {
     let mut found = every_text_of_format(schema, value, format, meter);
     found.retain(|text| !text.contains("${"));
@@ -30,7 +30,7 @@ pub fn every_text_of_format<'v>(
 ) -> Vec<&'v str> {
     let (found, known) = (Vec::new(), BTreeSet::new());
     let mut search = Search { root: schema, format, left: MOST_PLACES, meter, found, known };
-    // What was found until then is of use.
+    // The texts found before an error are returned.
     let _ = search.look(schema, value, DEEPEST);
     search.found
 }

@@ -11,11 +11,11 @@ use super::report::{Detail, Found};
 use crate::template::ValueTemplate;
 use crate::work::{Exhausted, Meter, rates};
 
-/// The most problems that are reported for one value.
+/// Largest number of problems that are reported for one value.
 pub(super) const MOST_PROBLEMS: usize = 50;
 
-/// A compiled schema of draft 2020-12. `format`, `contentEncoding` and their like are annotations: no value is refused
-/// because of them.
+/// A compiled schema of draft 2020-12. `format`, `contentEncoding` and similar keywords are annotations: no value is refused because of
+/// them.
 #[derive(Debug)]
 pub struct InputSchema {
     pub(super) program: Program,
@@ -25,32 +25,31 @@ pub struct InputSchema {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct SchemaError {
-    /// The keys and indices that lead to the place in the schema.
+    /// The keys and indices of the place in the schema.
     pub pointer: Vec<String>,
     /// The message, without the place in the schema.
     pub message: String,
-    /// Whether nothing was found to be wrong, but the meter was used up before the schema was compiled. Such an error is
-    /// the only one.
+    /// `true` if the meter was used up before the schema was compiled. Such an error is the only one.
     pub limit: bool,
 }
 
-/// A value does not fit a schema.
+/// A violation of a schema by a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{message}", if .path.is_empty() { String::new() } else { format!("{}: ", .path) })]
 pub struct SchemaProblem {
-    /// The JSON pointer (RFC 6901) of the part that does not fit; empty for the whole value.
+    /// The JSON pointer (RFC 6901) of the part; empty for the whole value.
     pub path: String,
-    /// What is wrong with it.
+    /// The description of the violation.
     pub message: String,
 }
 
-/// Why a value was not accepted.
+/// The reason why a value was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaFailure {
-    /// It does not fit the schema, at these parts. There is one problem at least, and 50 at most.
+    /// The value violates the schema, at these parts: at least 1 and at most 50 problems.
     #[error("{}", lines(.0))]
     Problems(Vec<SchemaProblem>),
-    /// There was not enough fuel to find out.
+    /// The fuel for the check is used up.
     #[error("it cannot be checked against the schema: {0}")]
     Exhausted(#[from] Exhausted),
 }
@@ -62,16 +61,16 @@ fn lines(problems: &[SchemaProblem]) -> String {
 impl InputSchema {
     /// Compiles a schema. All its errors are reported at once, up to 50.
     ///
-    /// The meter is charged for each keyword, for what is copied out of the schema, and for the states of patterns. If it is
-    /// used up, the one error says so ([`SchemaError::limit`]).
+    /// The meter is charged for each keyword, for copied parts of the schema, and for the states of patterns. If it is used up, that is
+    /// the only error ([`SchemaError::limit`]).
     pub fn compile(schema: &Value, meter: &Meter) -> Result<Self, Vec<SchemaError>> {
         Ok(Self { program: compile(schema, meter)? })
     }
 
-    /// Fills in the defaults of properties that are missing, then checks the value.
+    /// Fills in the defaults of missing properties, then checks the value.
     ///
-    /// The meter is charged for each keyword that is looked at, for values that are compared, for patterns that are searched
-    /// for, and for the size of each default. The reasons why a value does not fit cost about as much again.
+    /// The meter is charged for each visited keyword, for compared values, for searched patterns, and for the size of each default. The
+    /// reasons why a value does not match cost about as much again.
     pub fn validate_and_fill(&self, mut value: Value, meter: &Meter) -> Result<Value, SchemaFailure> {
         if let Err(error) = defaults::fill(&self.program, &mut value, meter) {
             return Err(match error {
@@ -95,8 +94,8 @@ impl InputSchema {
         Err(SchemaFailure::Problems(problems))
     }
 
-    /// Checks the literal parts of params: a template is assumed to fit. Charges the meter like
-    /// [`InputSchema::validate_and_fill`]; at most 50 problems are reported.
+    /// Checks the literal parts of params: a template is assumed to match. Charges the meter like [`InputSchema::validate_and_fill`]; at
+    /// most 50 problems are reported.
     pub fn check_literal(
         &self,
         params: &ValueTemplate,
@@ -111,7 +110,7 @@ impl InputSchema {
     }
 }
 
-/// Whether it is about the keys of an object or the length of a list, which are literal even where the values are not.
+/// Checks whether a violation is about the keys of an object or the length of a list, which are literal even if the values are not.
 fn is_about_keys(found: &Found<'_, '_>) -> bool {
     let about_names = matches!(found.detail, Detail::Missing(_) | Detail::Unexpected(..));
     let about_length = matches!(
@@ -125,7 +124,7 @@ fn is_about_keys(found: &Found<'_, '_>) -> bool {
     about_length || (about_names && !matches!(found.keyword, Keyword::UnevaluatedItems(_)))
 }
 
-/// Whether a string somewhere in a value holds a template.
+/// Checks whether a string in a value contains a template.
 fn holds_template(value: &Value, meter: &Meter) -> Result<bool, Exhausted> {
     meter.charge(rates::VALUE)?;
     match value {
@@ -149,7 +148,7 @@ fn any<'v>(values: impl IntoIterator<Item = &'v Value>, meter: &Meter) -> Result
     Ok(false)
 }
 
-/// The problem of a schema that is nested too deeply for a value.
+/// Creates the problem of a schema that is nested too deeply for a value.
 fn deep(stop: EvaluationError) -> Result<SchemaProblem, Exhausted> {
     match stop {
         EvaluationError::Exhausted(exhausted) => Err(exhausted),

@@ -1,4 +1,4 @@
-//! Values compared with each other, and charged for.
+//! Metered comparison of values.
 
 use std::cmp::Ordering;
 
@@ -7,10 +7,10 @@ use serde_json::{Number, Value};
 use crate::json::compare_numbers;
 use crate::work::{Exhausted, Meter, rates};
 
-/// How many bytes are charged and compared at a time: what differs early costs little, however long it is.
+/// Number of bytes that are charged and compared at a time: an early difference costs little, whatever the length.
 const PIECE: usize = 256;
 
-/// Whether two values are the same, numbers by their values.
+/// Checks whether two values are equal, numbers by their values.
 pub(super) fn same(a: &Value, b: &Value, meter: &Meter) -> Result<bool, Exhausted> {
     meter.charge(rates::VALUE)?;
     match (a, b) {
@@ -42,7 +42,7 @@ pub(super) fn same(a: &Value, b: &Value, meter: &Meter) -> Result<bool, Exhauste
     }
 }
 
-/// Whether no two items are the same. Sorting them finds that out without comparing each with each.
+/// Checks whether all items are different. Sorting avoids the comparison of each with each.
 pub(super) fn unique(items: &[Value], meter: &Meter) -> Result<bool, Exhausted> {
     if items.len() < 2 {
         return Ok(true);
@@ -51,7 +51,7 @@ pub(super) fn unique(items: &[Value], meter: &Meter) -> Result<bool, Exhausted> 
     let mut sorted: Vec<&Value> = items.iter().collect();
     let mut merged: Vec<&Value> = Vec::with_capacity(items.len());
     let mut width = 1;
-    // A merge sort of our own: a comparison can fail, and equal items end it.
+    // A custom merge sort: a comparison can fail, and equal items end it.
     while width < sorted.len() {
         merged.clear();
         for run in sorted.chunks(width * 2) {
@@ -73,7 +73,7 @@ pub(super) fn unique(items: &[Value], meter: &Meter) -> Result<bool, Exhausted> 
     Ok(true)
 }
 
-/// A total order in which values are equal that are the same.
+/// Defines a total order that agrees with [`same`].
 fn compare(a: &Value, b: &Value, meter: &Meter) -> Result<Ordering, Exhausted> {
     meter.charge(rates::SORT_STEP)?;
     match (a, b) {
@@ -94,7 +94,7 @@ fn compare(a: &Value, b: &Value, meter: &Meter) -> Result<Ordering, Exhausted> {
         (Value::Object(a), Value::Object(b)) => {
             meter.charge(rates::VALUE)?;
             let mut order = a.len().cmp(&b.len());
-            // A map of `serde_json` has its keys in order.
+            // A map of `serde_json` is sorted by key.
             for ((key, a), (other, b)) in a.iter().zip(b) {
                 if order != Ordering::Equal {
                     break;
@@ -135,8 +135,8 @@ pub(super) fn compare_texts(a: &str, b: &str, meter: &Meter) -> Result<Ordering,
     Ok(a.len().cmp(&b.len()))
 }
 
-/// Whether a number is a whole multiple of another, both taken as the decimal numbers that they are written as: 0.0075 is
-/// a multiple of 0.0001, though the doubles nearest to them are not. Multiples of 0 are nothing but 0.
+/// Checks whether a number is an integer multiple of another, both taken as the decimal numbers in their text: 0.0075 is a multiple of
+/// 0.0001, though the doubles nearest to them are not. Only 0 is a multiple of 0.
 pub(super) fn is_multiple(number: &Number, of: &Number) -> bool {
     let ((digits, exponent), (divisor, other)) = (decimal(number), decimal(of));
     if digits == 0 || divisor == 0 {
@@ -163,8 +163,7 @@ pub(super) fn is_multiple(number: &Number, of: &Number) -> bool {
     whole.is_some_and(|whole| digits % whole == 0)
 }
 
-/// The shortest decimal digits of a number without its sign, which do not end in a zero, and the power of ten that they
-/// are multiplied by.
+/// Returns the shortest decimal digits of a number without its sign, which do not end in a zero, and their power of ten.
 fn decimal(number: &Number) -> (u64, i32) {
     let (mut digits, mut exponent) = match (number.as_u64(), number.as_i64()) {
         (Some(integer), _) => (integer, 0),
@@ -179,7 +178,7 @@ fn decimal(number: &Number) -> (u64, i32) {
     (digits, exponent)
 }
 
-/// What a text such as `1.25e-3` says: 125 and -5.
+/// Reads a text such as `1.25e-3` as 125 and -5.
 fn scientific(text: &str) -> Option<(u64, i32)> {
     let (mantissa, exponent) = text.split_once('e')?;
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));

@@ -7,22 +7,22 @@ use super::program::{Keyword, NodeId, Program};
 use crate::json::{MAX_DEPTH, depth};
 use crate::work::{Exhausted, Meter, rates, size};
 
-/// The most defaults that are filled in: a schema can refer to itself.
+/// Largest number of defaults that are filled in: a schema can refer to itself.
 const MOST: usize = 10_000;
 
-/// Why defaults were not filled in.
+/// The reason why defaults were not filled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum DefaultsError {
-    /// There is no more fuel, or subschemas are nested too deeply.
+    /// The fuel is used up, or subschemas are nested too deeply.
     #[error(transparent)]
     EvaluationError(#[from] EvaluationError),
-    /// The defaults of the schema bring forth further defaults without end.
+    /// The defaults of the schema require further defaults without end.
     #[error("the schema's defaults have no end")]
     Endless,
 }
 
-/// Puts the default of each property that is missing into the objects of a value, nested ones included. Looks through
-/// `properties`, `items`, `allOf` and `$ref`.
+/// Inserts the default of each missing property into the objects of a value, nested ones included. Follows `properties`, `items`, `allOf`
+/// and `$ref`.
 pub(super) fn fill(program: &Program, value: &mut Value, meter: &Meter) -> Result<(), DefaultsError> {
     Filler { program, meter, left: MOST }.visit(0, value, Depth::default())
 }
@@ -33,12 +33,12 @@ impl From<Exhausted> for DefaultsError {
     }
 }
 
-/// Where in the schema and the value a visit is.
+/// The nesting of a visit.
 #[derive(Clone, Copy, Default)]
 struct Depth {
-    /// How many subschemas it is in.
+    /// Number of enclosing subschemas.
     depth: usize,
-    /// How many objects and arrays it is in.
+    /// Number of enclosing objects and arrays.
     level: usize,
 }
 
@@ -68,7 +68,7 @@ impl Filler<'_> {
             return Err(EvaluationError::TooDeep.into());
         }
         let has_parts = value.is_object() || value.is_array();
-        // What a reference or an alternative says comes before what the subschema itself says.
+        // Defaults of a reference or an alternative precede those of the subschema itself.
         for keyword in node.keywords.iter().filter(|_| has_parts) {
             self.meter.charge(rates::SCHEMA_VISIT)?;
             match keyword {

@@ -1,4 +1,4 @@
-//! Finds all parts of a value that do not fit a schema. Findings are passed on at once, and not stored.
+//! Finds all parts of a value that violate a schema. Violations are passed on at once, and not stored.
 
 use std::fmt::Display;
 use std::ops::ControlFlow;
@@ -12,19 +12,19 @@ use super::report::{Detail, Found, Path};
 use super::seen::Seen;
 use crate::work::rates;
 
-/// How many names a message lists.
+/// Number of names that a message lists.
 const MOST_NAMES: usize = 20;
 
-/// Whether the search for what does not fit continues.
+/// The state of a search for violations: whether it continues.
 pub(super) type Flow = Result<ControlFlow<()>, EvaluationError>;
 
-/// Takes what was found.
+/// A receiver of violations.
 pub(super) type Sink<'s, 'p> = dyn FnMut(&mut Run<'p>, &Found<'_, 'p>) -> Flow + 's;
 
 const CONTINUE: Flow = Ok(ControlFlow::Continue(()));
 const BREAK: Flow = Ok(ControlFlow::Break(()));
 
-/// What a keyword is applied to.
+/// The keyword, the value and its path.
 #[derive(Clone, Copy)]
 struct At<'f, 'p> {
     keyword: &'p Keyword,
@@ -39,7 +39,7 @@ impl<'f, 'p> At<'f, 'p> {
 }
 
 impl<'p> Run<'p> {
-    /// Finds what in a value does not fit a node.
+    /// Passes on the violations of a node by a value.
     pub(super) fn errors(
         &mut self,
         id: NodeId,
@@ -178,7 +178,7 @@ impl<'p> Run<'p> {
         self.program.nodes.get(node).is_some_and(|node| matches!(*node.keywords, [Keyword::Never]))
     }
 
-    /// Hands on the parts that nothing evaluated, and that do not fit what is demanded of such parts.
+    /// Passes on the parts that no keyword evaluated and that violate the schema for such parts.
     fn unevaluated<'v>(
         &mut self,
         node: NodeId,
@@ -197,8 +197,8 @@ impl<'p> Run<'p> {
         unexpected.hand_on(self, at, sink)
     }
 
-    /// Collects what keywords evaluate. One that does not hold is reported itself: what it is about counts as evaluated, so
-    /// that it is not reported a second time.
+    /// Collects the parts that keywords evaluate. A keyword that does not hold is reported itself: its parts count as evaluated, so that
+    /// they are not reported again.
     fn collect<'v>(
         &mut self,
         keywords: &'p [Keyword],
@@ -257,7 +257,7 @@ impl<'p> Run<'p> {
         Ok(())
     }
 
-    /// Does something for each of several things, until it breaks off.
+    /// Calls a function for each of several values, until it returns a break.
     fn each<T>(
         &mut self,
         all: impl IntoIterator<Item = T>,
@@ -272,7 +272,7 @@ impl<'p> Run<'p> {
     }
 }
 
-/// Parts that a schema does not allow: as many names as a message lists, and how many there are.
+/// Parts that a schema does not allow: as many names as a message lists, and their number.
 #[derive(Default)]
 struct Unexpected {
     names: Vec<String>,

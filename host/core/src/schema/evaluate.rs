@@ -1,4 +1,4 @@
-//! Whether a value fits a schema.
+//! Evaluates whether a value matches a schema.
 
 use serde_json::{Map, Value};
 
@@ -10,14 +10,14 @@ use super::seen::Seen;
 use crate::json::compare_numbers;
 use crate::work::{Exhausted, Meter, rates};
 
-/// How deeply subschemas are evaluated within each other. A value has 100 levels at most, each of which may take a few
-/// subschemas; what is deeper refers to itself without end. The stack that it takes fits into 1 MiB.
+/// Largest nesting of subschema evaluations. A value has at most 100 levels, each of which may need a few subschemas; a deeper evaluation
+/// refers to itself without end. The needed stack fits into 1 MiB.
 pub(super) const DEEPEST: usize = 700;
 
-/// Why an evaluation ended without an answer.
+/// The reason why an evaluation ended without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum EvaluationError {
-    /// There is no more fuel.
+    /// The fuel is used up.
     #[error(transparent)]
     Exhausted(#[from] Exhausted),
     /// Subschemas are nested too deeply.
@@ -30,12 +30,12 @@ pub(super) enum EvaluationError {
 pub(super) struct Run<'p> {
     pub(super) program: &'p Program,
     pub(super) meter: &'p Meter,
-    /// The resources that were entered and not left again, the outermost first: the dynamic scope.
+    /// The resources that were entered and not left yet, the outermost first: the dynamic scope.
     scope: Vec<ResourceId>,
     depth: usize,
 }
 
-/// A place that an evaluation leaves again.
+/// The length of the dynamic scope before a node was entered.
 #[derive(Clone, Copy)]
 pub(super) struct Entered(usize);
 
@@ -44,7 +44,7 @@ impl<'p> Run<'p> {
         Self { program, meter, scope: Vec::new(), depth: 0 }
     }
 
-    /// What a node demands; the way back is [`Run::leave`].
+    /// Enters a node, and returns its keywords; [`Run::leave`] is the counterpart.
     pub(super) fn enter(&mut self, id: NodeId) -> Result<(Entered, &'p [Keyword], bool), EvaluationError> {
         self.meter.charge(rates::VALUE)?;
         let entered = Entered(self.scope.len());
@@ -68,8 +68,8 @@ impl<'p> Run<'p> {
         self.scope.truncate(entered.0);
     }
 
-    /// Whether a value fits a node. If `seen` is given, it takes in which parts of the value were evaluated; after a
-    /// `false` it holds what it held before.
+    /// Checks whether a value matches a node. The evaluated parts of the value are added to `seen`, if given; after a `false`, `seen` is
+    /// unchanged.
     pub(super) fn fits<'v>(
         &mut self,
         id: NodeId,
@@ -88,7 +88,7 @@ impl<'p> Run<'p> {
                 fits
             }
             (seen, true) => {
-                // What is evaluated elsewhere does not count here.
+                // Parts that were evaluated elsewhere do not count here.
                 let mut own = Seen::default();
                 let fits = self.all(keywords, value, Some(&mut own))?;
                 if let Some(seen) = seen.filter(|_| fits) {
@@ -116,7 +116,7 @@ impl<'p> Run<'p> {
         Ok(true)
     }
 
-    /// Whether a value fits one keyword.
+    /// Checks whether a value matches one keyword.
     pub(super) fn holds<'v>(
         &mut self,
         keyword: &'p Keyword,
@@ -138,7 +138,7 @@ impl<'p> Run<'p> {
                 let mut any = false;
                 for node in nodes {
                     any |= self.fits(*node, value, seen.as_deref_mut())?;
-                    // All that fit say what was evaluated.
+                    // All matching alternatives contribute evaluated parts.
                     if any && seen.is_none() {
                         break;
                     }
@@ -190,7 +190,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Whether a value fits a keyword without subschemas.
+    /// Checks whether a value matches a keyword without subschemas.
     fn plain(&self, keyword: &'p Keyword, value: &Value) -> Result<bool, EvaluationError> {
         Ok(match (keyword, value) {
             (Keyword::Never, _) => false,
@@ -230,7 +230,7 @@ impl<'p> Run<'p> {
         })
     }
 
-    /// How many of several nodes a value fits: 2 stands for more than one.
+    /// Counts the nodes that a value matches: 2 stands for two or more.
     pub(super) fn fitting<'v>(
         &mut self,
         nodes: &'p [NodeId],
@@ -262,8 +262,8 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Finds the node that a dynamic reference means: what the outermost resource on the way declares under its name. The name
-    /// may be compared with those of every resource on the way.
+    /// Finds the target of a dynamic reference: the node that the outermost resource of the dynamic scope declares under its name. The name
+    /// may be compared with those of every resource in the scope.
     pub(super) fn dynamic_target(&self, reference: &DynamicRef) -> Result<NodeId, EvaluationError> {
         let Some(anchor) = &reference.anchor else { return Ok(reference.initial) };
         let lookup = rates::LOOKUP.saturating_add(anchor.len() as u64);
@@ -312,7 +312,7 @@ impl<'p> Run<'p> {
         Ok(true)
     }
 
-    /// Notes which fields `properties`, `patternProperties` and `additionalProperties` are about.
+    /// Adds the fields that `properties`, `patternProperties` and `additionalProperties` apply to.
     pub(super) fn note_fields<'v>(
         &self,
         about: &'p Fields,
@@ -331,7 +331,7 @@ impl<'p> Run<'p> {
         Ok(())
     }
 
-    /// Whether `properties` has a name.
+    /// Checks whether `properties` has a name.
     pub(super) fn is_property(&self, about: &'p Fields, name: &str) -> Result<bool, EvaluationError> {
         let steps = u64::from(about.properties.len().checked_ilog2().unwrap_or(0)) + 1;
         self.meter.charge(
@@ -340,7 +340,7 @@ impl<'p> Run<'p> {
         Ok(about.properties.binary_search_by(|property| (*property.name).cmp(name)).is_ok())
     }
 
-    /// Whether `properties` or `patternProperties` is about a name.
+    /// Checks whether `properties` or `patternProperties` applies to a name.
     pub(super) fn is_known(&self, about: &'p Fields, name: &str) -> Result<bool, EvaluationError> {
         if self.is_property(about, name)? {
             return Ok(true);
@@ -449,7 +449,7 @@ impl<'p> Run<'p> {
         Ok(false)
     }
 
-    /// A field of an object.
+    /// Returns a field of an object.
     pub(super) fn get<'v>(
         &self,
         fields: &'v Map<String, Value>,
@@ -459,7 +459,7 @@ impl<'p> Run<'p> {
         Ok(fields.get(name))
     }
 
-    /// The first of several names that an object does not have.
+    /// Returns the first of several names that an object lacks.
     pub(super) fn missing(
         &self,
         names: &'p [Box<str>],
@@ -473,7 +473,7 @@ impl<'p> Run<'p> {
         Ok(None)
     }
 
-    /// A name as a value.
+    /// Returns a name as a value.
     pub(super) fn name(&self, name: &str) -> Result<Value, EvaluationError> {
         self.meter.charge(rates::VALUE.saturating_add(name.len() as u64))?;
         Ok(Value::from(name))

@@ -1,5 +1,5 @@
-//! Explains why a value does not fit a schema. This is a second pass, only for values that do not fit, and stores only
-//! what is reported. Alternatives are explained once it is known which of them was meant.
+//! Explains why a value does not match a schema. This second pass runs only for such values, and stores only the reported problems. An
+//! alternative is explained if it can be identified as the intended one.
 
 use std::ops::ControlFlow;
 
@@ -13,11 +13,11 @@ use super::program::{Keyword, NodeId};
 use super::report::{Detail, Found, Path};
 use crate::work::rates;
 
-/// What a message costs, whatever it is about: it has no more than that many bytes.
+/// Cost of a message, which has a bounded number of bytes.
 const MESSAGE: u64 = 2_000 * rates::BYTE + 4 * rates::VALUE;
 
-/// Why a value does not fit, at most [`MOST_PROBLEMS`] reasons. Of what does not fit the schema itself, only that counts
-/// which `keep` keeps; of alternatives, it keeps all or none.
+/// Returns the reasons why a value does not match, at most [`MOST_PROBLEMS`]. Violations of the schema itself are included if `keep`
+/// returns `true` for them; the violations within an alternative are included as a whole or not at all.
 pub(super) fn problems<'p>(
     run: &mut Run<'p>,
     value: &Value,
@@ -34,8 +34,8 @@ pub(super) fn problems<'p>(
 }
 
 impl<'p> Run<'p> {
-    /// Adds the explanation of a violation. Of several alternatives, the one is explained that was meant, as far as a
-    /// constant, such as the tag of an enumeration, identifies it.
+    /// Adds the explanation of a violation. Among several alternatives, the intended one is explained, if a constant, such as the tag of an
+    /// enumeration, identifies it.
     fn explain(&mut self, found: &Found<'_, 'p>, problems: &mut Vec<SchemaProblem>) -> Flow {
         let (Keyword::AnyOf(nodes) | Keyword::OneOf(nodes), Detail::None) = (found.keyword, found.detail)
         else {
@@ -63,7 +63,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Adds the keys that are missing whichever alternative was meant; if there are none, the violation as a whole.
+    /// Adds the keys that are missing for every alternative; if there are none, the violation as a whole.
     fn lacking(
         &mut self,
         nodes: &'p [NodeId],
@@ -105,7 +105,7 @@ impl<'p> Run<'p> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The first constant that a value has to have for an alternative and does not have, and where.
+    /// Returns the first constant of an alternative that the value violates, with its path.
     fn tag(
         &mut self,
         node: NodeId,
@@ -138,11 +138,11 @@ fn push(problem: SchemaProblem, problems: &mut Vec<SchemaProblem>) -> ControlFlo
     if problems.len() >= MOST_PROBLEMS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-/// The constants that tell alternatives apart.
+/// The constants that distinguish alternatives.
 #[derive(Default)]
 struct Tags {
     place: Option<String>,
-    /// Whether they are at different places.
+    /// `true` if they are at different places.
     differ: bool,
     values: Brief,
 }
@@ -159,7 +159,7 @@ impl Tags {
         self.values.add(&shown(constant));
     }
 
-    /// What is wrong with a value that has none of them.
+    /// Returns the problem of a value that has none of them.
     fn into_problem(self) -> Option<SchemaProblem> {
         let path = self.place.filter(|_| !self.differ)?;
         let mut message = Brief::default();

@@ -5,29 +5,29 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// Marks an input that has an agent's rules.
+/// Marks an input that contains an agent's rules.
 const APPROVALS: &str = "approvals";
-/// Marks an input that has an agent's tools.
+/// Marks an input that contains an agent's tools.
 const TOOLS: &str = "tools";
-/// Marks the input in which the host gives an agent the rules of the agents above.
+/// Marks the input in which the host passes an agent the rules of the agents above.
 const ABOVE: &str = "approvals-above";
 
-/// The most steps from a schema to its parts, for each mark. Real schemas with a mark have dozens.
+/// Largest number of steps from a schema to its parts, for each mark. Real schemas with a mark have dozens.
 const MOST_STEPS: usize = 10_000;
-/// The most inputs with one mark.
+/// Largest number of inputs with one mark.
 const MOST_MARKED: usize = 8;
 
-/// The inputs of a graph that are marked, by name.
+/// The marked inputs of a graph, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InputMarks {
-    /// Those with rules.
+    /// The inputs with rules.
     pub approvals: Vec<String>,
-    /// Those with tools.
+    /// The inputs with tools.
     pub tools: Vec<String>,
-    /// Those that the host fills with the rules of the agents above.
+    /// The inputs that the host fills with the rules of the agents above.
     pub above: Vec<String>,
-    /// The path in the schema of a mark that is of no input as a whole, so that nothing is read there; empty if there are more
-    /// marks or parts than are looked at. A graph with rules that are not read dispatches nothing.
+    /// The path in the schema of a mark that does not apply to an input as a whole, and is not read; empty if there are more marks or parts
+    /// than are searched. A graph with rules that are not read dispatches nothing.
     pub elsewhere: Option<Vec<String>>,
 }
 
@@ -43,22 +43,22 @@ impl InputMarks {
             }
         };
         let (approvals, above) = (marked(APPROVALS), marked(ABOVE));
-        // Without rules, no name of a tool is in one.
+        // Names of tools matter only to rules.
         let has_rules = !approvals.is_empty() || has_format(schema, APPROVALS);
         let tools = if has_rules { marked(TOOLS) } else { Vec::new() };
         Self { approvals, tools, above, elsewhere }
     }
 }
 
-/// The inputs that are marked: by their own schemas, or by parts of these that describe the same value, behind references
-/// within the schema and whatever the conditions. The error is the place of a mark that is none of these.
+/// Returns the marked inputs. A mark may be in an input's own schema, or in a part of it that describes the same value, also behind
+/// references within the schema or under conditions. The error is the path of a mark at another place.
 fn inputs_of_format(schema: &Value, format: &str) -> Result<Vec<String>, Vec<String>> {
     if !has_format(schema, format) {
         return Ok(Vec::new());
     }
     let (mut names, mut reached) = (BTreeSet::new(), BTreeSet::new());
     let mut seen = BTreeSet::new();
-    // Parts of the schema, each with the input that it is about, or about all inputs together.
+    // Parts of the schema, each with its input; `None` for a part about all inputs together.
     let mut parts: Vec<(&Value, Option<&str>)> = vec![(schema, None)];
     let mut steps = 0;
     while let Some((part, input)) = parts.pop() {
@@ -99,7 +99,7 @@ fn is_marked(value: &Value, format: &str) -> bool {
     value.get("format").and_then(Value::as_str) == Some(format)
 }
 
-/// Whether anything in a schema has the mark. Wherever it is, a reference may lead there.
+/// Checks whether any part of a schema has the mark, since a reference may lead to it.
 fn has_format(schema: &Value, format: &str) -> bool {
     let mut values = vec![schema];
     while let Some(value) = values.pop() {
@@ -115,7 +115,7 @@ fn has_format(schema: &Value, format: &str) -> bool {
     false
 }
 
-/// The path of a place with the mark that is not among these.
+/// Returns the path of a mark that is not among these.
 fn place_of(schema: &Value, format: &str, reached: &BTreeSet<*const Value>) -> Option<Vec<String>> {
     let mut path: Vec<String> = Vec::new();
     let mut values = vec![(schema, 0, Cow::Borrowed(""))];
@@ -193,7 +193,7 @@ mod tests {
             (json!({ "additionalProperties": mark }), "/additionalProperties"),
             (json!({ "patternProperties": { "^r/": mark } }), "/patternProperties/^r/"),
             (json!({ "$defs": { "rules": mark } }), "/$defs/rules"),
-            // A reference to an anchor, or to an id, is followed nowhere.
+            // References to an anchor or to an id are not followed.
             (
                 json!({ "properties": { "rules": { "$ref": "#it" } }, "$defs": { "x": { "$anchor": "it", "format": "approvals" } } }),
                 "/$defs/x",
@@ -204,7 +204,7 @@ mod tests {
             ),
             (json!({ "properties": { "x": { "not": mark } } }), "/properties/x/not"),
             (json!({ "properties": { "x": { "default": mark } } }), "/properties/x/default"),
-            // One that is found does not hide another.
+            // A mark that is found does not hide another.
             (
                 json!({ "properties": { "rules": mark, "x": { "prefixItems": [mark] } } }),
                 "/properties/x/prefixItems/0",

@@ -1,13 +1,13 @@
-//! Texts of problems, which are short however large the values are that they quote.
+//! Texts of problems, which are short even if the quoted values are large.
 
 use std::fmt::{self, Display, Write};
 
 use crate::diagnostic::{excerpt_of, excerpt_up_to};
 
-/// How many bytes of a text are written at most. A message keeps 300 characters.
+/// Largest number of bytes of a text. A message contains 300 characters of it.
 const MOST_BYTES: usize = 2_000;
 
-/// A text that takes no more than its first bytes: what is longer is not written out at all.
+/// A text that consists of the first bytes written to it: the rest is dropped without being formatted.
 #[derive(Default)]
 pub(super) struct Brief {
     text: String,
@@ -27,9 +27,9 @@ impl Write for Brief {
 }
 
 impl Brief {
-    /// Adds something at the end, as far as there is room for it.
+    /// Adds a value at the end, as far as there is room for it.
     pub(super) fn add(&mut self, part: &dyn Display) {
-        // An error says that the text is full: the rest is left out.
+        // An error means that the text is full.
         let _ = write!(self, "{part}");
     }
 
@@ -46,13 +46,13 @@ impl Brief {
         }
     }
 
-    /// The text as a message: escaped, and cut where it is long.
+    /// Returns the text as a message: escaped, and shortened.
     pub(super) fn into_text(self) -> String {
         excerpt_of(&self.text)
     }
 }
 
-/// The beginning of a value's text, which leaves room in a message for what is said about it.
+/// Returns the beginning of a value's text, which leaves room in a message for the statement about it.
 pub(super) fn shown(value: &dyn Display) -> String {
     let mut text = Brief::default();
     text.add(value);

@@ -6,10 +6,10 @@ use serde_json::{Number, Value};
 
 use crate::work::Pattern;
 
-/// The place of a node in a [`Program`].
+/// The index of a node in a [`Program`].
 pub(super) type NodeId = usize;
 
-/// The place of a schema resource (what has an `$id` of its own) in the order in which they were found.
+/// The index of a schema resource (a schema with its own `$id`) in the order in which they were found.
 pub(super) type ResourceId = usize;
 
 /// The names of properties.
@@ -21,7 +21,7 @@ pub(super) struct Program {
     pub(super) nodes: Vec<Node>,
     /// Every pattern, each once.
     pub(super) patterns: Vec<SchemaPattern>,
-    /// What each `$dynamicAnchor` of a resource names.
+    /// The node of each `$dynamicAnchor` of a resource.
     pub(super) dynamic: BTreeMap<ResourceId, BTreeMap<Box<str>, NodeId>>,
 }
 
@@ -35,9 +35,9 @@ pub(super) struct SchemaPattern {
 #[derive(Debug, Default)]
 pub(super) struct Node {
     pub(super) resource: ResourceId,
-    /// What it demands: cheap keywords before those with subschemas, `unevaluated…` last.
+    /// The node's keywords: cheap ones before those with subschemas, `unevaluated…` last.
     pub(super) keywords: Box<[Keyword]>,
-    /// Whether it has a keyword that depends on what the others evaluated.
+    /// `true` if a keyword depends on the parts that the others evaluated.
     pub(super) unevaluated: bool,
 }
 
@@ -83,11 +83,11 @@ pub(super) enum Keyword {
 /// The options of `enum`.
 #[derive(Debug)]
 pub(super) struct Options {
-    /// As they were written.
+    /// The options as written.
     pub(super) all: Vec<Value>,
-    /// The places of those that are text, in the order of the texts.
+    /// The indices of the options that are texts, in the order of the texts.
     pub(super) texts: Vec<usize>,
-    /// The places of all others.
+    /// The indices of all other options.
     pub(super) others: Vec<usize>,
 }
 
@@ -105,8 +105,8 @@ pub(super) struct Fields {
 pub(super) struct Property {
     pub(super) name: Box<str>,
     pub(super) node: NodeId,
-    /// Whether its schema has no subschemas. Such properties are checked first: a tag distinguishes alternatives before
-    /// anything that is nested is looked at.
+    /// `true` if its schema has no subschemas. Such properties are checked first: a tag distinguishes alternatives before nested values are
+    /// visited.
     pub(super) flat: bool,
     pub(super) default: Option<Value>,
 }
@@ -129,9 +129,9 @@ pub(super) struct Contains {
 /// `$dynamicRef`.
 #[derive(Debug)]
 pub(super) struct DynamicRef {
-    /// What it refers to where no resource on the way declares the anchor.
+    /// The target if no resource of the dynamic scope declares the anchor.
     pub(super) initial: NodeId,
-    /// The name of the `$dynamicAnchor` that it refers to; none, if it is a plain reference.
+    /// The name of the `$dynamicAnchor`; `None` for a plain reference.
     pub(super) anchor: Option<Box<str>>,
 }
 
@@ -147,7 +147,7 @@ pub(super) struct Condition {
 #[derive(Debug)]
 pub(super) struct Negation {
     pub(super) node: NodeId,
-    /// The beginning of its text, for messages.
+    /// The beginning of its schema's text, for messages.
     pub(super) written: Box<str>,
 }
 
@@ -159,7 +159,7 @@ pub(super) struct Types(u8);
 pub(super) const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
 impl Types {
-    /// Adds a type by its name. Whether there is such a type.
+    /// Adds a type by its name; returns `false` for an unknown name.
     pub(super) fn add(&mut self, name: &str) -> bool {
         let Some(at) = TYPES.iter().position(|known| *known == name) else { return false };
         self.0 |= 1 << at;
@@ -170,7 +170,7 @@ impl Types {
         TYPES.iter().enumerate().filter(move |(at, _)| self.0 & (1 << at) != 0).map(|(_, name)| *name)
     }
 
-    /// Whether a value has one of the types. A number without a fraction is an integer, however it is written.
+    /// Checks whether a value has one of the types. A number without a fraction is an integer, however it is written.
     pub(super) fn include(self, value: &Value) -> bool {
         let has = |at: u8| self.0 & (1 << at) != 0;
         match value {
@@ -184,13 +184,13 @@ impl Types {
     }
 }
 
-/// Whether a number has no fraction.
+/// Checks whether a number has no fraction.
 pub(super) fn is_integer(number: &Number) -> bool {
     !number.is_f64() || number.as_f64().is_some_and(|float| float.fract() == 0.0)
 }
 
 impl Keyword {
-    /// The subschemas that it evaluates on any value.
+    /// Checks whether the keyword has subschemas.
     pub(super) fn has_subschemas(&self) -> bool {
         match self {
             Self::Fields(fields) => {
@@ -213,7 +213,7 @@ impl Keyword {
         }
     }
 
-    /// Where it comes among the keywords of a subschema: what costs little decides most.
+    /// Returns the position among the keywords of a subschema: cheap keywords come first.
     pub(super) fn rank(&self) -> u8 {
         match self {
             Self::UnevaluatedItems(_) | Self::UnevaluatedProperties(_) => 4,

@@ -1,34 +1,34 @@
-//! What is said about a value that does not fit a keyword.
+//! Messages about values that violate a keyword.
 
 use serde_json::Value;
 
 use super::message::{Brief, shown};
 use super::program::{Keyword, Program};
 
-/// One way in which a value does not fit.
+/// A violation.
 pub(super) struct Found<'f, 'p> {
-    /// Where in the value.
+    /// The path of the part in the value.
     pub(super) path: &'f Path<'f>,
-    /// The part of the value.
+    /// The part that violates the keyword.
     pub(super) value: &'f Value,
-    /// What it does not fit.
+    /// The violated keyword.
     pub(super) keyword: &'p Keyword,
     pub(super) detail: Detail<'f, 'p>,
 }
 
-/// What a keyword alone does not say.
+/// Details of a violation that the keyword does not contain.
 #[derive(Clone, Copy)]
 pub(super) enum Detail<'f, 'p> {
     None,
     /// The name of a field that is missing.
     Missing(&'p str),
-    /// The names or items that are not expected, as many as a message has room for, and how many there are.
+    /// The unexpected names or items, as many as a message has room for, and their number.
     Unexpected(&'f [String], usize),
-    /// Of alternatives that exclude each other, more than one fits.
+    /// More than one of several exclusive alternatives matches.
     Several,
 }
 
-/// The way from a value to a part of it.
+/// The path from a value to a part of it.
 pub(super) enum Path<'f> {
     Whole,
     Key(&'f Path<'f>, &'f str),
@@ -36,7 +36,7 @@ pub(super) enum Path<'f> {
 }
 
 impl Path<'_> {
-    /// How many bytes the pointer has at least.
+    /// Returns the least number of bytes of the pointer.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Whole => 0,
@@ -45,7 +45,7 @@ impl Path<'_> {
         }
     }
 
-    /// The way as a JSON pointer (RFC 6901).
+    /// Returns the path as a JSON pointer (RFC 6901).
     pub(super) fn to_pointer(&self) -> String {
         let mut pointer = String::new();
         self.write(&mut pointer);
@@ -76,7 +76,7 @@ impl Path<'_> {
 }
 
 impl Found<'_, '_> {
-    /// What is wrong, in words.
+    /// Returns the message about the violation.
     pub(super) fn message(&self, program: &Program) -> String {
         let value = shown(self.value);
         let mut text = Brief::default();
@@ -122,7 +122,7 @@ impl Found<'_, '_> {
     }
 }
 
-/// What is said about a value, after the value.
+/// Returns the part of a message that follows the value.
 fn predicate(keyword: &Keyword, program: &Program) -> String {
     match keyword {
         Keyword::Minimum(limit) => format!("is less than the minimum of {limit}"),
@@ -151,7 +151,7 @@ fn predicate(keyword: &Keyword, program: &Program) -> String {
     }
 }
 
-/// The options of an enumeration, or how many there are besides the first.
+/// Lists the options of an enumeration, or the first ones and the number of the others.
 fn candidates(text: &mut Brief, options: &[Value]) {
     match options {
         [] => text.add(&"no values at all"),

@@ -1,22 +1,22 @@
-//! Which parts of a value were evaluated, for `unevaluatedItems` and `unevaluatedProperties`.
+//! The parts of a value that were evaluated, for `unevaluatedItems` and `unevaluatedProperties`.
 
 use serde_json::Value;
 
 use super::program::Items;
 use crate::work::{Exhausted, Meter, rates};
 
-/// The parts of one value that subschemas were evaluated for. Parts are known by their addresses: they are the same value
-/// only if they are the same part.
+/// The parts of one value for which subschemas were evaluated. Parts are identified by their addresses, since equal parts are different
+/// parts.
 #[derive(Default)]
 pub(super) struct Seen<'v> {
     parts: Vec<&'v Value>,
-    /// How many items at the beginning were evaluated.
+    /// Number of items at the beginning that were evaluated.
     pub(super) first_items: usize,
     pub(super) all_items: bool,
     pub(super) all_fields: bool,
 }
 
-/// What was evaluated at some time.
+/// A state of [`Seen`] to which it can be rolled back.
 #[derive(Clone, Copy)]
 pub(super) struct Mark {
     parts: usize,
@@ -35,7 +35,7 @@ impl<'v> Seen<'v> {
         }
     }
 
-    /// Forgets what came after a mark.
+    /// Removes the parts that were added after a mark.
     pub(super) fn roll_back(&mut self, mark: Mark) {
         self.parts.truncate(mark.parts);
         self.first_items = mark.first_items;
@@ -55,13 +55,13 @@ impl<'v> Seen<'v> {
         self.field(item, meter)
     }
 
-    /// Adds the items that `prefixItems` and `items` are about.
+    /// Adds the items to which `prefixItems` and `items` apply.
     pub(super) fn items(&mut self, about: &Items, items: &[Value]) {
         self.first_items = self.first_items.max(about.prefix.len().min(items.len()));
         self.all_items |= about.rest.is_some();
     }
 
-    /// Adds what was evaluated elsewhere.
+    /// Adds the parts of another set.
     pub(super) fn merge(&mut self, other: Self, meter: &Meter) -> Result<(), Exhausted> {
         meter.charge_each(other.parts.len(), rates::LOOKUP)?;
         self.parts.extend(other.parts);
@@ -71,14 +71,14 @@ impl<'v> Seen<'v> {
         Ok(())
     }
 
-    /// Makes [`Seen::has`] possible.
+    /// Sorts the parts, as [`Seen::has`] requires.
     pub(super) fn sort(&mut self, meter: &Meter) -> Result<(), Exhausted> {
         meter.charge_each(self.parts.len(), self.steps().saturating_mul(rates::SORT_STEP))?;
         self.parts.sort_unstable_by_key(|part| std::ptr::from_ref(*part));
         Ok(())
     }
 
-    /// Whether a part was evaluated. The parts have been sorted.
+    /// Checks whether a part was evaluated. The parts must be sorted.
     pub(super) fn has(&self, part: &Value, meter: &Meter) -> Result<bool, Exhausted> {
         meter.charge(self.steps().saturating_mul(rates::SORT_STEP))?;
         let part = std::ptr::from_ref(part);

@@ -1,4 +1,4 @@
-//! Filling templates in.
+//! Evaluation of templates.
 
 use std::borrow::Cow;
 
@@ -14,18 +14,18 @@ use crate::work::rates::{BYTE, CASE_BYTE, LOOKUP, PASS};
 use crate::work::size::{self, VALUE};
 use crate::work::{Exhausted, Meter};
 
-/// How many missing paths are reported. More of them are null as well, and not reported.
+/// Largest number of reported missing paths. Further ones are null and not reported.
 pub const MAX_MISSING: usize = 64;
 
-/// How many times longer text may become in upper or lower case, in bytes: `\u{390}` has two bytes, and in upper case it
-/// is three characters of two bytes each.
+/// Largest growth of text in upper or lower case, in bytes: `\u{390}` has two bytes, and in upper case it is three characters of two bytes
+/// each.
 const CASE_GROWTH: u64 = 3;
 
-/// A template cannot be filled in; the node that has it fails with `invalid-input`.
+/// The reason why a template cannot be evaluated; the node with the template fails with `invalid-input`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum TemplateError {
-    /// Under `templates: strict`, a path leads nowhere.
+    /// A path has no value under `templates: strict`.
     #[error(
         "`${{{expression}}}`: there is nothing at `{path}`, and `templates: strict` makes that an error; write `${{{path} || null}}` where it may be missing"
     )]
@@ -34,14 +34,14 @@ pub enum TemplateError {
         /// The expression that contains it.
         expression: String,
     },
-    /// A pipe was given a value that it does not take.
+    /// A pipe does not accept the value.
     #[error("`${{{expression}}}`: `{pipe}` takes {takes}, not {given}")]
     Pipe {
         /// The name of the pipe that refused the value.
         pipe: &'static str,
         /// The kinds of value that the pipe accepts.
         takes: &'static str,
-        /// What it was given.
+        /// The kind of the value.
         given: String,
         /// The expression that contains it.
         expression: String,
@@ -49,21 +49,20 @@ pub enum TemplateError {
     /// The value would nest deeper than [`MAX_DEPTH`].
     #[error("the value nests deeper than {MAX_DEPTH} levels")]
     TooDeep,
-    /// The work is not paid for.
+    /// The fuel is used up.
     #[error("the template is not filled in: {0}")]
     Exhausted(#[from] Exhausted),
 }
 
 impl ValueTemplate {
-    /// Fills in the templates. A string that is one expression gets the value with its type; inside text, strings are
-    /// inserted unchanged, null and missing values as nothing, others as canonical JSON. Inserted text is never searched
-    /// for templates again.
+    /// Evaluates the templates. A string that is one expression gets the value with its type; inside text, strings are inserted unchanged,
+    /// null and missing values as nothing, others as canonical JSON. Inserted text is never searched for templates again.
     ///
-    /// Each missing path is null and added to `missing`, once, while that has fewer than [`MAX_MISSING`]; in strict mode
-    /// it is an error. Both ignore paths with an alternative (`||`), which may be missing.
+    /// Each missing path is null and added to `missing`, once, while that has fewer than [`MAX_MISSING`]; in strict mode it is an error.
+    /// Both ignore paths with an alternative (`||`), which may be missing.
     ///
-    /// Charges the [size](size::of) of the result, of each value between two pipes and of each text that is made, and the
-    /// costs of lookups and pipes, before each is done. If this fails, what was done until then is charged.
+    /// Charges the [size](size::of) of the result, of each value between two pipes and of each created text, and the costs of lookups
+    /// and pipes, in advance. After an error, the work until then is charged.
     pub fn evaluate(
         &self,
         scope: &Scope<'_>,
@@ -74,9 +73,9 @@ impl ValueTemplate {
         Evaluation { scope, mode, missing, meter }.node(&self.root, 0)
     }
 
-    /// Like [`Self::evaluate`], but literals and whole values are not copied, and not charged as copies: a literal costs
-    /// nothing, and a whole value costs the lookups and [`PASS`] for each value in it, as its nesting depth is checked. A
-    /// caller that copies a [`Cow::Borrowed`] value charges its size, as with [`size::copy`].
+    /// Like [`Self::evaluate`], without copying literals and whole values or charging copies: a literal costs nothing, and a whole value
+    /// costs the lookups and [`PASS`] for each value in it, as its nesting depth is checked. A caller that copies a [`Cow::Borrowed`] value
+    /// charges its size, as with [`size::copy`].
     pub fn evaluate_borrowed<'t, 'a: 't>(
         &'t self,
         scope: &Scope<'a>,
@@ -176,7 +175,7 @@ impl<'t, 'a: 't> Evaluation<'_, 'a> {
             None => return Ok(Cow::Owned(Value::Null)),
         };
         for alternative in others {
-            // Null continues to the next alternative before any pipe sees it.
+            // A null skips the alternative's pipes and continues with the next alternative.
             let Some(value) = self.find(&alternative.term)?.filter(|value| !value.is_null()) else {
                 continue;
             };
@@ -189,7 +188,7 @@ impl<'t, 'a: 't> Evaluation<'_, 'a> {
         self.pipe_all(value, last, expression)
     }
 
-    /// The value of an expression without alternatives.
+    /// Evaluates an expression without alternatives.
     fn only(
         &mut self,
         only: &'t Alternative,
@@ -214,7 +213,7 @@ impl<'t, 'a: 't> Evaluation<'_, 'a> {
     }
 
     fn miss(&mut self, path: &Path, expression: &Expression) -> Result<(), TemplateError> {
-        // The path is compared with those that are missing too, and copied.
+        // The path is compared with the other missing ones, and copied.
         self.meter.charge(VALUE)?;
         self.meter.charge_each(path.as_str().len(), BYTE)?;
         if self.mode == TemplateMode::Strict {
@@ -230,7 +229,7 @@ impl<'t, 'a: 't> Evaluation<'_, 'a> {
         Ok(())
     }
 
-    /// Charges a value that is about to be copied to a level of the result, as [`size::charge`] does.
+    /// Charges a value that is about to be copied to a level of the result, like [`size::charge`].
     fn admit(&self, value: &Value, level: usize) -> Result<(), TemplateError> {
         match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => Ok(self.meter.charge(VALUE)?),
@@ -250,7 +249,7 @@ impl<'t, 'a: 't> Evaluation<'_, 'a> {
         }
     }
 
-    /// Checks how deep a value nests that is not copied to a level of the result: it is borrowed or already made.
+    /// Checks the nesting of a value that is not copied to a level of the result, since it is borrowed or already created.
     fn check_depth(&self, value: &Value, level: usize) -> Result<(), TemplateError> {
         match value {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
@@ -275,7 +274,7 @@ impl<'t, 'a: 't> Evaluation<'_, 'a> {
         alternative.pipes.iter().try_fold(value, |value, pipe| self.pipe_one(*pipe, value, expression))
     }
 
-    /// Null passes through every pipe but `json` unchanged.
+    /// Applies a pipe. Null passes unchanged through every pipe but `json`.
     fn pipe_one(
         &self,
         pipe: Pipe,
@@ -342,8 +341,7 @@ impl<'t, 'a: 't> Evaluation<'_, 'a> {
     }
 }
 
-/// Charges a change of case before it is made. ASCII text keeps its length; other text may grow, and it is charged as if
-/// it grew as much as text can.
+/// Charges a change of case in advance. ASCII text keeps its length; other text is charged for the largest possible growth.
 fn charge_case(text: &str, meter: &Meter) -> Result<(), Exhausted> {
     let bytes = text.len() as u64;
     meter.charge(VALUE)?;
@@ -352,12 +350,12 @@ fn charge_case(text: &str, meter: &Meter) -> Result<(), Exhausted> {
     meter.charge(bytes.saturating_mul(growth * BYTE))
 }
 
-/// A part of a template in a message, which a document may have written at any length.
+/// Returns a part of a template for a message, shortened.
 fn shown(text: &str) -> String {
     excerpt_up_to(text, 200)
 }
 
-/// The type of a value, in a sentence.
+/// Returns the type of a value, for a sentence.
 pub(crate) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -9,13 +9,13 @@ use crate::json::{TreeLimit, parse_strict};
 /// A parsed expression: the first alternative that is not null.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Expression {
-    /// As it was written, without `${` and `}`.
+    /// The expression as written, without `${` and `}`.
     pub(super) text: Box<str>,
-    /// At least one.
+    /// The alternatives; at least one.
     pub(super) alternatives: Vec<Alternative>,
 }
 
-/// A path or literal, and the pipes it goes through.
+/// A path or literal, and the pipes that are applied to it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Alternative {
     pub(super) term: Term,
@@ -33,7 +33,7 @@ pub(super) enum Term {
 pub enum Pipe {
     /// The value as canonical JSON text.
     Json,
-    /// The value that a JSON text says.
+    /// The value of a JSON text.
     FromJson,
     /// The number of elements, keys or characters (Unicode scalar values).
     Length,
@@ -50,7 +50,7 @@ impl Pipe {
     pub const ALL: [Self; 6] =
         [Self::Json, Self::FromJson, Self::Length, Self::Keys, Self::Upper, Self::Lower];
 
-    /// The name in a template.
+    /// Returns the name in a template.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Json => "json",
@@ -83,7 +83,7 @@ impl From<PathSyntaxError> for Mistake {
     }
 }
 
-/// Reads an expression up to and including its `}`; `text` begins behind the `${`. Offsets are from there.
+/// Reads an expression up to and including its `}`; `text` begins after the `${`. Offsets are relative to `text`.
 pub(super) fn parse(text: &str) -> Result<(Expression, usize), Mistake> {
     let mut reader = Reader { text, at: 0 };
     let mut alternatives = vec![reader.alternative()?];
@@ -139,7 +139,7 @@ impl Reader<'_> {
             self.at += end;
             return Ok(pipe);
         }
-        // To compare takes time and memory with the product of the lengths.
+        // The time and memory of a comparison grow with the product of the lengths.
         let nearest = Pipe::ALL
             .into_iter()
             .filter(|_| name.len() <= 64)
@@ -232,7 +232,7 @@ impl Reader<'_> {
         Ok(Term::Literal(if open == '[' { Value::Array(Vec::new()) } else { Value::Object(Map::new()) }))
     }
 
-    /// Why the next text is not allowed here. Most such texts are from a template language that computes.
+    /// Explains why the next text is not allowed here. Most such texts are from a template language that computes.
     fn unexpected(&self) -> Mistake {
         const COMPARE: &str =
             "decide with a condition instead: `when: {path: state.n, op: gt, value: 3}` on an edge";
@@ -270,7 +270,7 @@ impl Reader<'_> {
         };
         let message =
             format!("`{}` is not allowed here: templates look values up; they do not compute", token.trim());
-        // A shell has these between its braces, too.
+        // A shell also has these between its braces.
         let is_of_shell = [":-", "?", "!", "+", "*", "/", "%", "-", "="].contains(&token);
         let help =
             if is_of_shell { format!("{help}; for a literal `${{`, write `$${{`") } else { help.to_owned() };

@@ -1,5 +1,5 @@
-//! Templates: `${path}` in the strings of a document, filled in from the state, the inputs and the like. A template
-//! looks values up; it does not compute.
+//! Templates: `${path}` in the strings of a document, evaluated against the state, the inputs and other roots. A template looks values up;
+//! it does not compute.
 //!
 //! ```text
 //! expression  = alternative { "||" alternative }          the first that is not null

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::diagnostic::excerpt;
 use crate::work::rates::{BYTE, LOOKUP};
 
-/// A path: the name of a root, then steps into its value. Conditions and templates share it.
+/// A path: the name of a root, then steps into its value. Conditions and templates use the same paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
     text: Box<str>,
@@ -22,20 +22,20 @@ pub struct Segment {
     index: Option<i64>,
 }
 
-/// A text is not a path.
+/// A text that is not a path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct PathSyntaxError {
     /// The message, without the position.
     pub message: String,
-    /// What to write instead.
+    /// The correction.
     pub help: Option<String>,
-    /// Where, in bytes from the start of the text.
+    /// The offset in the text, in bytes.
     pub offset: usize,
 }
 
 impl Path {
-    /// Reads a path that is the whole text.
+    /// Reads a whole text as a path.
     pub fn parse(text: &str) -> Result<Self, PathSyntaxError> {
         let trimmed = text.trim_start();
         let skipped = text.len() - trimmed.len();
@@ -59,7 +59,7 @@ impl Path {
         Err(PathSyntaxError { message, help, offset: skipped + length })
     }
 
-    /// Reads the path at the start of a text, and says how many bytes it took.
+    /// Reads the path at the start of a text, and returns its length in bytes.
     pub(super) fn parse_prefix(text: &str) -> Result<(Self, usize), PathSyntaxError> {
         let root = bare(text);
         if !root.starts_with(|c: char| c.is_alphabetic() || c == '_') {
@@ -111,27 +111,27 @@ impl Path {
         Ok((path, at))
     }
 
-    /// The first key below the root: `files` of `state.files[0]`.
+    /// Returns the first key below the root: `files` of `state.files[0]`.
     pub fn first_key(&self) -> Option<&str> {
         self.segments.first().map(|segment| &*segment.key)
     }
 
-    /// The name of the root: `state` in `state.a.b`.
+    /// Returns the name of the root: `state` in `state.a.b`.
     pub fn root(&self) -> &str {
         &self.text[..self.root_length]
     }
 
-    /// The steps behind the root.
+    /// Returns the steps after the root.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
 
-    /// What it costs to follow it: each name is one lookup, which compares the bytes of the name.
+    /// Returns the cost of following the path: each name is one lookup, which compares the bytes of the name.
     pub(super) const fn cost(&self) -> u64 {
         (1 + self.segments.len() as u64) * LOOKUP + self.text.len() as u64 * BYTE
     }
 
-    /// The path as it was written.
+    /// Returns the path as it was written.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -144,17 +144,17 @@ impl fmt::Display for Path {
 }
 
 impl Segment {
-    /// The step as an object's key.
+    /// Returns the step as an object's key.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// The step as a list's index, negative from the end; `None` if it can only be a key.
+    /// Returns the step as a list's index, negative from the end; `None` if it can only be a key.
     pub fn index(&self) -> Option<i64> {
         self.index
     }
 
-    /// The value that this step leads to.
+    /// Returns the value to which this step leads.
     pub(super) fn of<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         match value {
             Value::Object(fields) => fields.get(&*self.key),
@@ -168,7 +168,7 @@ impl Segment {
     }
 }
 
-/// The leading characters that need no quotes in a path.
+/// Returns the leading characters that need no quotes in a path.
 fn bare(text: &str) -> &str {
     let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')).unwrap_or(text.len());
     &text[..end]
@@ -178,7 +178,7 @@ fn integer(text: &str) -> Option<i64> {
     text.parse().ok().filter(|_| !text.starts_with('+'))
 }
 
-/// Reads `[0]`, `[-1]`, `['key']` or `["key"]` and says how many bytes it took.
+/// Reads `[0]`, `[-1]`, `['key']` or `["key"]`, and returns its length in bytes.
 fn bracket(text: &str) -> Result<(Segment, usize), PathSyntaxError> {
     let error = |message: &str, help: &str, offset| {
         Err(PathSyntaxError { message: message.to_owned(), help: Some(help.to_owned()), offset })
@@ -210,8 +210,8 @@ fn bracket(text: &str) -> Result<(Segment, usize), PathSyntaxError> {
     Ok((Segment { key: inside[..end].into(), index: Some(index) }, end + 2))
 }
 
-/// Reads a quoted text at the start of `text`; `\` escapes a quote, itself, and writes `\n` and `\t`. Says how many
-/// bytes it took, or where the quote is that is not closed.
+/// Reads a quoted text at the start of `text`; `\` escapes a quote and itself, and forms `\n` and `\t`. Returns its length in bytes; the
+/// error is the offset of an unclosed quote.
 pub(super) fn quoted(text: &str) -> Result<(String, usize), usize> {
     let mut chars = text.char_indices();
     let Some((_, quote)) = chars.next() else { return Err(0) };

@@ -1,4 +1,4 @@
-//! The values that paths look into.
+//! The values that paths read.
 
 use std::borrow::Cow;
 
@@ -11,13 +11,13 @@ use crate::work::{Exhausted, Meter};
 /// `state._outputs.NODE` reads the key `_outputs.NODE`.
 const OUTPUTS: &str = "_outputs";
 
-/// A root whose fields are found one at a time, such as the state, so that it is never copied to be read.
+/// A root whose fields are read one at a time, such as the state, so that it is never copied to be read.
 pub trait Fields {
-    /// The value of a field, if there is one.
+    /// Returns the value of a field, if any.
     fn field(&self, key: &str) -> Option<&Value>;
 
-    /// All fields as one object, for a path that names the root alone. The [size](crate::work::size::of) of the copy is
-    /// charged before it is made.
+    /// Returns all fields as one object, for a path that consists of the root only. The [size](crate::work::size::of) of the copy is
+    /// charged before it is created.
     fn to_value(&self, meter: &Meter) -> Result<Value, Exhausted>;
 }
 
@@ -26,23 +26,23 @@ pub trait Fields {
 pub enum Root<'a> {
     /// A value that exists as a whole, such as the inputs.
     Value(&'a Value),
-    /// Fields that are found one at a time.
+    /// Fields that are read one at a time.
     Fields(&'a dyn Fields),
 }
 
-/// The roots that a template or condition may read, by name. Making one allocates nothing up to eight roots.
+/// The roots that a template or condition may read, by name. Up to eight roots need no allocation.
 #[derive(Clone, Default)]
 pub struct Scope<'a> {
     roots: SmallVec<[(&'a str, Root<'a>); 8]>,
 }
 
 impl<'a> Scope<'a> {
-    /// A scope without roots.
+    /// Creates a scope without roots.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a root, which replaces an earlier one of that name.
+    /// Adds a root; it replaces one of the same name.
     #[inline]
     #[must_use]
     pub fn with(mut self, name: &'a str, root: Root<'a>) -> Self {
@@ -53,9 +53,9 @@ impl<'a> Scope<'a> {
         self
     }
 
-    /// The value at a path; `None` if it leads nowhere. What is borrowed costs the lookups alone
-    /// ([`LOOKUP`](crate::work::rates::LOOKUP) for each name of the path, and its bytes); the whole of a [`Root::Fields`]
-    /// is a copy, and costs its size too.
+    /// Returns the value at a path; `None` if there is none. A borrowed value costs only the lookups
+    /// ([`LOOKUP`](crate::work::rates::LOOKUP) for each name of the path, and its bytes); the whole of a [`Root::Fields`] is a copy, and
+    /// also costs its size.
     pub fn resolve(&self, path: &Path, meter: &Meter) -> Result<Option<Cow<'a, Value>>, Exhausted> {
         meter.charge(path.cost())?;
         let name = path.root();

@@ -4,20 +4,20 @@ use serde_json::Value;
 
 use super::expression::{self, Alternative, Expression, Term};
 
-/// Roots whose values are mappings. As text of a script they are of no use, and a shell has variables of these names.
+/// Roots whose values are mappings. They are useless as text of a script, and a shell may have variables of these names.
 const MAPPINGS: [&str; 4] = ["state", "inputs", "node", "run"];
 
 /// A template in the text of a shell script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScriptTemplate<'t> {
-    /// As it is written, with `${` and `}`.
+    /// The template as written, with `${` and `}`.
     pub written: &'t str,
-    /// Whether it was meant for the shell, as `${1}` and `${run}`: its value is a constant, or a mapping.
+    /// `true` if the template was probably meant for the shell, as `${1}` and `${run}`: its value is a constant, or a mapping.
     pub is_parameter: bool,
 }
 
-/// The templates in the text of a shell script. One that is the whole script is left out: there is no other way to run a script that
-/// a graph computes.
+/// Returns the templates in the text of a shell script. A template that is the whole script is left out, since there is no other way to run
+/// a computed script.
 #[must_use]
 pub fn script_templates(script: &str) -> Vec<ScriptTemplate<'_>> {
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! JSON values whose strings may hold templates.
+//! JSON values whose strings may contain templates.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::Path;
 use super::expression::{self, Expression, Term};
 
-/// A JSON value whose strings may hold templates, compiled. Object keys are literal.
+/// A JSON value whose strings may contain templates, compiled. Object keys are literal.
 #[derive(Debug, Clone)]
 pub struct ValueTemplate {
     source: Arc<Value>,
@@ -17,9 +17,9 @@ pub struct ValueTemplate {
 
 #[derive(Debug, Clone)]
 pub(super) enum Node {
-    /// A value without templates: shared, never copied.
+    /// A value without templates, which is shared and never copied.
     Literal(Arc<Value>),
-    /// A string that is one expression: the value keeps its type.
+    /// A string that consists of one expression: the value keeps its type.
     Expression(Expression),
     /// Text with expressions inside.
     Text(Vec<Part>),
@@ -33,17 +33,17 @@ pub(super) enum Part {
     Expression(Expression),
 }
 
-/// A string of a value holds a template that cannot be read.
+/// A syntax error of a template in a string of a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct TemplateSyntaxError {
     /// The message, without the position.
     pub message: String,
-    /// What to write instead.
+    /// The correction.
     pub help: Option<String>,
-    /// Where in the string, in bytes.
+    /// The offset in the string, in bytes.
     pub offset: usize,
-    /// The keys and indices that lead to the string.
+    /// The keys and indices of the string in the value.
     pub pointer: Vec<String>,
 }
 
@@ -52,18 +52,18 @@ pub struct TemplateSyntaxError {
 pub struct PathUse<'a> {
     /// The path as it was parsed.
     pub path: &'a Path,
-    /// Whether it is one of several alternatives (`||`), so that it may be missing.
+    /// `true` if the path is one of several alternatives (`||`), so that it may be missing.
     pub optional: bool,
 }
 
-/// A path that a template reads, with its position.
+/// A path that a template reads, with its place.
 #[derive(Debug, Clone, Copy)]
 pub struct PlacedPath<'a> {
     /// The path as it was parsed.
     pub path: &'a Path,
-    /// Whether it is one of several alternatives (`||`), so that it may be missing.
+    /// `true` if the path is one of several alternatives (`||`), so that it may be missing.
     pub optional: bool,
-    /// The keys and indices that lead to the string that contains it.
+    /// The keys and indices of the string that contains it.
     pub pointer: &'a [Cow<'a, str>],
 }
 
@@ -73,24 +73,24 @@ impl ValueTemplate {
         Self::from_arc(Arc::new(value.clone()))
     }
 
-    /// Compiles a value that is shared already.
+    /// Compiles a value that is already shared.
     pub fn from_arc(source: Arc<Value>) -> Result<Self, TemplateSyntaxError> {
         let root = compile(&source, &mut Vec::new())?.unwrap_or_else(|| Node::Literal(Arc::clone(&source)));
         Ok(Self { source, root })
     }
 
-    /// A constant value, whatever its strings contain.
+    /// Creates a constant value, whatever its strings contain.
     pub fn constant(value: Value) -> Self {
         let source = Arc::new(value);
         Self { root: Node::Literal(Arc::clone(&source)), source }
     }
 
-    /// The value as it was written.
+    /// Returns the value as it was written.
     pub fn source(&self) -> &Value {
         &self.source
     }
 
-    /// The value, if it holds no template.
+    /// Returns the value if it contains no template.
     pub fn literal(&self) -> Option<&Value> {
         match &self.root {
             Node::Literal(value) => Some(value),
@@ -98,7 +98,7 @@ impl ValueTemplate {
         }
     }
 
-    /// The value of a key, if it reads nothing: texts in it may have `$${`, which gives `${`.
+    /// Returns the value of a key if it reads nothing: texts in it may contain `$${`, which becomes `${`.
     pub fn constant_field(&self, key: &str) -> Option<Value> {
         match &self.root {
             Node::Literal(value) => value.get(key).cloned(),
@@ -107,7 +107,7 @@ impl ValueTemplate {
         }
     }
 
-    /// The value of a key, if it holds no template.
+    /// Returns the value of a key if it contains no template.
     pub fn literal_field(&self, key: &str) -> Option<&Value> {
         match &self.root {
             Node::Literal(value) => value.get(key),
@@ -119,7 +119,7 @@ impl ValueTemplate {
         }
     }
 
-    /// The path, if the whole value is `${path}` and nothing else.
+    /// Returns the path if the whole value is `${path}`.
     pub fn as_path(&self) -> Option<&Path> {
         let Node::Expression(expression) = &self.root else { return None };
         match expression.alternatives.as_slice() {
@@ -131,15 +131,15 @@ impl ValueTemplate {
         }
     }
 
-    /// Every path that the templates read, in document order.
+    /// Returns every path that the templates read, in document order.
     pub fn paths(&self) -> impl Iterator<Item = PathUse<'_>> {
         let mut found = Vec::new();
         collect(&self.root, &mut found);
         found.into_iter()
     }
 
-    /// Visits every path that the templates read, in document order, with its place. The place is lent, not copied: a long
-    /// key may lead to many paths.
+    /// Visits every path that the templates read, in document order, with its place. The place is borrowed, not copied: a long key may lead
+    /// to many paths.
     pub fn each_path(&self, visit: &mut dyn FnMut(PlacedPath<'_>)) {
         each(&self.root, &mut Vec::new(), visit);
     }
@@ -202,7 +202,7 @@ fn each<'a>(node: &'a Node, pointer: &mut Vec<Cow<'a, str>>, visit: &mut dyn FnM
     }
 }
 
-/// A key or an index on the way to a string.
+/// A key or an index of the path to a string.
 #[derive(Clone, Copy)]
 enum Step<'v> {
     Key(&'v str),
@@ -218,10 +218,10 @@ impl Step<'_> {
     }
 }
 
-/// `None` is a value that means itself.
+/// Compiles a value; `None` for a literal.
 fn compile<'v>(value: &'v Value, pointer: &mut Vec<Step<'v>>) -> Result<Option<Node>, TemplateSyntaxError> {
     match value {
-        // Most texts are short, and hold no `$` at all.
+        // Most texts are short and contain no `$`.
         Value::String(text) if text.as_bytes().contains(&b'$') && text.contains("${") => {
             compile_text(text, pointer).map(Some)
         }
@@ -278,7 +278,7 @@ const fn is_literal(node: &Node) -> bool {
     matches!(node, Node::Literal(_))
 }
 
-/// The value of a literal. It is moved, not copied: each level of a value asks for those of the level below.
+/// Returns the value of a literal. It is moved, not copied, since each level of a value asks for the values of the level below.
 fn literal(node: Node) -> Option<Value> {
     match node {
         Node::Literal(value) => Some(Arc::unwrap_or_clone(value)),
@@ -326,7 +326,7 @@ fn compile_text(text: &str, pointer: &[Step<'_>]) -> Result<Node, TemplateSyntax
     }
     Ok(Node::Text(parts))
 }
-/// The value of a template that reads nothing.
+/// Returns the value of a template that reads nothing.
 fn constant(node: &Node) -> Option<Value> {
     match node {
         Node::Literal(value) => Some(Value::clone(value)),

@@ -1,4 +1,4 @@
-//! Directives: their inputs, and filling in their text.
+//! Directives: their inputs, and filling in their placeholders.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,17 +15,17 @@ use super::thread::{self, DirectiveThread, ThreadProblem};
 use super::xml::Element;
 
 const OPEN: &str = "{input:";
-/// How deep a default may be nested.
+/// Largest nesting of a default.
 const MOST_DEPTH: usize = 64;
 
 /// The parts that a directive has in addition to any text item.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Directive {
-    /// Its inputs, in document order.
+    /// The declared inputs, in document order.
     pub inputs: Vec<DirectiveInput>,
-    /// Its declared outputs, unchanged.
+    /// The declared outputs, unchanged.
     pub outputs: Option<Value>,
-    /// What it says about the thread in which a language model carries it out.
+    /// The settings of the thread in which a language model executes it.
     pub thread: DirectiveThread,
 }
 
@@ -36,15 +36,15 @@ pub struct DirectiveInput {
     pub name: String,
     /// The type of the value.
     pub kind: InputKind,
-    /// It has to be given, unless it has a default.
+    /// `true` if the input has to be given, unless it has a default.
     pub required: bool,
-    /// The value if it is not given.
+    /// The value of an input that is not given.
     pub default: Option<Value>,
     /// A description for people.
     pub description: Option<String>,
 }
 
-/// What an input may be.
+/// The type of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum InputKind {
@@ -78,7 +78,7 @@ impl InputKind {
         KINDS.iter().find(|(name, _)| *name == text).map(|(_, kind)| *kind)
     }
 
-    /// The name of the type in JSON Schema; none for what may be anything.
+    /// Returns the name of the type in JSON Schema; `None` for any type.
     pub(super) const fn schema(self) -> Option<&'static str> {
         match self {
             Self::Any => None,
@@ -105,7 +105,7 @@ impl InputKind {
 }
 
 impl Directive {
-    /// The JSON Schema of its inputs: only those that it declares.
+    /// Returns the JSON Schema of the declared inputs.
     pub fn schema(&self) -> Value {
         let mut properties = Map::new();
         let mut required = Vec::new();
@@ -134,12 +134,12 @@ impl Directive {
         })
     }
 
-    /// Fills in a text: each placeholder becomes its input, or its own default if there is no such input. Inserted text
-    /// is never searched for placeholders again.
+    /// Fills in a text: each placeholder is replaced by its input, or by its own default if there is no such input. Inserted text is never
+    /// searched for placeholders again.
     ///
-    /// Charges the text twice, since it is read to compute the length of the result and again to write it, a lookup for
-    /// each placeholder in both, the canonical text of each input that is not a text, once, and the result. All of it is
-    /// charged before memory is taken for the result.
+    /// Charges the text twice, since it is read to compute the length of the result and again to write it, a lookup for each placeholder
+    /// in both, the canonical text of each input that is not a text, once, and the result. All of it is charged before the result is
+    /// allocated.
     pub fn fill(text: &str, inputs: &Map<String, Value>, meter: &Meter) -> Result<String, Exhausted> {
         meter.charge_each(text.len(), 2 * BYTE)?;
         let given = |name: &str| inputs.get(name).filter(|value| !value.is_null());
@@ -189,7 +189,7 @@ impl Directive {
             if names.contains(found.name) {
                 continue;
             }
-            // To find a place takes time with the length of the text.
+            // Finding a place takes time proportional to the length of the text.
             if problems.is_full() {
                 return;
             }
@@ -216,11 +216,11 @@ struct Placeholder<'t> {
     default: Option<&'t str>,
 }
 
-/// The placeholders of a text, none inside another: what is in the default of one is its text. Takes time with the
-/// length of the text, however many of them are not closed.
+/// Returns the placeholders of a text, none inside another: an opening in a default is plain text. The time is linear in the length of the
+/// text, however many placeholders are not closed.
 fn placeholders(text: &str) -> impl Iterator<Item = Placeholder<'_>> {
     let mut at = 0;
-    // The first `}` behind the opening that was looked at last.
+    // The first `}` after the last searched opening.
     let mut close = 0;
     std::iter::from_fn(move || {
         loop {
@@ -237,7 +237,7 @@ fn placeholders(text: &str) -> impl Iterator<Item = Placeholder<'_>> {
     })
 }
 
-/// The text between `{input:` and `}`: the name and the default.
+/// Splits the text between `{input:` and `}` into the name and the default.
 fn inside(text: &str) -> Option<(&str, Option<&str>)> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let length = text.find(|c| !is_name(c)).unwrap_or(text.len());
@@ -331,13 +331,13 @@ fn yaml_input(name: &str, mut fields: Fields<'_>, problems: &Problems) -> Option
     Some(DirectiveInput { name: name.to_owned(), kind, required, default, description })
 }
 
-/// Reads `inputs` and `outputs` of a directive whose metadata are XML. `base` is where the XML begins in `text`.
+/// Reads `inputs` and `outputs` of a directive whose metadata are XML. `base` is the offset of the XML in `text`.
 pub(super) fn of_xml(root: &Element, text: &str, base: usize, problems: &Problems) -> Directive {
     let mut directive = Directive::default();
     let mut names = BTreeSet::new();
     let span = |element: &Element| Span::locate(text, base + element.start, base + element.end).first_line();
     let bad = |element: &Element, message: String, help: &str| {
-        // To find a place takes time with the length of the text.
+        // Finding a place takes time proportional to the length of the text.
         if problems.is_full() {
             return;
         }
@@ -410,10 +410,10 @@ pub(super) fn of_xml(root: &Element, text: &str, base: usize, problems: &Problem
     directive
 }
 
-/// Reports what is wrong with a section about the thread.
+/// Reports the problems of a section about the thread.
 fn report_thread(found: Vec<ThreadProblem>, span: impl Fn() -> Span, problems: &Problems) {
     for ThreadProblem { is_error, message, help } in found {
-        // To find a place takes time with the length of the text.
+        // Finding a place takes time proportional to the length of the text.
         if problems.is_full() {
             return;
         }

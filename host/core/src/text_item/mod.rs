@@ -1,7 +1,7 @@
 //! Text items: knowledge and directives, as projects keep them in `.ai/knowledge` and `.ai/directives`.
 //!
-//! A Markdown file has its metadata between two lines `---` at its top, or in a fence of YAML there; a directive may
-//! have them in a fence of XML instead, with the inputs that it takes. A YAML file is metadata as a whole.
+//! A Markdown file has its metadata between two lines `---` at its top, or in a fence of YAML there; a directive may have them in a fence
+//! of XML instead, with its inputs. A YAML file consists of metadata only.
 
 mod directive;
 mod parse;

@@ -1,4 +1,4 @@
-//! From a file's text to its metadata and its body.
+//! Parses a file's text into its metadata and its body.
 
 use std::ops::Range;
 
@@ -12,12 +12,12 @@ use crate::item::ItemType;
 use crate::trust::signature_line;
 use crate::yaml::{self, Node};
 
-/// How a text item is written.
+/// The format of a text item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextFormat {
     /// Markdown, with metadata at its top.
     Markdown,
-    /// YAML: all of it is metadata.
+    /// YAML, all of which is metadata.
     Yaml,
 }
 
@@ -26,7 +26,7 @@ pub enum TextFormat {
 pub struct TextItem {
     /// The metadata before the text: YAML unchanged, or the attributes and elements of a directive's XML.
     pub metadata: Map<String, Value>,
-    /// Its title: of the metadata, or the first heading.
+    /// The title: from the metadata, or the first heading.
     pub title: Option<String>,
     /// The text after its metadata.
     pub body: String,
@@ -34,7 +34,7 @@ pub struct TextItem {
     pub directive: Option<Directive>,
 }
 
-/// A text item that can be used.
+/// A valid text item.
 #[derive(Debug)]
 pub struct ReadText {
     /// The item that was read.
@@ -44,17 +44,17 @@ pub struct ReadText {
 }
 
 impl TextItem {
-    /// A text of the metadata.
+    /// Returns a text of the metadata.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.metadata.get(key).and_then(Value::as_str)
     }
 
-    /// The description in the metadata.
+    /// Returns the description in the metadata.
     pub fn description(&self) -> Option<&str> {
         self.text("description").or_else(|| self.metadata.get("metadata")?.get("description")?.as_str())
     }
 
-    /// The tags in the metadata.
+    /// Returns the tags in the metadata.
     pub fn tags(&self) -> Vec<String> {
         match self.metadata.get("tags") {
             Some(Value::Array(tags)) => tags.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
@@ -63,7 +63,7 @@ impl TextItem {
         }
     }
 
-    /// The item as a search sees it.
+    /// Returns the searchable fields of the item.
     pub fn searched(&self, id: &str) -> Searched {
         Searched {
             id: id.to_owned(),
@@ -75,8 +75,7 @@ impl TextItem {
     }
 }
 
-/// Reads knowledge or a directive. Every problem is reported at once; `file` is its name in messages. A tool is not a
-/// text item.
+/// Reads knowledge or a directive. Every problem is reported at once; `file` is its name in messages. A tool is not a text item.
 pub fn read_text_item(
     item_type: ItemType,
     format: TextFormat,
@@ -91,7 +90,7 @@ pub fn read_text_item(
     problems.finish(file, text, item).map(|(item, warnings)| ReadText { item, warnings })
 }
 
-/// A file that is metadata alone.
+/// Reads a file that consists of metadata only.
 fn whole(item_type: ItemType, text: &str, problems: &Problems) -> Option<TextItem> {
     let root = yaml::parse(text, problems)?;
     let metadata = object(&root, problems)?;
@@ -140,7 +139,7 @@ fn markdown(item_type: ItemType, text: &str, problems: &Problems) -> Option<Text
     })
 }
 
-/// A directive whose metadata are in a fence of XML.
+/// Reads a directive whose metadata are in a fence of XML.
 fn of_xml(
     text: &str,
     top: usize,
@@ -164,7 +163,7 @@ fn of_xml(
         }
     };
     let found = directive::of_xml(&root, text, base, problems);
-    // Older directives have what is to be done inside the element.
+    // Older directives have their instructions inside the element.
     let inner: Vec<_> = root
         .children
         .iter()
@@ -190,7 +189,7 @@ fn of_xml(
     Some(TextItem { title, metadata, body, directive: Some(found) })
 }
 
-/// Where the text continues after blank lines and lines that are comments alone: signature lines of others among them.
+/// Skips blank lines and lines that consist of comments, such as signature lines.
 fn after_comments(text: &str, mut at: usize) -> usize {
     loop {
         let line = line_at(text, at);
@@ -203,12 +202,12 @@ fn after_comments(text: &str, mut at: usize) -> usize {
     }
 }
 
-/// The line that begins at a place, with its end.
+/// Returns the line that begins at a place, with its line end.
 fn line_at(text: &str, at: usize) -> Range<usize> {
     at..text[at..].find('\n').map_or(text.len(), |end| at + end + 1)
 }
 
-/// The first line from a place on that is as wanted.
+/// Returns the first line from a place on that satisfies a condition.
 fn find_line(text: &str, mut at: usize, wanted: impl Fn(&str) -> bool) -> Option<Range<usize>> {
     while at < text.len() {
         let line = line_at(text, at);
@@ -220,7 +219,7 @@ fn find_line(text: &str, mut at: usize, wanted: impl Fn(&str) -> bool) -> Option
     None
 }
 
-/// The place of the metadata at the top, and where the text continues; `None` where they do not end.
+/// Finds the metadata at the top; returns their range and the start of the following text. `None` if they do not end.
 #[allow(clippy::option_option)]
 fn front_matter(text: &str, top: usize, problems: &Problems) -> Option<Option<(Range<usize>, usize)>> {
     let first = line_at(text, top);
@@ -238,7 +237,7 @@ fn front_matter(text: &str, top: usize, problems: &Problems) -> Option<Option<(R
     None
 }
 
-/// Reads metadata where they stand, so that every place in a message is one of the file.
+/// Reads metadata at their place in the file, so that places in messages refer to the file.
 #[allow(clippy::option_option)]
 fn metadata(text: &str, place: Range<usize>, problems: &Problems) -> Option<Option<Node>> {
     let is_comment = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
@@ -290,7 +289,7 @@ fn title(metadata: &Map<String, Value>, text: &str) -> Option<String> {
     metadata.get("title").and_then(Value::as_str).map(str::to_owned).or_else(|| heading(text))
 }
 
-/// The first heading of a Markdown text.
+/// Returns the first heading of a Markdown text.
 fn heading(text: &str) -> Option<String> {
     let mut fenced = false;
     text.lines().find_map(|line| {

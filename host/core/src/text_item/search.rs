@@ -1,13 +1,13 @@
-//! Search among items: a score that depends on nothing but the query and the text, in whole numbers.
+//! Search among items: an integer score that depends only on the query and the text.
 
-/// The most words of a query that count.
+/// Largest number of words of a query; the rest is ignored.
 const MOST_TERMS: usize = 32;
-/// How often a word counts within one field.
+/// Largest number of occurrences of a word that count within one field.
 const MOST_HITS: u64 = 5;
-/// How much is shown around a hit, in characters.
+/// Length of an excerpt around a match, in characters.
 const SNIPPET: usize = 160;
 
-/// A part of an item that a search looks at.
+/// A part of an item that is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum SearchField {
@@ -39,7 +39,7 @@ impl SearchField {
     }
 }
 
-/// An item as a search sees it.
+/// The searchable fields of an item.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Searched {
     /// The id by which a match is listed.
@@ -54,7 +54,7 @@ pub struct Searched {
     pub body: String,
 }
 
-/// The words of a query, and the fields that they are searched in.
+/// The words of a query, and the searched fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchQuery {
     terms: Vec<String>,
@@ -66,7 +66,7 @@ fn words(text: &str) -> impl Iterator<Item = String> {
 }
 
 impl SearchQuery {
-    /// A query of words, searched for in these fields; in all if none is named.
+    /// Creates a query of words in these fields; in all fields if none is given.
     pub fn new(text: &str, fields: &[SearchField]) -> Self {
         let mut terms: Vec<String> = Vec::new();
         for word in words(text) {
@@ -79,15 +79,15 @@ impl SearchQuery {
         Self { terms, fields }
     }
 
-    /// How well an item fits; `None`: not at all. A query without words fits everything equally.
+    /// Returns the score of an item; `None` if it does not match. A query without words matches every item equally.
     ///
-    /// Each word counts by the fields that contain it, twice as much as a word that only begins with it; an item that
-    /// has more of the words comes before one that has fewer of them more often.
+    /// Each word counts by the fields that contain it, twice as much as the beginning of a longer word; an item with more of the words
+    /// precedes one with fewer of them more often.
     pub fn score(&self, item: &Searched) -> Option<u64> {
         if self.terms.is_empty() {
             return Some(0);
         }
-        // A word that begins with a term counts where the term has three characters.
+        // The beginning of a longer word counts if the term has at least three characters.
         let begins: Vec<bool> = self.terms.iter().map(|term| term.chars().nth(2).is_some()).collect();
         let mut scores = vec![0; self.terms.len()];
         for field in &self.fields {
@@ -118,7 +118,7 @@ impl SearchQuery {
         (matched > 0).then(|| matched * scores.iter().sum::<u64>())
     }
 
-    /// An excerpt of the body around the first match, on one line; its beginning if there is none.
+    /// Returns an excerpt of the body around the first match, on one line; its beginning if there is none.
     pub fn snippet(&self, item: &Searched) -> String {
         let text = item.body.split_whitespace().collect::<Vec<_>>().join(" ");
         let mut hit = 0;
@@ -137,7 +137,7 @@ impl SearchQuery {
                 _ => {}
             }
         }
-        // A third of it comes before the hit, from the beginning of a word on.
+        // One third of the excerpt precedes the match, from the beginning of a word on.
         let before: Vec<_> = text[..hit].char_indices().rev().take(SNIPPET / 3).collect();
         let from = before
             .iter()
@@ -171,7 +171,7 @@ mod tests {
         assert!(both > score("a", "", "signed signed"));
         assert!(score("a", "", "signed") > score("a", "", "signedness"));
         assert_eq!(score("a", "sign", "graph"), None);
-        // However often a word is repeated, it counts so much and no more.
+        // Further repetitions of a word do not count.
         let often = "signed ".repeat(100);
         assert_eq!(score("a", "", &often), score("a", "", &"signed ".repeat(5)));
         assert_eq!(SearchQuery::new(" ,-", &[]).score(&item("a", "", "")), Some(0));

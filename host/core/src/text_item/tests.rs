@@ -78,7 +78,7 @@ fn a_directive_of_rye_is_read() {
     assert_eq!(directive.inputs[0].description.as_deref(), Some("Its name"));
     let inputs = json!({"name": "x", "n": 3});
     assert_eq!(fill(&item.body, &inputs), "<process>\n<step>Write x 3.</step>\n</process>\n");
-    // Older ones have their process inside the element.
+    // Older directives have their process inside the element.
     let older = XML_DIRECTIVE.replace("</outputs>", "</outputs><process><step>Do {input:n}</step></process>");
     let older = read(ItemType::Directive, &older).unwrap();
     assert!(
@@ -140,7 +140,7 @@ fn a_directive_says_how_a_model_carries_it_out() {
     assert_eq!(all.outputs[0].description.as_deref(), Some("It worked."));
 }
 
-/// A limit that cannot be read is an error; everything else is left out.
+/// An unreadable limit is an error; other unreadable parts are left out.
 #[test]
 fn what_cannot_be_read_about_a_thread_is_told() {
     for (section, message) in [
@@ -220,13 +220,13 @@ fn a_text_is_filled_in_for_what_it_costs() {
     let (length, spent) = cost("{input:a}{input:a}");
     assert_eq!(length, Ok(2_000_000));
     assert!((2_000_000..2_001_000).contains(&spent), "{spent}");
-    // A value is walked once, however often it is named.
+    // A value is visited once, however often it is named.
     let (once, twice) = (cost("{input:l}").1, cost("{input:l}{input:l}").1);
     assert!(twice - once < 30_000, "{once} {twice}");
     assert_eq!(cost(&"{input:a}".repeat(101)), (Err(Exhausted::Step), STEP));
 }
 
-/// What is not closed is looked at once, and not once for each opening before it.
+/// Unclosed placeholders are searched once, and not once for each opening before them.
 #[test]
 fn placeholders_that_are_not_closed_take_no_longer() {
     for text in

@@ -1,7 +1,7 @@
-//! What a directive says about the thread in which a language model carries it out: model, limits, permissions, outputs and hooks.
+//! The settings of a directive for the thread in which a language model executes it: model, limits, permissions, outputs and hooks.
 //!
-//! The sections are read from JSON, whichever format they are written in: `<limits turns="8"/>` is `{"turns": "8"}`, as `limits: { turns: "8" }`
-//! is. A limit that cannot be read is an error, because leaving it out would permit more than its author wanted. What else cannot be read is
+//! The sections are read from JSON, independent of their format: `<limits turns="8"/>` is `{"turns": "8"}`, and so is `limits: { turns:
+//! "8" }`. An unreadable limit is an error, because leaving it out would permit more than its author wanted. Other unreadable parts are
 //! left out with a warning: a permission that is left out permits less.
 
 use std::collections::BTreeSet;
@@ -14,11 +14,11 @@ use crate::diagnostic::{excerpt, nearest};
 use crate::hook_event::HookEvent;
 use crate::json::TreeLimit;
 
-/// The sections that are read.
+/// The known sections.
 pub(super) const SECTIONS: [&str; 5] = ["model", "limits", "permissions", "outputs", "hooks"];
-/// The most entries of a section. What is beyond is left out.
+/// Largest number of entries of a section. Further ones are left out.
 const MOST_ENTRIES: usize = 200;
-/// How the limits are named, and the names of older directives.
+/// The names of the limits, and the names in older directives.
 const LIMITS: [(&str, &[&str]); 6] = [
     ("turns", &["max_turns"]),
     ("tokens", &["max_tokens"]),
@@ -31,20 +31,20 @@ const LIMITS: [(&str, &[&str]); 6] = [
 const MODEL: [&str; 4] = ["tier", "id", "fallback", "provider"];
 const PRIMARIES: [&str; 4] = ["execute", "search", "load", "sign"];
 const ITEM_TYPES: [&str; 3] = ["tool", "directive", "knowledge"];
-/// Events of threads, which graphs do not have.
+/// Events of threads, which do not occur in graphs.
 const THREAD_EVENTS: [&str; 4] =
     ["thread_started", "context_limit_reached", "after_complete", "directive_return"];
 
-/// What a directive says about its thread.
+/// The settings of a directive's thread.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DirectiveThread {
     /// Texts by `tier`, `id`, `fallback` and `provider`; empty if it names no model.
     pub model: Map<String, Value>,
     /// Numbers by `turns`, `tokens`, `spend`, `spawns`, `depth` and `duration` (seconds).
     pub limits: Map<String, Value>,
-    /// What the model may use, as dispatch patterns. Without any it may use nothing.
+    /// Dispatch patterns of the items that the model may use; empty: it may use none.
     pub permissions: Vec<String>,
-    /// What the model returns.
+    /// The outputs that the model returns.
     pub outputs: Vec<DirectiveOutput>,
     /// Hooks, each as `{id, event, condition, action}` as in a graph.
     pub hooks: Vec<Value>,
@@ -57,23 +57,23 @@ pub struct DirectiveOutput {
     pub name: String,
     /// The type of the value.
     pub kind: InputKind,
-    /// The model has to return it.
+    /// `true` if the model has to return it.
     pub required: bool,
-    /// What it is, for the model.
+    /// A description for the model.
     pub description: Option<String>,
 }
 
-/// What is wrong with a section.
+/// A problem of a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ThreadProblem {
-    /// The directive cannot be used.
+    /// `true` if the directive cannot be used.
     pub(super) is_error: bool,
     pub(super) message: String,
     pub(super) help: String,
 }
 
 impl DirectiveThread {
-    /// As a graph gets it: `{model, limits, permissions, outputs: {NAME: {type, required, description}}, hooks}`.
+    /// Returns the settings for a graph: `{model, limits, permissions, outputs: {NAME: {type, required, description}}, hooks}`.
     pub fn to_json(&self) -> Value {
         let outputs: Map<String, Value> = self
             .outputs
@@ -177,7 +177,7 @@ fn limits(section: &Value, problems: &mut Found) -> Map<String, Value> {
             problems.fail(format!("the limit `{name}` must be {kind}, at least 0"), HELP);
             continue;
         };
-        // Of two names for one limit, the smaller value holds.
+        // Of two names for one limit, the smaller value applies.
         let is_smaller = |other: &Value| number.as_f64() < other.as_f64();
         if limits.get(*name).is_none_or(is_smaller) {
             limits.insert((*name).to_owned(), number);
@@ -186,7 +186,7 @@ fn limits(section: &Value, problems: &mut Found) -> Map<String, Value> {
     limits
 }
 
-/// A number, or a text that is one, as values of attributes are.
+/// Reads a number, or a text that is one, as values of attributes are.
 fn number(value: &Value) -> Option<Value> {
     match value {
         Value::Number(_) => Some(value.clone()),
@@ -243,7 +243,7 @@ fn permissions(section: &Value, problems: &mut Found) -> Vec<String> {
     permissions
 }
 
-/// The permissions of `<execute>` and the like: `*`, or item types with patterns of ids.
+/// Reads the permissions of `<execute>` and similar elements: `*`, or item types with patterns of ids.
 fn of_primary(primary: &str, value: &Value, problems: &mut Found, written: &mut Vec<String>) {
     match value {
         Value::String(text) if text == "*" => written.extend(whole(primary)),
@@ -270,12 +270,12 @@ fn of_primary(primary: &str, value: &Value, problems: &mut Found, written: &mut 
     }
 }
 
-/// Every item of every type.
+/// Returns patterns for every item of every type.
 fn whole(primary: &str) -> Vec<String> {
     ITEM_TYPES.iter().map(|item_type| format!("{primary}.{item_type}.*")).collect()
 }
 
-/// One text or a list of texts.
+/// Reads one text or a list of texts.
 fn patterns(
     value: &Value,
     problems: &mut Found,
@@ -297,7 +297,7 @@ fn left_out(what: &str, problems: &mut Found) {
     );
 }
 
-/// The elements of a list, or the one value, up to the bound.
+/// Returns the elements of a list, or a single value, up to one more than the limit.
 fn each(value: &Value) -> impl Iterator<Item = &Value> {
     match value {
         Value::Array(list) => list.as_slice(),
@@ -412,7 +412,7 @@ fn read_hook(hook: &Value) -> Result<Value, String> {
     }
     if let Some(condition) = hook.get("condition").filter(|condition| !condition.is_null()) {
         let mut condition = condition.as_object().ok_or("its condition is no mapping")?.clone();
-        // The value of an attribute is a text; a number is compared as one.
+        // The value of an attribute is a text; a number in it is compared as a number.
         if let Some(value) = condition.get_mut("value")
             && let Some(plain) =
                 value.as_str().and_then(|text| crate::json::parse_strict(text, 1, TreeLimit::NOTE).ok())

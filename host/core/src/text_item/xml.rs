@@ -1,13 +1,13 @@
-//! As much XML as directives are written in: elements, attributes, text, comments and CDATA. No document types, so no
-//! entities but XML's own.
+//! The subset of XML in which directives are written: elements, attributes, text, comments and CDATA. Without document types, and so only
+//! with XML's own entities.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// How deep elements may lie inside each other.
+/// Largest nesting of elements.
 const DEEPEST: usize = 64;
-/// How many elements there may be.
+/// Largest number of elements.
 const MOST_ELEMENTS: usize = 10_000;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,12 +18,12 @@ pub(super) struct Element {
     pub(super) children: Vec<Element>,
     /// All text directly inside, trimmed.
     pub(super) text: String,
-    /// Where it begins and ends in the text it was read from.
+    /// The range in the text from which it was read.
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
-/// What is wrong, and at which byte.
+/// An error and its offset in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct XmlError {
     pub(super) at: usize,
@@ -39,8 +39,8 @@ impl Element {
         self.children.iter().find(|child| child.name == name)
     }
 
-    /// The element as JSON: a text where it is nothing else, a mapping of attributes and children otherwise. Children
-    /// of one name are a list.
+    /// Returns the element as JSON: a text if it has neither attributes nor children, otherwise a mapping of both. Several children of one
+    /// name become a list.
     pub(super) fn to_json(&self) -> Value {
         if self.attributes.is_empty() && self.children.is_empty() {
             return Value::from(self.text.as_str());
@@ -64,7 +64,7 @@ impl Element {
     }
 }
 
-/// Reads the one element that a text consists of.
+/// Reads a text that consists of one element.
 pub(super) fn parse(text: &str) -> Result<Element, XmlError> {
     let mut reader = Reader { text, at: 0, elements: 0 };
     reader.skip_around()?;
@@ -95,7 +95,7 @@ impl<'t> Reader<'t> {
         self.at = self.text.len() - self.rest().trim_start().len();
     }
 
-    /// Goes past what begins with `open`, up to and with `close`; gives what is between.
+    /// Skips a section from `open` up to and including `close`, and returns the text between them.
     fn through(&mut self, open: &str, close: &str) -> Result<&'t str, XmlError> {
         let inside = &self.rest()[open.len()..];
         match inside.find(close) {
@@ -107,7 +107,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Goes past blanks, comments and processing instructions around the element.
+    /// Skips blanks, comments and processing instructions around the element.
     fn skip_around(&mut self) -> Result<(), XmlError> {
         loop {
             self.skip_blanks();
@@ -229,7 +229,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// A text with its entities replaced.
+/// Replaces the entities of a text.
 fn unescape(text: &str, at: usize) -> Result<String, XmlError> {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,13 +1,13 @@
-//! The signature of what a graph takes along when it is published: its cases, the manifest that it asks for, its picture.
+//! The signature of the files that are published with a graph: its cases, the manifest that it requests, its picture.
 //!
 //! ```json
 //! {"content": "sha256:…", "files": {"a.case.yaml": {"digest": "sha256:…", "kind": "case"}}, "id": "acme/flow"}
 //! ```
 //!
-//! It is the payload of a DSSE envelope of the type [`COMPANIONS_TYPE`], which has the version of the format. `content` is
-//! what the graph's own signature covers. A file counts as signed only if a key has signed the statement that the trust store
-//! allows for the graph, and if its name, its kind and its digest are the stated ones: who may write to a registry can leave
-//! files out, and adds none.
+//! The statement is the payload of a DSSE envelope of the type [`COMPANIONS_TYPE`], which contains the version of the format. `content`
+//! is the digest that the graph's own signature covers. A file counts as signed only if a key that the trust store allows for the graph has
+//! signed the statement, and if its name, its kind and its digest are the stated ones: write access to a registry permits removing files,
+//! and not adding any.
 
 use std::collections::BTreeMap;
 
@@ -22,14 +22,14 @@ use crate::time::Timestamp;
 
 /// The payload type of the signature, with the version of its format.
 pub const COMPANIONS_TYPE: &str = "application/vnd.graph-host.companions.v1+json";
-/// The longest envelope of such a signature that is read, in bytes.
+/// Length of the longest envelope of such a signature that is read, in bytes.
 pub const MAX_COMPANIONS: usize = 256 << 10;
 
-/// What a publisher states about the files that a graph takes along.
+/// A publisher's statement about the files that are published with a graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CompanionsStatement {
-    /// The digest of what the graph's signature covers.
+    /// The digest of the content that the graph's signature covers.
     pub content: Digest,
     /// The files, by name.
     pub files: BTreeMap<String, SignedFile>,
@@ -37,13 +37,13 @@ pub struct CompanionsStatement {
     pub id: String,
 }
 
-/// A file that a graph takes along.
+/// A file that is published with a graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SignedFile {
     /// The digest of the file.
     pub digest: Digest,
-    /// Its kind, such as `case`: nothing becomes a case that was signed as something else.
+    /// The kind of the file, such as `case`, so that a file signed as another kind is not used as a case.
     pub kind: String,
 }
 
@@ -52,28 +52,28 @@ pub struct SignedFile {
 #[error("the statement cannot be written: {0}")]
 pub struct WriteError(#[from] serde_json::Error);
 
-/// Why a text is no statement that counts.
+/// The reason why a text is not a valid statement.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CompanionsError {
-    /// It is longer than any statement.
+    /// The text is longer than any statement.
     #[error("it has {0} bytes, more than the {MAX_COMPANIONS} that are read")]
     TooLong(usize),
-    /// It is not an envelope around such a statement.
+    /// The text is not an envelope around such a statement.
     #[error(transparent)]
     Envelope(#[from] EnvelopeError),
-    /// No key has signed it that the trust store allows for the graph.
+    /// The statement is not signed by a key that the trust store allows for the graph.
     #[error("no key that is trusted for the graph has signed it")]
     NotSigned,
     /// Not JSON, or not of its shape.
     #[error("{0}")]
     Shape(String),
-    /// It is about another graph.
+    /// The statement is about another graph.
     #[error("it is about another graph")]
     Other,
 }
 
 impl CompanionsStatement {
-    /// Signs the statement: the text of its envelope, always the same.
+    /// Signs the statement, and returns the text of its envelope, which is always the same.
     pub fn sign(&self, key: &SigningKey) -> Result<String, WriteError> {
         let payload = canonical_string(&serde_json::to_value(self)?).into_bytes();
         Ok(sign_document(COMPANIONS_TYPE, payload, key)?)
@@ -81,7 +81,7 @@ impl CompanionsStatement {
 }
 
 impl TrustStore {
-    /// What is stated about the files of a graph, if a key has signed it that counts for the graph now. A signature has to name
+    /// Returns the statement about the files of a graph, if a key that is valid for the graph now has signed it. A signature has to name
     /// its key (`keyid`).
     pub fn verify_companions(
         &self,

@@ -1,4 +1,4 @@
-//! The one door through which component bytes enter.
+//! Verification of component bytes. All bytes to be compiled pass through this module.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,25 +15,25 @@ use crate::digest::Digest;
 use crate::id::{path_of, version_of};
 use crate::time::Timestamp;
 
-/// Why component bytes are not admitted. All of it is a matter of integrity.
+/// The reason why component bytes are not accepted. All variants are failures of integrity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum VerifyError {
-    /// The bytes are something else.
+    /// The bytes are not a component.
     #[error("`{id}` is not a WebAssembly component: {reason}")]
     NotAComponent {
         id: String,
-        /// What the bytes are instead.
+        /// The kind of the bytes.
         reason: NotAComponent,
     },
-    /// No envelope next to the component.
+    /// There is no envelope next to the component.
     #[error("`{id}` is not signed: there is no envelope (`.wasm.dsse.json`) next to the component")]
     Unsigned { id: String },
     /// The envelope cannot be read.
     #[error("the signature envelope of `{id}` is malformed: {reason}")]
     MalformedEnvelope {
         id: String,
-        /// Why the envelope is invalid.
+        /// The reason.
         reason: EnvelopeError,
     },
     /// No signature in the envelope is by a key of the trust store.
@@ -43,48 +43,48 @@ pub enum VerifyError {
         /// The key ids in the signatures, which are not verified.
         keys: Vec<String>,
     },
-    /// The signature names a trusted key and was not made by it over this payload.
+    /// The signature names a trusted key and is not valid for it.
     #[error(
         "the signature of `{id}` does not verify with the key {key} that it names: statement or signature was changed"
     )]
     BadSignature {
         id: String,
-        /// The key that is named.
+        /// The named key.
         key: Box<KeyName>,
     },
-    /// The key does not count, for this item or at this time.
+    /// The key is not valid for this item or at this time.
     #[error("`{id}` is signed, and {refusal}")]
     Refused {
         id: String,
         /// The key and the rule.
         refusal: Box<KeyRefusal>,
     },
-    /// The trust store wants the signatures of more keys.
+    /// The trust store requires the signatures of more keys.
     #[error("`{id}` is signed by too few: {few}{}", others_text(others))]
     TooFew {
         id: String,
-        /// How many are needed, and which count.
+        /// The required and the valid signatures.
         few: Box<TooFew>,
-        /// Why other signatures do not count.
+        /// The reasons why other signatures are not valid.
         others: Vec<String>,
     },
-    /// The trust store wants it signed, and it is not.
+    /// The trust store requires a signature, and there is none.
     #[error("`{id}` is not signed: {few}")]
     Required {
         id: String,
-        /// How many are needed.
+        /// The requirement.
         few: Box<TooFew>,
     },
-    /// The key signed something that is not a statement about a component.
+    /// The key signed a payload that is not a statement about a component.
     #[error("what the key {key} signed for `{id}` is not a statement about a component: {reason}")]
     MalformedStatement {
         id: String,
         /// The key that signed it.
         key: Box<KeyName>,
-        /// Why the statement is invalid.
+        /// The reason.
         reason: StatementError,
     },
-    /// The bytes are not those that were signed.
+    /// The bytes differ from the signed ones.
     #[error("`{id}` was changed after the key {key} signed it: signed {signed}, found {actual}")]
     DigestMismatch {
         id: String,
@@ -95,27 +95,27 @@ pub enum VerifyError {
         /// The digest of the bytes.
         actual: Digest,
     },
-    /// The program has no such component of its own.
+    /// The component is not built into the program in this form.
     #[error("`{id}` is not built into this program: {reason}")]
     BuiltIn {
         id: String,
-        /// What is different.
+        /// The difference.
         reason: String,
     },
-    /// The statement is about an item, or a version of it, other than the one asked for.
+    /// The statement is about another item, or another version, than the requested one.
     #[error("the key {key} signed this component as `{signed}`, it is used as `{id}`")]
     IdMismatch {
-        /// The item asked for.
+        /// The requested item.
         id: String,
         /// The key that signed it.
         key: Box<KeyName>,
-        /// The item that it was signed as.
+        /// The signed item.
         signed: String,
     },
 }
 
 impl VerifyError {
-    /// The advice for the user.
+    /// Returns the advice for the user.
     pub fn help(&self) -> &'static str {
         match self {
             Self::NotAComponent { .. } => "build it again with `graph-host build`, or fetch it again",
@@ -168,10 +168,10 @@ fn hints_text(keys: &[String]) -> String {
     keys.join(", ")
 }
 
-/// How far a component may be believed.
+/// The result of verifying a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// A key of the trust store signed it, and counts for it.
+    /// A key of the trust store signed it and is valid for it.
     Signed {
         /// The trusted key that signed it.
         key: KeyName,
@@ -179,17 +179,17 @@ pub enum Standing {
         also: Vec<KeyName>,
         /// The intersection of the ceilings of all these keys and of the statement.
         ceiling: Box<Ceiling>,
-        /// Until when they count.
+        /// The time until which these keys are valid.
         not_after: Option<Timestamp>,
     },
-    /// It is part of the program, which lists its digest.
+    /// The component is part of the program, which lists its digest.
     BuiltIn,
-    /// No one vouches for it: its user is developing it. Never for anything that was fetched.
+    /// The component is unsigned: its user is developing it. Never applies to anything that was fetched.
     Unsigned,
 }
 
 impl Standing {
-    /// The keys by which it is believed.
+    /// Returns the keys whose signatures count.
     pub fn keys(&self) -> impl Iterator<Item = &KeyName> {
         let (key, also) = match self {
             Self::Signed { key, also, .. } => (Some(key), also.as_slice()),
@@ -198,7 +198,7 @@ impl Standing {
         key.into_iter().chain(also)
     }
 
-    /// Why it does not count in a superstep with this recorded time, if a key has expired by then.
+    /// Returns an error if a key has expired at the recorded time of a superstep.
     pub fn expired(&self, item: &str, recorded: Timestamp) -> Option<VerifyError> {
         match self {
             Self::Signed { key, not_after: Some(not_after), .. } if recorded > *not_after => {
@@ -209,28 +209,27 @@ impl Standing {
         }
     }
 
-    /// Whether no one vouches for it.
+    /// Checks whether the component is unsigned.
     pub fn is_unsigned(&self) -> bool {
         matches!(self, Self::Unsigned)
     }
 }
 
-/// Component bytes that may be compiled. The only way to get this value is verification.
+/// Component bytes that may be compiled. Only verification creates this value.
 #[derive(Clone)]
 pub struct VerifiedComponent {
     bytes: Arc<[u8]>,
     digest: Digest,
     id: String,
     statement: Option<Arc<ComponentStatement>>,
-    /// The SHA-256 of the statement as it was signed.
+    /// The SHA-256 of the signed statement.
     statement_digest: Option<Digest>,
     standing: Standing,
 }
 
 impl VerifiedComponent {
-    /// Verifies component bytes with their envelope (`None`: there is none), the trust store, the item that they are used
-    /// as (`id` or `id@version`) and the time. One valid signature is enough, or as many as the store requires for the
-    /// item.
+    /// Verifies component bytes with their envelope (`None`: there is none), the trust store, the item as which they are used (`id` or
+    /// `id@version`) and the time. One valid signature is enough, or as many as the store requires for the item.
     pub fn verify(
         bytes: Arc<[u8]>,
         envelope: Option<&str>,
@@ -259,7 +258,7 @@ impl VerifiedComponent {
             }
         }
         let Some((statement, _)) = counted.first() else {
-            // The failure of a known key says more than that of an unknown one.
+            // The failure of a known key is more informative than that of an unknown one.
             let first = refused.into_iter().next();
             return Err(first.unwrap_or(VerifyError::UnknownKey { id: id(), keys: unknown }));
         };
@@ -270,9 +269,9 @@ impl VerifiedComponent {
         Ok(Self { bytes, digest, id, statement: Some(Arc::new(statement)), statement_digest, standing })
     }
 
-    /// Accepts a component that its user is developing: to describe it before it is signed, or to run it under
-    /// `--allow-unsigned`. Its standing is [`Standing::Unsigned`]. Never to be used for anything that was fetched, and
-    /// refused for items that the store requires signatures for; for describing, the store may be empty.
+    /// Accepts a component that its user is developing: to describe it before it is signed, or to run it under `--allow-unsigned`. Its
+    /// standing is [`Standing::Unsigned`]. Never to be used for anything that was fetched, and refused for items that the store requires
+    /// signatures for; for describing, the store may be empty.
     pub fn under_development(bytes: Arc<[u8]>, item: &str, store: &TrustStore) -> Result<Self, VerifyError> {
         let (id, _) = split_version(item);
         structure::check(&bytes).map_err(|reason| VerifyError::NotAComponent { id: shown(item), reason })?;
@@ -288,8 +287,8 @@ impl VerifiedComponent {
         })
     }
 
-    /// Accepts a component that is part of the program: its bytes have to have the digest that the program lists, and to be what
-    /// the statement, which is not signed, is about. Refused like an unsigned one where the store requires signatures.
+    /// Accepts a component that is part of the program: its bytes have to have the digest that the program lists, and to match the
+    /// statement, which is not signed. It is refused like an unsigned one if the store requires signatures.
     pub fn built_in(
         bytes: Arc<[u8]>,
         statement: &str,
@@ -325,42 +324,42 @@ impl VerifiedComponent {
         })
     }
 
-    /// The item id, without a version.
+    /// Returns the item id, without a version.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The version in the statement.
+    /// Returns the version in the statement.
     pub fn version(&self) -> Option<&str> {
         self.statement.as_ref().map(|statement| statement.predicate.version.as_str())
     }
 
-    /// The SHA-256 of the bytes.
+    /// Returns the SHA-256 of the bytes.
     pub fn digest(&self) -> &Digest {
         &self.digest
     }
 
-    /// The bytes that were verified; nothing else is ever compiled.
+    /// Returns the verified bytes; no others are ever compiled.
     pub fn bytes(&self) -> &Arc<[u8]> {
         &self.bytes
     }
 
-    /// What its signer, or for one that is built in the program, states; nothing for one under development.
+    /// Returns the statement of its signer, or of the program if it is built in; `None` for one under development.
     pub fn statement(&self) -> Option<&Arc<ComponentStatement>> {
         self.statement.as_ref()
     }
 
-    /// The SHA-256 of the statement as it was signed; nothing for one under development.
+    /// Returns the SHA-256 of the signed statement; `None` for one under development.
     pub fn statement_digest(&self) -> Option<&Digest> {
         self.statement_digest.as_ref()
     }
 
-    /// How far it may be believed.
+    /// Returns the result of the verification.
     pub fn standing(&self) -> &Standing {
         &self.standing
     }
 
-    /// The most that it may be granted: statement and key together, or the statement of one that is built in; for one under
+    /// Returns the upper bound of its grant: of statement and keys together, or of the statement of a built-in one; for one under
     /// development only the manifest bounds it.
     pub fn ceiling(&self) -> Ceiling {
         match (&self.standing, &self.statement) {
@@ -382,7 +381,7 @@ impl fmt::Debug for VerifiedComponent {
     }
 }
 
-/// What a signature is checked against.
+/// The inputs for checking the signatures.
 struct Check<'a> {
     digest: Digest,
     envelope: &'a Envelope,
@@ -419,7 +418,7 @@ impl Check<'_> {
         Ok((statement, entry))
     }
 
-    /// The standing that all valid signatures result in.
+    /// Combines all valid signatures to a standing.
     fn standing(
         &self,
         statement: &ComponentStatement,
@@ -454,7 +453,7 @@ impl Check<'_> {
         })
     }
 
-    /// The key that made a signature, and what it signed. The hint only says which one to try first.
+    /// Returns the key that made a signature, and the signed payload. The hint only decides which key is tried first.
     fn signer(&self, signed: &EnvelopeSignature) -> Result<(&TrustedKey, &[u8]), VerifyError> {
         let keys = self.store.keys();
         let hinted = keys.iter().filter(|key| Envelope::hints_at(signed, key.id()));
@@ -478,12 +477,12 @@ fn required(store: &TrustStore, item: &str) -> Result<(), VerifyError> {
     enough.map_err(|few| VerifyError::Required { id: shown(item), few: Box::new(few) })
 }
 
-/// The id and the version of the component in an item id, which may also name one of its functions.
+/// Returns the id and the version of the component in an item id, which may also name one of its functions.
 fn split_version(item: &str) -> (&str, Option<&str>) {
     (path_of(item), version_of(item))
 }
 
-/// An envelope is not written.
+/// The reason why an envelope is not written.
 #[derive(Debug, thiserror::Error)]
 pub enum SignError {
     /// The statement or the envelope cannot be written as JSON.
@@ -494,12 +493,12 @@ pub enum SignError {
     Unreadable(#[source] Box<ClaimsError>),
 }
 
-/// Signs a statement about a component: the text of the envelope that is next to it.
+/// Signs a statement about a component, and returns the text of the envelope to be stored next to it.
 pub fn sign_component(statement: &ComponentStatement, key: &SigningKey) -> Result<String, SignError> {
     readable(Envelope::sign(statement.to_payload()?, key).to_text()?)
 }
 
-/// The text of an envelope, unless those who read it would refuse it: for its size, or for what the statement holds.
+/// Returns the text of an envelope, unless readers would refuse it for its size or for the content of its statement.
 fn readable(text: String) -> Result<String, SignError> {
     match EnvelopeClaims::read(&text) {
         Ok(_) => Ok(text),
@@ -507,22 +506,21 @@ fn readable(text: String) -> Result<String, SignError> {
     }
 }
 
-/// A component's envelope as it says of itself, before anything is believed: to show it, or to sign it too. Never for a
-/// decision.
+/// The unverified claims of a component's envelope: to show them, or to countersign. Never for a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvelopeClaims {
     envelope: Envelope,
-    /// The statement in it.
+    /// The statement.
     pub statement: ComponentStatement,
 }
 
-/// An envelope cannot be read or signed.
+/// The reason why an envelope cannot be read or signed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimsError {
-    /// It is not a valid envelope.
+    /// The text is not a valid envelope.
     #[error("the envelope is malformed: {0}")]
     Envelope(#[from] EnvelopeError),
-    /// Its payload is not a statement about a component.
+    /// The payload is not a statement about a component.
     #[error("what the envelope holds is not a statement about a component: {0}")]
     Statement(#[from] StatementError),
     /// The statement is about other bytes.
@@ -533,13 +531,13 @@ pub enum ClaimsError {
         /// The digest of the component.
         actual: Digest,
     },
-    /// The key has signed it already.
+    /// The key has already signed it.
     #[error("the key {0} has signed this envelope already")]
     AlreadySigned(KeyId),
-    /// It would have more signatures than are read.
+    /// The envelope would have more signatures than are read.
     #[error("the envelope has {MAX_SIGNATURES} signatures already, more are not read")]
     Full,
-    /// It cannot be written.
+    /// The envelope cannot be written.
     #[error(transparent)]
     Write(#[from] SignError),
 }
@@ -552,12 +550,12 @@ impl EnvelopeClaims {
         Ok(Self { envelope, statement })
     }
 
-    /// What its signatures say of their keys.
+    /// Returns the key ids that its signatures state.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.envelope.signatures.iter().map(|signed| signed.keyid.as_str())
     }
 
-    /// The text of the envelope with another signature over the same statement, by someone else who vouches for it.
+    /// Returns the text of the envelope with another signature over the same statement.
     pub fn countersign(&self, component: &[u8], key: &SigningKey) -> Result<String, ClaimsError> {
         let (stated, actual) = (self.statement.subject, Digest::of_bytes(component));
         if stated != actual {

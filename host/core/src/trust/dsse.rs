@@ -11,16 +11,16 @@ use crate::json::{self, TreeLimit};
 /// The payload type of an in-toto Statement.
 pub const IN_TOTO: &str = "application/vnd.in-toto+json";
 
-/// The longest envelope that is read, in bytes: room for two large schemas.
+/// Length of the longest envelope that is read, in bytes: enough for two large schemas.
 pub const MAX_ENVELOPE: usize = 4 << 20;
 
-/// The most signatures that one envelope may carry.
+/// Largest number of signatures in one envelope.
 pub const MAX_SIGNATURES: usize = 16;
 
-/// Why a text is not a DSSE envelope.
+/// The reason why a text is not a valid DSSE envelope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EnvelopeError {
-    /// It is longer than [`MAX_ENVELOPE`].
+    /// The text is longer than [`MAX_ENVELOPE`].
     #[error("it has {0} bytes, more than the {MAX_ENVELOPE} that are read")]
     TooLong(usize),
     /// Not JSON, or not of the envelope's shape.
@@ -29,9 +29,9 @@ pub enum EnvelopeError {
     /// A payload of another kind.
     #[error("its payload is of type `{found}`, expected `{expected}`")]
     PayloadType {
-        /// The type that the envelope names.
+        /// The type in the envelope.
         found: String,
-        /// The type that the reader takes.
+        /// The type that the reader accepts.
         expected: String,
     },
     /// A part is not in base64.
@@ -40,23 +40,23 @@ pub enum EnvelopeError {
     /// A signature of another length than Ed25519's.
     #[error("a signature has {0} bytes, an Ed25519 signature has 64")]
     SignatureLength(usize),
-    /// An empty list of signatures.
+    /// The list of signatures is empty.
     #[error("it carries no signature")]
     NoSignature,
-    /// It has more signatures than are checked.
+    /// There are more signatures than are checked.
     #[error("it carries {0} signatures, more than the {MAX_SIGNATURES} that are read")]
     TooManySignatures(usize),
 }
 
-/// A signature in an envelope, with the signer's hint at its key.
+/// A signature in an envelope, with the signer's hint about its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct EnvelopeSignature {
-    /// Says which key to try first; proves nothing.
+    /// The id of the key to try first; it proves nothing.
     pub(super) keyid: String,
     pub(super) signature: Signature,
 }
 
-/// An envelope as read: nothing in it is verified yet.
+/// An unverified envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Envelope {
     payload_type: String,
@@ -139,7 +139,7 @@ impl Envelope {
         Ok(Self { payload_type: document.payload_type, payload, signatures })
     }
 
-    /// Writes the envelope, a line for each field.
+    /// Writes the envelope with one field in each line.
     pub(super) fn to_text(&self) -> Result<String, serde_json::Error> {
         let signatures = self.signatures.iter().map(SignatureDocument::from).collect();
         let document = EnvelopeDocument {
@@ -152,29 +152,29 @@ impl Envelope {
         Ok(text)
     }
 
-    /// The envelope in its one spelling, with some of its signatures: as short as it can be.
+    /// Returns the normalized, shortest text of the envelope, with some of its signatures.
     pub(super) fn respelled(&self, signatures: &[EnvelopeSignature]) -> String {
         let document = EnvelopeDocument {
             payload: STANDARD.encode(&self.payload),
             payload_type: self.payload_type.clone(),
             signatures: signatures.iter().map(SignatureDocument::from).collect(),
         };
-        // Texts alone, which can always be written.
+        // The document contains only texts, so writing never fails.
         serde_json::to_string(&document).unwrap_or_default()
     }
 
-    /// The payload, if this signature over it was made with the given key.
+    /// Returns the payload, if this signature over it was made with the given key.
     pub(super) fn opened(&self, signed: &EnvelopeSignature, key: &VerifyingKey) -> Option<&[u8]> {
         key.verify_raw(&pre_authentication_encoding(&self.payload_type, &self.payload), &signed.signature)
             .then_some(&*self.payload)
     }
 
-    /// The payload, the process that put it there.
+    /// Returns the payload without any verification.
     pub(super) fn unverified(&self) -> &[u8] {
         &self.payload
     }
 
-    /// Whether a signature's hint names this key.
+    /// Checks whether a signature's hint names this key.
     pub(super) fn hints_at(signed: &EnvelopeSignature, id: KeyId) -> bool {
         signed.keyid == id.to_string()
     }
@@ -189,7 +189,7 @@ pub fn sign_document(
     Envelope::sign_as(payload_type, document, key).to_text()
 }
 
-/// The document in an envelope of this payload type, if one of the signatures was made with the key; `None` if none was.
+/// Returns the document in an envelope of this payload type if one of the signatures was made with the key; otherwise `None`.
 pub fn verify_document(
     payload_type: &str,
     envelope: &str,
@@ -200,14 +200,14 @@ pub fn verify_document(
     Ok(is_signed.then_some(envelope.payload))
 }
 
-/// What DSSE signs: `DSSEv1`, then payload type and payload, each after its length.
+/// Returns the message that DSSE signs: `DSSEv1`, then payload type and payload, each after its length.
 fn pre_authentication_encoding(payload_type: &str, payload: &[u8]) -> Vec<u8> {
     let mut message = format!("DSSEv1 {} {payload_type} {} ", payload_type.len(), payload.len()).into_bytes();
     message.extend_from_slice(payload);
     message
 }
 
-/// Base64 with padding, in either alphabet, as DSSE asks of a reader.
+/// Decodes base64 with padding, in either alphabet, as DSSE requires of a reader.
 fn decode(text: &str) -> Option<Vec<u8>> {
     let engine = if text.contains(['-', '_']) { &URL_SAFE } else { &STANDARD };
     engine.decode(text).ok()

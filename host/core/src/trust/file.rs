@@ -40,27 +40,27 @@ use crate::yaml;
 /// The comment at the top of a new trust store.
 const HEADER: &str = "# Whose signatures count on this machine: for which items, how far and how long.\n";
 
-/// An edit of a trust store is not possible.
+/// The reason why an edit of a trust store is not possible.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum EditError {
     /// The store cannot be read.
     #[error("the trust store cannot be read")]
     Invalid(Box<Diagnostics>),
-    /// A key of that name, or that key, is there.
+    /// The store already has a key with that name, or that key.
     #[error("the trust store already has {0}")]
     Exists(String),
-    /// No key of that name or id is there.
+    /// The store has no key with that name or id.
     #[error("the trust store has no key `{0}`")]
     NotFound(String),
-    /// A key that does not count cannot name another one.
+    /// A key that does not count cannot name a successor.
     #[error("{0}")]
     Unbelieved(String),
-    /// Something else in the store names the key.
+    /// Another part of the store refers to the key.
     #[error("the key `{name}` is needed: {needed_by}")]
     Needed {
-        /// The name of the key that cannot be removed.
+        /// The name of the key.
         name: String,
-        /// The requirement or the key that names it.
+        /// The requirement or the key that refers to it.
         needed_by: String,
     },
 }
@@ -70,22 +70,22 @@ pub enum EditError {
 pub struct KeyChange {
     /// The items that it may sign.
     pub items: Option<Vec<ItemPattern>>,
-    /// The kinds of capabilities that its components may be granted, in addition to logging. Limits of the ceiling stay.
+    /// The kinds of capabilities that its components may be granted, in addition to logging. Limits of the ceiling are kept.
     pub kinds: Option<Vec<CapabilityKind>>,
-    /// When it begins to count; `Some(None)`: at any time.
+    /// The start of its validity; `Some(None)`: no start.
     pub not_before: Option<Option<Timestamp>>,
-    /// When it ceases to count; `Some(None)`: never.
+    /// The end of its validity; `Some(None)`: no end.
     pub not_after: Option<Option<Timestamp>>,
 }
 
-/// How the trust store takes over a key that follows another one.
+/// Settings for adding a key that succeeds another one.
 #[derive(Clone, Debug, Default)]
 pub struct Successor {
-    /// What to call it; without one, the old key's name with a number behind it.
+    /// The key's name; `None`: the old key's name with a number appended.
     pub name: Option<String>,
-    /// When the old key ceases to count; without it, as before.
+    /// The end of the old key's validity; `None`: unchanged.
     pub old_until: Option<Timestamp>,
-    /// When the new one does; without it, when the old one would have.
+    /// The end of the new key's validity; `None`: that of the old key.
     pub not_after: Option<Timestamp>,
 }
 
@@ -103,7 +103,7 @@ impl TrustStore {
         problems.finish(source_name, text, store)
     }
 
-    /// The text of the store with one more key. An empty text is a store without keys.
+    /// Adds a key to the text of a store. An empty text is a store without keys.
     pub fn add(source_name: &str, text: &str, key: &TrustedKey) -> Result<String, EditError> {
         let (mut store, _) = Self::from_yaml(source_name, text).map_err(EditError::Invalid)?;
         for present in store.keys() {
@@ -127,8 +127,7 @@ impl TrustStore {
         Ok(edited)
     }
 
-    /// The text of the store with a key revoked: by its name, its id or the beginning of its id, of twelve digits at
-    /// least.
+    /// Revokes a key in the text of a store. The key is given by its name, its id or the first twelve or more digits of its id.
     pub fn revoke(
         source_name: &str,
         text: &str,
@@ -143,8 +142,8 @@ impl TrustStore {
         Ok(edited.unwrap_or_else(|| store.rewritten(text)))
     }
 
-    /// The text of the store with something else said of a key: by its name, its id or the beginning of its id. A revoked key
-    /// stays revoked.
+    /// Changes the settings of a key in the text of a store. The key is given by its name, its id or the beginning of its id. A revoked key
+    /// remains revoked.
     pub fn set(source_name: &str, text: &str, name: &str, change: &KeyChange) -> Result<String, EditError> {
         let (mut store, _) = Self::from_yaml(source_name, text).map_err(EditError::Invalid)?;
         let at = store.position(name).ok_or_else(|| EditError::NotFound(super::shown(name)))?;
@@ -162,7 +161,7 @@ impl TrustStore {
             key.not_after = until;
         }
         let key = store.keys[at].clone();
-        // If an edit cannot handle how the entry is written, the store is rewritten.
+        // If an edit cannot handle the entry's layout, the store is rewritten.
         let edited = fields_of(&key).into_iter().try_fold(text.to_owned(), |text, (field, value)| {
             let value = value.unwrap_or_else(|| "null".to_owned());
             if value == "null" && !has_field(&text, at, field) {
@@ -175,8 +174,8 @@ impl TrustStore {
         Ok(edited.unwrap_or_else(|| store.rewritten(text)))
     }
 
-    /// The text of the store without a key. What the key has signed is then refused as signed by an unknown key. A key
-    /// that a rule or a later key names cannot be removed.
+    /// Removes a key from the text of a store. Items that it has signed are then refused as signed by an unknown key. A key to which a rule
+    /// or a later key refers cannot be removed.
     pub fn remove(source_name: &str, text: &str, name: &str) -> Result<String, EditError> {
         let (mut store, _) = Self::from_yaml(source_name, text).map_err(EditError::Invalid)?;
         let at = store.position(name).ok_or_else(|| EditError::NotFound(super::shown(name)))?;
@@ -200,8 +199,8 @@ impl TrustStore {
         Ok(edited.unwrap_or_else(|| store.rewritten(text)))
     }
 
-    /// The text of the store with a key that succeeds one of its keys: it may sign the same items, with the same ceiling
-    /// and dates. A key that does not count now cannot have a successor. Also returns the new entry's name.
+    /// Adds a key to the text of a store that succeeds one of its keys: it may sign the same items, with the same ceiling and dates. A key
+    /// that does not count now cannot have a successor. Also returns the new entry's name.
     pub fn rotate(
         source_name: &str,
         text: &str,
@@ -247,7 +246,7 @@ impl TrustStore {
         Ok((edited.unwrap_or_else(|| store.rewritten(text)), name))
     }
 
-    /// A name after that of another key, which no key has.
+    /// Derives an unused name from that of another key.
     fn free_name(&self, name: &str) -> String {
         let stem = match name.rsplit_once('-') {
             Some((stem, number))
@@ -258,18 +257,17 @@ impl TrustStore {
             _ => name,
         };
         let is_free = |name: &String| self.keys.iter().all(|key| key.name != *name);
-        // Of one more name than there are keys, one is free.
+        // Among one more name than there are keys, one is free.
         let mut names = (0..=self.keys.len()).map(|number| format!("{stem}-{}", number + 2));
         names.find(is_free).unwrap_or_else(|| stem.to_owned())
     }
 
-    /// The key of a name, an id, or the beginning of an id.
+    /// Returns the key with a name, an id, or the beginning of an id.
     pub fn find(&self, name: &str) -> Option<&TrustedKey> {
         self.position(name).map(|at| &self.keys[at])
     }
 
-    /// The keys that are trusted because a key names them as those that follow it, or because one of these does. Those that
-    /// are revoked already are left out.
+    /// Returns the keys that succeed a key, directly or over other successors. Revoked ones are left out.
     pub fn successors(&self, id: KeyId) -> Vec<&TrustedKey> {
         let mut found: Vec<&TrustedKey> = Vec::new();
         let mut from = vec![id];
@@ -297,7 +295,7 @@ impl TrustStore {
         })
     }
 
-    /// Whether a text says exactly this.
+    /// Checks whether a text is read as exactly this store.
     fn is_written_in(&self, text: &str) -> bool {
         let (mut store, mut own) = match Self::from_yaml("", text) {
             Ok((store, _)) => (store, self.clone()),
@@ -310,8 +308,8 @@ impl TrustStore {
         store == own
     }
 
-    /// The text of a store with nothing but what decides about these items and signers: the signers' entries, the
-    /// requirements that match an item, the keys that those name, and the keys that they succeed; and with `more` entries.
+    /// Returns the text of a store with only the parts that decide about these items and signers: the signers' entries, the requirements
+    /// that match an item, the keys in those, and the keys that they succeed; and with `more` entries.
     pub fn excerpt(&self, items: &[&str], signers: &[KeyId], more: Vec<TrustedKey>) -> String {
         let matches = |rule: &Requirement, item: &str| rule.items.iter().any(|pattern| pattern.matches(item));
         let requirements: Vec<_> = self
@@ -339,7 +337,7 @@ impl TrustStore {
         Self { keys, requirements, ..Self::default() }.rewritten("")
     }
 
-    /// The store in a form of our own, below the comments that stand at the top of the text.
+    /// Writes the whole store below the comments at the top of the text.
     fn rewritten(&self, text: &str) -> String {
         let comments: String = text
             .split_inclusive('\n')

@@ -15,11 +15,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::digest::Digest;
 
-/// The prefix of every message that is signed outside of a DSSE envelope, so that it cannot be confused with DSSE's
-/// encoding or with another program's message.
+/// Prefix of every signed message outside of a DSSE envelope, so that it cannot be confused with DSSE's encoding or with another program's
+/// message.
 const PREFIX: &[u8] = b"graph-host signature v1";
 
-/// The message that is signed for `bytes` of the kind `domain`: each part is preceded by its length.
+/// Returns the signed message for `bytes` of the kind `domain`: each part is preceded by its length.
 fn message(domain: &str, bytes: &[u8]) -> Vec<u8> {
     let mut message = Vec::with_capacity(PREFIX.len() + domain.len() + bytes.len() + 24);
     for part in [PREFIX, domain.as_bytes(), bytes] {
@@ -29,43 +29,43 @@ fn message(domain: &str, bytes: &[u8]) -> Vec<u8> {
     message
 }
 
-/// A text is not a usable Ed25519 key.
+/// A text that is not a usable Ed25519 key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// Neither PEM nor hexadecimal digits.
     #[error("not a key: expected a PEM block `-----BEGIN {expected}-----`{hint}")]
     NotAKey {
-        /// The label that the block should have.
+        /// The expected label of the block.
         expected: &'static str,
-        /// What else would do, as the end of the sentence.
+        /// An alternative, as the end of the sentence.
         hint: &'static str,
     },
     /// A PEM block of another kind.
     #[error("a PEM block of kind `{found}` where `{expected}` is needed: {help}")]
     WrongBlock {
-        /// The label that it has.
+        /// The label of the block.
         found: String,
-        /// The label that it should have.
+        /// The expected label.
         expected: &'static str,
-        /// How to make one.
+        /// Instructions for creating a valid one.
         help: &'static str,
     },
-    /// The block is there but does not hold an Ed25519 key.
+    /// The block does not contain an Ed25519 key.
     #[error("the PEM block does not hold an Ed25519 key (RFC 8410): {reason}")]
     Malformed {
-        /// What the decoder says.
+        /// The message of the decoder.
         reason: String,
     },
-    /// A point of small order: it would accept signatures that no one made.
+    /// A point of small order: it would accept forged signatures.
     #[error("the public key is weak (a point of small order): it would accept forged signatures")]
     Weak,
 }
 
-/// A private key. Its bytes are wiped when it is dropped, and it never shows them in debug output.
+/// A private key. Its bytes are wiped when it is dropped, and never appear in debug output.
 #[derive(Clone)]
 pub struct SigningKey {
     key: ed25519_dalek::SigningKey,
-    /// Each record that is signed states it.
+    /// The id of the public half, which each signed record states.
     id: KeyId,
 }
 
@@ -75,7 +75,7 @@ impl SigningKey {
         Self { key, id }
     }
 
-    /// The key of a seed (RFC 8032, 5.1.5): 32 bytes from a secure source of randomness.
+    /// Creates the key of a seed (RFC 8032, 5.1.5): 32 bytes from a secure source of randomness.
     pub fn from_seed(seed: &[u8; 32]) -> Self {
         Self::of(ed25519_dalek::SigningKey::from_bytes(seed))
     }
@@ -105,20 +105,20 @@ impl SigningKey {
         }
     }
 
-    /// Writes PKCS#8 PEM, version 1: the version that carries the public key too is refused by OpenSSL 3.0. The text is
-    /// wiped when it is dropped.
+    /// Writes PKCS#8 PEM, version 1: OpenSSL 3.0 refuses the version that also contains the public key. The text is wiped when it is
+    /// dropped.
     pub fn to_pem(&self) -> Result<Zeroizing<String>, KeyError> {
         KeypairBytes { secret_key: self.key.to_bytes(), public_key: None }
             .to_pkcs8_pem(LineEnding::LF)
             .map_err(|error| KeyError::Malformed { reason: error.to_string() })
     }
 
-    /// The public half, with which its signatures are verified.
+    /// Returns the public half, with which its signatures are verified.
     pub fn verifying_key(&self) -> VerifyingKey {
         VerifyingKey { key: self.key.verifying_key(), id: self.id }
     }
 
-    /// The identity of the public half.
+    /// Returns the identity of the public half.
     pub const fn id(&self) -> KeyId {
         self.id
     }
@@ -134,7 +134,7 @@ impl SigningKey {
         self.sign(domain, digest.as_bytes())
     }
 
-    /// Signs a message that already says what it is: DSSE's pre-authentication encoding.
+    /// Signs a message that already states its kind: DSSE's pre-authentication encoding.
     pub(super) fn sign_raw(&self, message: &[u8]) -> Signature {
         Signature(self.key.sign(message).to_bytes())
     }
@@ -161,7 +161,7 @@ impl VerifyingKey {
         Self { key, id: KeyId(Digest::of_bytes(described.as_bytes())) }
     }
 
-    /// The key of its 32 bytes (RFC 8032, 5.1.2). Points of small order are refused.
+    /// Creates the key of 32 bytes (RFC 8032, 5.1.2). Points of small order are refused.
     pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, KeyError> {
         ed25519_dalek::VerifyingKey::from_bytes(bytes)
             .map_err(|error| KeyError::Malformed { reason: error.to_string() })
@@ -186,7 +186,7 @@ impl VerifyingKey {
                 },
             }),
             None => match format!("sha256:{}", text.trim().to_ascii_lowercase()).parse::<Digest>() {
-                // A digest and a public key are both 32 bytes in hexadecimal digits.
+                // A digest and a public key are both 32 bytes in hexadecimal digits, so the digest's parser reads both.
                 Ok(bytes) => Self::from_bytes(bytes.as_bytes()),
                 Err(_) => Err(KeyError::NotAKey { expected: EXPECTED, hint: " or 64 hexadecimal digits" }),
             },
@@ -197,42 +197,42 @@ impl VerifyingKey {
         if key.is_weak() { Err(KeyError::Weak) } else { Ok(Self::of(key)) }
     }
 
-    /// The key as SPKI in PEM, as `keys show` prints it.
+    /// Returns the key as SPKI in PEM, as `keys show` prints it.
     pub fn to_pem(&self) -> Result<String, KeyError> {
         self.key
             .to_public_key_pem(LineEnding::LF)
             .map_err(|error| KeyError::Malformed { reason: error.to_string() })
     }
 
-    /// The 32 bytes of the public key.
+    /// Returns the 32 bytes of the public key.
     pub fn as_bytes(&self) -> &[u8; 32] {
         self.key.as_bytes()
     }
 
-    /// The public key in 64 lower-case hexadecimal digits.
+    /// Returns the public key in 64 lower-case hexadecimal digits.
     pub fn hex(&self) -> String {
         Digest::from_bytes(*self.as_bytes()).hex()
     }
 
-    /// The digest by which trust stores and signatures name the key.
+    /// Returns the id by which trust stores and signatures refer to the key.
     pub const fn id(&self) -> KeyId {
         self.id
     }
 
-    /// Whether the signature was made over these bytes, as this kind, with the private half of this key. Strict: no
-    /// signature or key that two implementations could judge differently is accepted.
+    /// Checks whether the signature was made over these bytes, as this kind, with the private half of this key. Strict: no signature or key
+    /// that two implementations could judge differently is accepted.
     #[must_use]
     pub fn verify(&self, domain: &str, bytes: &[u8], signature: &Signature) -> bool {
         self.verify_raw(&message(domain, bytes), signature)
     }
 
-    /// Whether the signature was made over this digest, as this kind.
+    /// Checks whether the signature was made over this digest, as this kind.
     #[must_use]
     pub fn verify_digest(&self, domain: &str, digest: &Digest, signature: &Signature) -> bool {
         self.verify(domain, digest.as_bytes(), signature)
     }
 
-    /// Checks a message that already says what it is: DSSE's pre-authentication encoding.
+    /// Checks the signature of a message that already states its kind: DSSE's pre-authentication encoding.
     pub(super) fn verify_raw(&self, message: &[u8], signature: &Signature) -> bool {
         self.key.verify_strict(message, &ed25519_dalek::Signature::from_bytes(&signature.0)).is_ok()
     }
@@ -258,12 +258,12 @@ impl FromStr for VerifyingKey {
 pub struct KeyId(Digest);
 
 impl KeyId {
-    /// The first twelve digits: enough for a listing, never to compare keys.
+    /// Returns the first twelve digits: for listings only, never for comparisons.
     pub fn short(&self) -> String {
         self.0.short()
     }
 
-    /// The raw 32 bytes.
+    /// Returns the raw 32 bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         self.0.as_bytes()
     }
@@ -281,7 +281,7 @@ impl fmt::Debug for KeyId {
     }
 }
 
-/// A text is not a key id.
+/// A text that is not a key id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a key id is 64 lower-case hexadecimal digits")]
 pub struct ParseKeyIdError;
@@ -315,22 +315,22 @@ impl<'de> Deserialize<'de> for KeyId {
 pub struct Signature([u8; 64]);
 
 impl Signature {
-    /// A signature from its 64 bytes.
+    /// Creates a signature from its 64 bytes.
     pub const fn from_bytes(bytes: [u8; 64]) -> Self {
         Self(bytes)
     }
 
-    /// The 64 bytes of the Ed25519 signature.
+    /// Returns the 64 bytes of the Ed25519 signature.
     pub const fn as_bytes(&self) -> &[u8; 64] {
         &self.0
     }
 
-    /// Base64 in the URL-safe alphabet with padding, as a signature line of a text item has it.
+    /// Returns base64 in the URL-safe alphabet with padding, as in a signature line of a text item.
     pub fn to_base64url(&self) -> String {
         URL_SAFE.encode(self.0)
     }
 
-    /// Reads what [`Signature::to_base64url`] writes, and nothing else.
+    /// Reads the text of [`Signature::to_base64url`]; fails for any other.
     pub fn from_base64url(text: &str) -> Result<Self, ParseSignatureError> {
         let bytes = URL_SAFE.decode(text).map_err(|_| ParseSignatureError)?;
         bytes.try_into().map(Self).map_err(|_| ParseSignatureError)
@@ -349,7 +349,7 @@ impl fmt::Debug for Signature {
     }
 }
 
-/// A text is not a signature.
+/// A text that is not a signature.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a signature is 64 bytes in base64 with padding")]
 pub struct ParseSignatureError;
@@ -376,13 +376,13 @@ impl<'de> Deserialize<'de> for Signature {
     }
 }
 
-/// The label of the first PEM block in a text.
+/// Returns the label of the first PEM block in a text.
 fn pem_label(text: &str) -> Option<&str> {
     let label = text.split_once("-----BEGIN ")?.1;
     label.split_once("-----").map(|(label, _)| label).filter(|label| !label.contains('\n'))
 }
 
-/// The text from the first PEM block on: text before it is a comment (RFC 7468, 2).
+/// Returns the text from the first PEM block on: text before it is a comment (RFC 7468, 2).
 fn pem_block(text: &str) -> &str {
     text.find("-----BEGIN ").map_or(text, |start| &text[start..])
 }

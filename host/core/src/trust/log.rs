@@ -1,8 +1,8 @@
-//! The log of what was accepted when: a line for each time that an item was admitted or the trust store was changed.
+//! The log of trust decisions: a line for each time that an item was accepted or the trust store was changed.
 //!
-//! Each line is canonical JSON (RFC 8785) with the digest of the line before it, its own number, and the signature of the
-//! host's identity over all of that. With the public keys, any change, removal or insertion is detected; removed lines at
-//! the end are detected by the head, which is stored next to the log.
+//! Each line is canonical JSON (RFC 8785) with the digest of the line before it, its own number, and the signature of the host's
+//! identity over all of that. With the public keys, any change, removal or insertion is detected; removed lines at the end are detected by
+//! the head, which is stored next to the log.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,33 +15,33 @@ use crate::json::{self, TreeLimit, canonical_string, parse_strict};
 use crate::time::Timestamp;
 
 const DOMAIN: &str = "graph-host/trust-log/v1";
-/// The items of one plan are written down within this time.
+/// Largest time between the first and the last item of one plan in the log, in milliseconds.
 const FIRST_WRITE_MILLIS: u64 = 60_000;
 
 /// The kinds of entries in the trust log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogEvent {
-    /// A component was let into a run, or a text item that is signed.
+    /// A component, or a signed text item, was accepted for a run.
     Accepted,
-    /// A component that no one has signed was admitted to a run, as its user wanted.
+    /// An unsigned component was accepted for a run at its user's request.
     AcceptedUnsigned,
     /// A key was added to the trust store.
     KeyAdded,
     /// A key was revoked.
     KeyRevoked,
-    /// A key follows another one.
+    /// A key succeeded another one.
     KeyRotated,
     /// Settings of a key changed: its items, its ceiling, or its dates.
     KeyChanged,
-    /// A key was taken out of the trust store.
+    /// A key was removed from the trust store.
     KeyRemoved,
     /// The head was missing after the first command that wrote to the log, and was written again.
     HeadRestored,
 }
 
 impl LogEvent {
-    /// The words that `trust log` prints.
+    /// Returns the words that `trust log` prints.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Accepted => "accepted",
@@ -60,16 +60,16 @@ impl LogEvent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogEntry {
-    /// When it was accepted, by the clock of this host.
+    /// The time of the event, by the clock of this host.
     pub at: Timestamp,
     /// The SHA-256 of the component, or of the text without its signature line; absent for keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
-    /// What was accepted or changed.
+    /// The kind of the event.
     pub event: LogEvent,
-    /// The item, with its version where it has one; for keys the name in the trust store.
+    /// The item, with its version if it has one; for keys, the name in the trust store.
     pub item: String,
-    /// The keys by which it was accepted, or that were changed.
+    /// The keys that signed the item, or that were changed.
     pub keys: Vec<KeyId>,
     /// The SHA-256 of the signed statement or rotation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,22 +77,22 @@ pub struct LogEntry {
 }
 
 impl LogEntry {
-    /// Whether another one says the same, whenever it was.
+    /// Checks whether another entry equals this one except for its time.
     pub fn says_the_same(&self, other: &Self) -> bool {
         Self { at: other.at, ..self.clone() } == *other
     }
 }
 
-/// A line of the log, as it is signed.
+/// A line of the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
     entry: LogEntry,
-    /// The key that signs it.
+    /// The key that signs the line.
     key: KeyId,
-    /// Its number, from 1.
+    /// The line's number, from 1.
     number: u64,
-    /// The digest of the line before.
+    /// The digest of the preceding line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     previous: Option<Digest>,
     signature: Signature,
@@ -101,26 +101,26 @@ struct Line {
 /// The end of a log: the number of lines, and the digest of the last one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogEnd {
-    /// How many lines the log has up to here.
+    /// Number of lines up to here.
     pub lines: u64,
-    /// The digest of the last one.
+    /// The digest of the last line.
     pub last: Option<Digest>,
 }
 
-/// A log is not what its host has written.
+/// The reason why a log is not the one that its host has written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum LogError {
     /// A line cannot be read.
     #[error("line {line} cannot be read: {reason}")]
     Malformed { line: u64, reason: String },
-    /// A line is not the one after that before it.
+    /// A line does not follow the one before it.
     #[error("line {line} does not follow the one before it: a line was changed, taken out or put between")]
     Chain { line: u64 },
     /// A line was not signed by a key of this host.
     #[error("line {line} was changed, or was not written by this host: its signature does not hold")]
     Signature { line: u64 },
-    /// There are lines and no head: nothing says how many lines the host has written.
+    /// There are lines and no head, which would state how many lines the host has written.
     #[error("its head is missing")]
     HeadMissing,
     /// The head cannot be read or was not signed by this host.
@@ -129,9 +129,9 @@ pub enum LogError {
     /// Lines are missing at the end.
     #[error("it ends with line {found}, and its host has written {written} lines: its end was cut off")]
     CutOff {
-        /// How many lines there are.
+        /// Number of lines found.
         found: u64,
-        /// How many there were.
+        /// Number of lines written.
         written: u64,
     },
 }
@@ -152,13 +152,13 @@ impl LogEnd {
         (text + "\n", end)
     }
 
-    /// Writes the head that is next to a log that ends here.
+    /// Returns the text of the head for a log that ends here.
     pub fn head(&self, key: &SigningKey) -> String {
         let head = head_text(self);
         format!("{head} {} {}\n", key.id(), key.sign(DOMAIN, head.as_bytes()).to_base64url())
     }
 
-    /// Reads a head. `keys` are those of this host, those before its present one too.
+    /// Reads a head. `keys` are those of this host, its earlier ones included.
     pub fn read_head(text: &str, keys: &[VerifyingKey]) -> Result<Self, LogError> {
         let mut words = text.split_whitespace();
         let (Some(lines), Some(last), Some(key), Some(signature), None) =
@@ -182,15 +182,15 @@ fn head_text(end: &LogEnd) -> String {
     format!("{} {last}", end.lines)
 }
 
-/// Verifies a whole log with its head; `None`: there is none. Lines after the head are accepted: the host may have been
-/// stopped between the two. A last line without its line break was cut short, and is ignored.
+/// Verifies a whole log with its head; `None`: it has none. Lines after the head are accepted, since the host may have been stopped between
+/// the two writes. A last line without its line break was cut short, and is ignored.
 pub fn read_log(
     text: &str,
     head: Option<&str>,
     keys: &[VerifyingKey],
 ) -> Result<(Vec<LogEntry>, LogEnd), LogError> {
     let head = head.map(|head| LogEnd::read_head(head, keys)).transpose()?;
-    // The head has been reached, or there is none.
+    // `true` once the lines have reached the head, or if there is none.
     let mut reached = head.is_none_or(|head| head == LogEnd::default());
     let (entries, end) = read_lines(text, keys, |end| reached |= head == Some(end))?;
     match head {
@@ -198,17 +198,16 @@ pub fn read_log(
             Err(LogError::CutOff { found: end.lines, written: head.lines })
         }
         Some(head) if !reached => Err(LogError::Chain { line: head.lines }),
-        // Without its head nothing says how far the log went.
+        // Without the head, the number of written lines is unknown.
         None if end.lines > 0 => Err(LogError::HeadMissing),
         _ => Ok((entries, end)),
     }
 }
 
-/// Verifies a log with lines and no head, as a host left it that was killed during the first write, when it still wrote
-/// the head last. The head may be written again only in this case: every line is valid, and all are of one command, which
-/// is one change of a key or the items of one plan. A longer log once had a head, and its last lines may have been
-/// removed together with the head, so that log is refused as [`LogError::HeadMissing`]. The line of a repair that was
-/// itself cut short may follow.
+/// Verifies a log with lines and no head, as left by a host that was killed during the first write, before it wrote the head. The head may
+/// be restored only in this case: every line is valid, and all are of one command, which is one change of a key or the items of one plan. A
+/// longer log once had a head, and its last lines may have been removed together with the head, so that log is refused as
+/// [`LogError::HeadMissing`]. The line of a repair that was itself cut short may follow.
 pub fn read_first_write(text: &str, keys: &[VerifyingKey]) -> Result<(Vec<LogEntry>, LogEnd), LogError> {
     let (entries, end) = read_lines(text, keys, |_| ())?;
     let repaired = entries.iter().rev().take_while(|entry| entry.event == LogEvent::HeadRestored).count();
@@ -222,7 +221,7 @@ pub fn read_first_write(text: &str, keys: &[VerifyingKey]) -> Result<(Vec<LogEnt
     if is_one_command { Ok((entries, end)) } else { Err(LogError::HeadMissing) }
 }
 
-/// Verifies every line; `seen` is called with the end of the log after each.
+/// Verifies every line, and calls `seen` with the end of the log after each.
 fn read_lines(
     text: &str,
     keys: &[VerifyingKey],
@@ -255,13 +254,13 @@ fn read_lines(
     Ok((entries, end))
 }
 
-/// The readable lines of a log, unverified: only to find out what is new, never to be trusted.
+/// Returns the readable lines of a log, unverified: only to find out which entries are new, never to be trusted.
 pub fn peek_log(text: &str) -> Vec<LogEntry> {
     let lines = text.lines().filter_map(|line| json::read::<Line>(line, TreeLimit::STATEMENT).ok());
     lines.map(|line| line.entry).collect()
 }
 
-/// The signed text: the line without its signature.
+/// Returns the signed text: the line without its signature.
 fn signed_text(line: &Line) -> String {
     let mut value = serde_json::to_value(line).unwrap_or_default();
     if let Value::Object(fields) = &mut value {
@@ -292,7 +291,7 @@ mod tests {
         }
     }
 
-    /// A log of that many lines, the later half of which another identity has signed; and its head.
+    /// Creates a log of that many lines, the later half of which another identity has signed; and its head.
     fn log(lines: u64) -> (String, String) {
         let mut end = LogEnd::default();
         let mut text = String::new();
@@ -315,7 +314,7 @@ mod tests {
         let (entries, end) = read_log(&text, Some(&head), &keys()).unwrap();
         assert_eq!(entries, (1..=5).map(entry).collect::<Vec<_>>());
         assert_eq!(end.lines, 5);
-        // A line that was written before the host was stopped, and its head was not.
+        // The host was stopped after this line and before the head was written.
         let (more, _) = end.append(entry(6), &key(2));
         assert_eq!(read_log(&(text.clone() + &more), Some(&head), &keys()).unwrap().1.lines, 6);
         assert_eq!(read_log(&(text.clone() + "{\"entry"), Some(&head), &keys()).unwrap().1, end);
@@ -346,7 +345,7 @@ mod tests {
         assert!(matches!(read_log("{\n", Some(&head), &keys()), Err(LogError::Malformed { line: 1, .. })));
         assert_eq!(read_log(&text, None, &keys()), Err(LogError::HeadMissing));
         assert_eq!(read_log(&text, Some("4 - x y"), &keys()), Err(LogError::Head));
-        // Another host's log is not taken for this one's.
+        // The log of another host is refused.
         assert_eq!(read_log(&text, Some(&head), &[key(3).verifying_key()]), Err(LogError::Head));
         let (others, others_head) = log(0);
         assert_eq!(others, "");
@@ -398,7 +397,7 @@ mod tests {
             let at = at % bytes.len();
             bytes[at] ^= by;
             if let Ok(changed) = String::from_utf8(bytes) {
-                // A carriage return before the end of a line is no part of the line.
+                // A carriage return before the end of a line is not part of the line.
                 let same = changed.lines().eq(text.lines());
                 prop_assert_eq!(read_log(&changed, Some(&head), &keys()).is_ok(), same, "{}", changed);
             }

@@ -1,13 +1,13 @@
-//! The marker of a state folder: which host keeps its runs there, and the folder's path.
+//! The marker of a state folder: the host that stores its runs there, and the folder's path.
 //!
 //! ```json
 //! {"at": "2026-01-31T12:00:00.000Z", "folder": "/home/me/project/.ai/state", "folder_digest": "sha256:…",
 //!  "key": "…64 hexadecimal digits…", "signature": "…", "type": "https://graph-host.dev/state-folder/v1"}
 //! ```
 //!
-//! The key signs the canonical JSON of `{at, folder_digest}`. `folder` is for people; only the digest of the path's bytes
-//! counts, which need not be Unicode. A folder that came with a stranger's project has no marker of this host, and one
-//! that was copied or moved has one for another path.
+//! The key signs the canonical JSON of `{at, folder_digest}`. `folder` is for people; only the digest of the path's bytes, which need
+//! not be Unicode, is checked. A folder in an untrusted project has no marker of this host, and a copied or moved one has the marker of
+//! another path.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -23,7 +23,7 @@ pub const STATE_MARKER_TYPE: &str = "https://graph-host.dev/state-folder/v1";
 
 const DOMAIN: &str = "graph-host/state-folder/v1";
 
-/// The verified statement of a host that it keeps its runs in a folder. It can only be made by signing, or by verifying.
+/// A host's verified statement that it stores its runs in a folder. Only signing or verification creates it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateMarker {
     at: Timestamp,
@@ -45,7 +45,7 @@ struct Document {
     _kind: String,
 }
 
-/// Why a text is not a valid marker.
+/// The reason why a text is not a valid marker.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MarkerError {
     /// Longer than any marker.
@@ -63,7 +63,7 @@ pub enum MarkerError {
 }
 
 impl StateMarker {
-    /// The longest marker that is read, in bytes. Paths of folders are shorter.
+    /// Length of the longest marker that is read, in bytes. Paths of folders are shorter.
     pub const MOST_BYTES: usize = 64 << 10;
 
     /// Marks a folder, by the bytes of its absolute path without links.
@@ -74,7 +74,7 @@ impl StateMarker {
         Self { at, folder, folder_digest, key: key.verifying_key(), signature }
     }
 
-    /// Reads a marker, and checks its signature. Whose key it is, the caller has to know.
+    /// Reads a marker, and checks its signature. The caller has to check the owner of the key.
     pub fn parse(text: &str) -> Result<Self, MarkerError> {
         if text.len() > Self::MOST_BYTES {
             return Err(MarkerError::TooLong(text.len()));
@@ -101,7 +101,7 @@ impl StateMarker {
         Ok(Self { at, folder, folder_digest, key, signature })
     }
 
-    /// The text of the marker: canonical JSON (RFC 8785) and a line break.
+    /// Returns the text of the marker: canonical JSON (RFC 8785) and a line break.
     pub fn to_text(&self) -> String {
         let document = json!({
             "at": self.at.to_string(),
@@ -114,22 +114,22 @@ impl StateMarker {
         canonical_string(&document) + "\n"
     }
 
-    /// Whether it marks the folder at this path.
+    /// Checks whether it marks the folder at this path.
     pub fn is_of(&self, folder: &[u8]) -> bool {
         self.folder_digest == Digest::of_bytes(folder)
     }
 
-    /// The folder, as people read it. It is not signed.
+    /// Returns the folder's path for people. It is not signed.
     pub fn folder(&self) -> String {
         shown(&self.folder)
     }
 
-    /// The key of the host that signed it.
+    /// Returns the key of the host that signed it.
     pub const fn key(&self) -> &VerifyingKey {
         &self.key
     }
 
-    /// When it was signed.
+    /// Returns the time of the signature.
     pub const fn at(&self) -> Timestamp {
         self.at
     }

@@ -1,4 +1,4 @@
-//! Trust: keys, signatures, the trust store, and verification, the only way in which component bytes enter.
+//! Trust: keys, signatures, the trust store, and the verification of component bytes.
 
 mod companions;
 mod component;
@@ -46,14 +46,13 @@ pub use yank::{
 
 use crate::diagnostic::excerpt_up_to;
 
-/// A text from outside as messages show it: on one line, of bounded length, without characters that a terminal would
-/// act on or that reorder the text around them.
+/// Prepares an external text for messages: on one line, of bounded length, without characters that a terminal acts on or that reorder the
+/// text around them.
 fn shown(text: &str) -> String {
     excerpt_up_to(text, 200)
 }
 
-/// Refuses anything but an object at these places (RFC 6901), where there is something: a list of values in the order
-/// of the fields would otherwise be taken for one.
+/// Refuses values other than objects at these places (RFC 6901): serde would otherwise accept a list of the fields' values as an object.
 fn objects_at(value: &serde_json::Value, pointers: &[&str]) -> Result<(), String> {
     match pointers.iter().find(|pointer| value.pointer(pointer).is_some_and(|found| !found.is_object())) {
         Some(&"") => Err("it has to be an object".to_owned()),

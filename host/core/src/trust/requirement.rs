@@ -1,4 +1,4 @@
-//! Items that one signature is not enough for.
+//! Requirements for the number of signatures of items.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,23 +9,23 @@ use crate::capability::ItemPattern;
 use crate::id::path_of;
 use crate::time::Timestamp;
 
-/// Items that that many of these keys have to sign.
+/// A rule that a number of these keys have to sign the items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requirement {
-    /// The items that it is about; never empty.
+    /// The items; never empty.
     pub items: Vec<ItemPattern>,
-    /// How many of the keys have to sign; from 1 to their number.
+    /// Number of keys that have to sign; from 1 to the number of `keys`.
     pub threshold: u32,
-    /// The keys that count. A key and those that succeed it count as one.
+    /// The keys that count. A key and its successors count as one.
     pub keys: Vec<KeyName>,
-    /// Its position in the trust store.
+    /// The requirement's position in the trust store.
     pub place: Option<RulePlace>,
 }
 
 /// The position of a rule in a trust store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RulePlace {
-    /// The file, as messages call it.
+    /// The file's name in messages.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
@@ -37,14 +37,14 @@ impl fmt::Display for RulePlace {
     }
 }
 
-/// Too few of the keys that have to sign an item have signed it.
+/// Too few of the required keys have signed an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TooFew {
-    /// How many have to sign.
+    /// Number of keys that have to sign.
     pub threshold: u32,
-    /// The keys of which they have to be.
+    /// The keys that count.
     pub keys: Vec<KeyName>,
-    /// Those that have signed and count.
+    /// The keys that have signed and are valid.
     pub signed: Vec<KeyName>,
     /// The position of the rule.
     pub place: Option<RulePlace>,
@@ -65,7 +65,7 @@ impl fmt::Display for TooFew {
     }
 }
 
-/// A key that has signed and counts by itself.
+/// A key that has signed and is valid on its own.
 #[derive(Clone, Debug)]
 pub(super) struct Counted {
     pub(super) key: KeyName,
@@ -74,22 +74,22 @@ pub(super) struct Counted {
 
 /// The result of counting an item's signatures.
 pub(super) struct Enough {
-    /// Which of them the requirements have counted; the first where there is none.
+    /// The indices of the signatures that the requirements have counted; that of the first one without a requirement.
     pub(super) counted: Vec<usize>,
-    /// Until when there are enough.
+    /// The time until which there are enough.
     pub(super) not_after: Option<Timestamp>,
 }
 
 impl TrustStore {
-    /// The requirements, in the order of the files that contain them. All that match an item hold for it.
+    /// Returns the requirements, in the order of the files that contain them. All that match an item apply to it.
     pub fn requirements(&self) -> &[Requirement] {
         &self.requirements
     }
 
-    /// The key at the beginning of the succession that leads to a key.
+    /// Returns the first key of the succession that leads to a key.
     pub(super) fn author(&self, key: KeyId) -> KeyId {
         let mut author = key;
-        // A succession that leads back to itself ends somewhere on the way round, for every key in it alike.
+        // A cyclic succession ends at one of its keys, which is the same for each key in it.
         let mut seen = BTreeSet::new();
         while seen.insert(author) {
             let before = self.entries(author).find_map(|entry| entry.succeeds.as_ref());
@@ -101,8 +101,8 @@ impl TrustStore {
         seen.into_iter().next().unwrap_or(key)
     }
 
-    /// Whether the keys that signed an item earlier satisfy the requirements for it, as far as they count at this time:
-    /// for items that are stored without their signatures.
+    /// Checks whether the valid ones among the keys that signed an item earlier satisfy the requirements for it at this time: for items
+    /// that are stored without their signatures.
     pub fn still_enough(&self, item: &str, signed: &[KeyId], at: impl Into<Moment>) -> Result<(), TooFew> {
         let (item, at) = (path_of(item), at.into());
         let counted = signed.iter().filter_map(|key| self.allow(*key, item, at)?.ok());
@@ -111,8 +111,8 @@ impl TrustStore {
         self.enough(item, &counted).map(|_| ())
     }
 
-    /// Whether the keys that have signed an item, each of which counts by itself, are enough. This alone decides what
-    /// requirements mean, for items of every kind; a version in the id makes no difference.
+    /// Checks whether the keys that have signed an item, each valid on its own, are enough. Only this function interprets requirements, for
+    /// items of every kind; a version in the id is ignored.
     pub(super) fn enough(&self, item: &str, signed: &[Counted]) -> Result<Enough, TooFew> {
         let item = path_of(item);
         let matching =
@@ -140,7 +140,7 @@ impl TrustStore {
                     place: rule.place.clone(),
                 });
             }
-            // There are enough until the last of those expires that the threshold still needs.
+            // There are enough until the expiry of the last key that the threshold still needs.
             ends.sort_unstable_by(|one, other| other.cmp(one));
             let end = ends.get(threshold.saturating_sub(1)).copied();
             not_after = [not_after, end].into_iter().flatten().min();
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(store.enough("acme/x", &forever).unwrap().not_after, Some(Timestamp(20)));
         forever[1].not_after = None;
         assert_eq!(store.enough("acme/x", &forever).unwrap().not_after, None);
-        // Without a requirement the first one alone counts.
+        // Without a requirement only the first signature counts.
         let alone = store.enough("other/x", &signed(&[3, 1])).unwrap();
         assert_eq!((alone.counted, alone.not_after), (vec![0], Some(Timestamp(30))));
     }
@@ -236,7 +236,7 @@ mod tests {
     }
 
     proptest! {
-        /// More signatures never make it less, and it is enough exactly where that many authors have signed.
+        /// More signatures never invalidate, and there are enough exactly if that many authors have signed.
         #[test]
         fn enough_is_the_number_of_authors(seeds in prop::collection::vec(1u8..=4, 0..6), threshold in 1u32..=3) {
             let store = store(threshold);

@@ -5,8 +5,8 @@
 //!  "type": "https://graph-host.dev/rotation/v1"}
 //! ```
 //!
-//! Both keys sign the canonical JSON of `{at, new, old}`. The old key's signature names its successor; the new key's
-//! proves that the author of the statement has it, so that no one can make another key inherit trust.
+//! Both keys sign the canonical JSON of `{at, new, old}`. The old key's signature names its successor; the new key's proves that the author
+//! of the statement has that key, so that no one can pass trust on to another's key.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -20,10 +20,10 @@ use crate::time::Timestamp;
 pub const ROTATION_TYPE: &str = "https://graph-host.dev/rotation/v1";
 
 const DOMAIN: &str = "graph-host/rotation/v1";
-/// The longest statement that is read, in bytes.
+/// Length of the longest statement that is read, in bytes.
 const MAX_TEXT: usize = 16 << 10;
 
-/// A verified succession of keys. It can only be made by signing with both keys, or by verifying both signatures.
+/// A verified succession of keys. Only signing with both keys, or verifying both signatures, creates it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rotation {
     old: VerifyingKey,
@@ -50,7 +50,7 @@ struct Document {
     _kind: String,
 }
 
-/// Why a text is not a valid rotation.
+/// The reason why a text is not a valid rotation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum RotationError {
@@ -63,14 +63,14 @@ pub enum RotationError {
     /// Another kind of document.
     #[error("its `type` is `{0}`, expected `{ROTATION_TYPE}`")]
     Type(String),
-    /// A field is not what it should be.
+    /// The value of a field is invalid.
     #[error("`{field}`: {reason}")]
     Field {
         field: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// A key follows itself.
+    /// A key succeeds itself.
     #[error("the new key is the old one")]
     Same,
     /// A signature was not made with its key over this.
@@ -81,7 +81,7 @@ pub enum RotationError {
 }
 
 impl Rotation {
-    /// States that one key follows another, at this time.
+    /// Creates the statement that one key succeeds another at this time.
     pub fn sign(old: &SigningKey, new: &SigningKey, at: Timestamp) -> Result<Self, RotationError> {
         let (old_public, new_public) = (old.verifying_key(), new.verifying_key());
         if old_public == new_public {
@@ -134,7 +134,7 @@ impl Rotation {
         Ok(Self { old, new, at, signatures: document.signatures })
     }
 
-    /// The text of the statement: canonical JSON (RFC 8785) and a line break.
+    /// Returns the text of the statement: canonical JSON (RFC 8785) and a line break.
     pub fn to_text(&self) -> String {
         let document = json!({
             "at": self.at.to_string(),
@@ -146,17 +146,17 @@ impl Rotation {
         canonical_string(&document) + "\n"
     }
 
-    /// The key that is followed.
+    /// Returns the old key.
     pub fn old(&self) -> &VerifyingKey {
         &self.old
     }
 
-    /// The key that follows.
+    /// Returns the new key.
     pub fn new_key(&self) -> &VerifyingKey {
         &self.new
     }
 
-    /// When, as both say.
+    /// Returns the time that both keys have signed.
     pub fn at(&self) -> Timestamp {
         self.at
     }
@@ -203,7 +203,7 @@ mod tests {
         for (text, by) in forged {
             assert_eq!(Rotation::parse(&text), Err(RotationError::BadSignature(by)), "{text}");
         }
-        // The old key's signature alone is not enough: the new key has to agree.
+        // The old key's signature is not enough: the new key has to agree.
         let mut document: serde_json::Value = serde_json::from_str(&text).unwrap();
         document["signatures"]["new"] = document["signatures"]["old"].clone();
         assert_eq!(Rotation::parse(&document.to_string()), Err(RotationError::BadSignature("new")));

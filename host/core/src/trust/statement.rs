@@ -16,11 +16,11 @@ use crate::node::{Description, FUNCTIONS, FunctionDescription, WORLD};
 /// The `_type` of an in-toto Statement, version 1.
 pub const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
 
-/// The `predicateType` of a component's statement. It names the meaning of [`Predicate`]; a change of that meaning
-/// takes another version.
+/// The `predicateType` of a component's statement. It identifies the meaning of [`Predicate`]; a change of that meaning needs another
+/// version.
 pub const PREDICATE_TYPE: &str = "https://graph-host.dev/component/v1";
 
-/// How deep a statement may nest: its schemas go deepest.
+/// Largest nesting depth of a statement; its schemas are the deepest part.
 const MAX_DEPTH: usize = 64;
 
 /// The content of a statement about a component.
@@ -29,38 +29,38 @@ const MAX_DEPTH: usize = 64;
 pub struct Predicate {
     /// The item id under which the component may be used, for example `examples/list-files`.
     pub id: String,
-    /// Its version (Semantic Versioning 2.0.0).
+    /// The component's version (Semantic Versioning 2.0.0).
     pub version: String,
     /// The world that it implements: [`WORLD`], or [`FUNCTIONS`].
     pub world: String,
-    /// The interfaces that it may import, each with its version. One that imports more than these is refused.
+    /// The interfaces that it may import, each with its version. A component that imports others is refused.
     pub interfaces: Vec<String>,
     /// The component's own description.
     pub description: Description,
     /// The functions that it exports and that nodes can call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<FunctionDescription>,
-    /// The most that it may be granted.
+    /// The upper bound of its grant.
     pub ceiling: Ceiling,
     /// The limits that a task of it needs, if its author states them; `timeout` in milliseconds.
     #[serde(default, deserialize_with = "crate::limits::stated", skip_serializing_if = "Option::is_none")]
     pub limits: Option<TaskLimits>,
 }
 
-/// A statement: the digest of the component, and what is stated about it.
+/// A statement: the digest of the component, and its predicate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComponentStatement {
     /// The SHA-256 of the component's bytes.
     pub subject: Digest,
-    /// The id, version, interfaces and ceiling that are stated about it.
+    /// The stated id, version, interfaces, ceiling and more.
     pub predicate: Predicate,
 }
 
-/// Why something is not a statement about a component.
+/// The reason why a document is not a statement about a component.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum StatementError {
-    /// Not JSON, or not of the statement's shape: a field that is unknown, missing, twice there or of another type.
+    /// Not JSON, or not of the statement's shape: a field is unknown, missing, duplicate or of another type.
     #[error("{0}")]
     Shape(String),
     /// Another kind of document.
@@ -109,14 +109,14 @@ struct DigestDocument {
     sha256: String,
 }
 
-/// States something about a component. The same rules hold as for a statement that is read.
+/// Makes a statement about a component. The same rules apply as when reading one.
 pub fn make_statement(component: &[u8], predicate: Predicate) -> Result<ComponentStatement, StatementError> {
     check(&predicate)?;
     Ok(ComponentStatement { subject: Digest::of_bytes(component), predicate })
 }
 
 impl ComponentStatement {
-    /// Reads a statement. Nothing in it is optional but `limits`, and nothing may be added to it.
+    /// Reads a statement. Only `limits` is optional, and other fields are refused.
     pub(super) fn parse(payload: &[u8]) -> Result<Self, StatementError> {
         let text = std::str::from_utf8(payload).map_err(|error| StatementError::Shape(error.to_string()))?;
         let value = json::parse_strict(text, MAX_DEPTH, TreeLimit::STATEMENT)
@@ -157,7 +157,7 @@ impl ComponentStatement {
         Ok(Self { subject: digest, predicate })
     }
 
-    /// Writes the statement as canonical JSON (RFC 8785): the same statement always has the same bytes.
+    /// Writes the statement as canonical JSON (RFC 8785): equal statements have equal bytes.
     pub(super) fn to_payload(&self) -> Result<Vec<u8>, serde_json::Error> {
         let document = StatementDocument {
             statement_type: STATEMENT_TYPE.to_owned(),
@@ -172,7 +172,7 @@ impl ComponentStatement {
     }
 }
 
-/// The rules that the types do not say.
+/// Checks the rules that the types do not express.
 fn check(predicate: &Predicate) -> Result<(), StatementError> {
     let rule = |field, holds: bool, reason: &str| {
         if holds { Ok(()) } else { Err(StatementError::Field { field, reason: reason.to_owned() }) }
@@ -233,7 +233,7 @@ fn check(predicate: &Predicate) -> Result<(), StatementError> {
     )
 }
 
-/// Semantic Versioning 2.0.0, of bounded length.
+/// Checks for Semantic Versioning 2.0.0, of at most 128 bytes.
 pub(super) fn is_version(version: &str) -> bool {
     version.len() <= 128 && semver::Version::parse(version).is_ok()
 }

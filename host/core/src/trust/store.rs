@@ -1,4 +1,4 @@
-//! The trust store: whose signatures count, for which items, how far and how long.
+//! The trust store: the keys whose signatures are valid, each with its items, its ceiling and its dates.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,43 +10,43 @@ use super::requirement::Requirement;
 use crate::capability::{Ceiling, ItemPattern};
 use crate::time::Timestamp;
 
-/// From when on a key is revoked.
+/// The start of a key's revocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revocation {
-    /// Nothing that the key ever signed counts.
+    /// No signature of the key is valid.
     Always,
-    /// From this moment on.
+    /// No signature is valid from this moment on.
     Since(Timestamp),
 }
 
-/// A key that may be believed, within bounds.
+/// A trusted key, with its bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustedKey {
     /// The user's name for it.
     pub name: String,
-    /// The public key that signatures are checked with.
+    /// The public key with which signatures are checked.
     pub key: VerifyingKey,
     /// The items that it may sign; never empty.
     pub items: Vec<ItemPattern>,
-    /// The most that a component signed with it may be granted.
+    /// The upper bound of the grant of a component that is signed with it.
     pub ceiling: Ceiling,
-    /// Its signatures count from then on.
+    /// The start of the key's validity.
     pub not_before: Option<Timestamp>,
-    /// Its signatures count until then, that moment included.
+    /// The end of the key's validity, that moment included.
     pub not_after: Option<Timestamp>,
-    /// Its signatures no longer count, whenever they were made: a stolen key can write any time.
+    /// The revocation. It applies to all signatures, whatever time they state: the owner of a stolen key can write any time.
     pub revoked: Option<Revocation>,
-    /// The key that it follows: where several keys have to sign, both count as one.
+    /// The key that it succeeds: if several keys have to sign, both count as one.
     pub succeeds: Option<KeyName>,
 }
 
-/// When a signature is judged. A key has to count now, but that it expires ends nothing that was recorded before: that
-/// is judged by the time that the superstep reads.
+/// The times at which a signature is judged. A key must not be revoked now; its expiry is compared with the recorded time of the superstep,
+/// so that earlier supersteps remain valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// The time of the check.
     pub now: Timestamp,
-    /// The recorded time of the superstep that the signed item is used in.
+    /// The recorded time of the superstep that uses the signed item.
     pub recorded: Timestamp,
 }
 
@@ -57,24 +57,24 @@ impl From<Timestamp> for Moment {
 }
 
 impl TrustedKey {
-    /// The digest by which signatures name the key.
+    /// Returns the digest by which signatures name the key.
     pub fn id(&self) -> KeyId {
         self.key.id()
     }
 
-    /// How messages call the key.
+    /// Returns the key's name for messages.
     pub fn named(&self) -> KeyName {
         KeyName { name: self.name.clone(), id: self.id() }
     }
 
-    /// Whether signatures with the key count at this time.
+    /// Checks whether signatures with the key are valid at this time.
     pub fn is_valid(&self, at: Timestamp) -> bool {
         !self.is_revoked(at)
             && self.not_before.is_none_or(|from| at >= from)
             && self.not_after.is_none_or(|until| at <= until)
     }
 
-    /// Whether the key is revoked at this time.
+    /// Checks whether the key is revoked at this time.
     pub fn is_revoked(&self, at: Timestamp) -> bool {
         match self.revoked {
             None => false,
@@ -105,7 +105,7 @@ impl TrustedKey {
     }
 }
 
-/// A key as messages call it: by the user's name for it and the beginning of its id.
+/// The name of a key in messages: the user's name for it and the beginning of its id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct KeyName {
     /// The user's name for it.
@@ -120,22 +120,22 @@ impl fmt::Display for KeyName {
     }
 }
 
-/// Why a key in the trust store does not count for an item at a time.
+/// The reason why a key in the trust store is not valid for an item at a time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum KeyRefusal {
-    /// The user no longer believes it.
+    /// The user has revoked it.
     #[error("the key {key} is revoked{}", since_text(*since))]
     Revoked {
         key: KeyName,
-        /// From when on, if that is known.
+        /// The start of the revocation, if it is known.
         since: Option<Timestamp>,
     },
     /// The key is not valid yet.
     #[error("the key {key} is not valid before {not_before}, and it is {at}")]
     NotYetValid {
         key: KeyName,
-        /// When it begins to count.
+        /// The start of its validity.
         not_before: Timestamp,
         /// The time of the check.
         at: Timestamp,
@@ -144,12 +144,12 @@ pub enum KeyRefusal {
     #[error("the key {key} expired at {not_after}, and it is {at}")]
     Expired {
         key: KeyName,
-        /// When it ceased to count.
+        /// The end of its validity.
         not_after: Timestamp,
         /// The time of the check.
         at: Timestamp,
     },
-    /// An item that it may not sign.
+    /// The key may not sign the item.
     #[error("the key {key} may not sign `{item}`: it may sign {}", patterns_text(items))]
     OutOfScope {
         key: KeyName,
@@ -167,44 +167,44 @@ fn patterns_text(patterns: &[ItemPattern]) -> String {
     patterns.iter().map(|pattern| format!("`{pattern}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// The keys whose signatures count, each within its bounds, and the requirements.
+/// The trusted keys, each with its bounds, and the requirements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrustStore {
     pub(super) keys: Vec<TrustedKey>,
     pub(super) requirements: Vec<Requirement>,
-    /// The files of the keys that are not in the user's own.
+    /// The files of the keys that are not from the user's own.
     pub(super) files: BTreeMap<KeyId, String>,
 }
 
 impl TrustStore {
-    /// A store of these keys.
+    /// Creates a store of these keys.
     pub fn new(keys: Vec<TrustedKey>) -> Self {
         Self { keys, ..Self::default() }
     }
 
-    /// Notes the file that the keys are from, where it is not the user's own.
+    /// Sets the file of the keys, if it is not the user's own.
     #[must_use]
     pub fn in_file(mut self, file: &str) -> Self {
         self.files = self.keys.iter().map(|key| (key.id(), file.to_owned())).collect();
         self
     }
 
-    /// The file that a key is from, where it is not the user's own.
+    /// Returns the file of a key, if it is not the user's own.
     pub fn file_of(&self, id: KeyId) -> Option<&str> {
         self.files.get(&id).map(String::as_str)
     }
 
-    /// The keys, in the order of the files that contain them.
+    /// Returns the keys, in the order of the files that contain them.
     pub fn keys(&self) -> &[TrustedKey] {
         &self.keys
     }
 
-    /// Adds the keys of another store, for the length of a command. A key that is revoked in either is revoked; of
-    /// several entries for a key, the first one that allows something counts. What either requires is required.
+    /// Adds the keys and requirements of another store for one command. A key that is revoked in either is revoked; among several entries
+    /// for a key, the first one that allows the item applies.
     #[must_use]
     pub fn merge(mut self, other: Self) -> Self {
         for (id, file) in other.files {
-            // Of several entries for a key, commands change the first one.
+            // Commands change the first of several entries for a key.
             if self.entries(id).next().is_none() {
                 self.files.insert(id, file);
             }
@@ -214,13 +214,12 @@ impl TrustStore {
         self
     }
 
-    /// The entries for a key.
+    /// Returns the entries for a key.
     pub fn entries(&self, id: KeyId) -> impl Iterator<Item = &TrustedKey> {
         self.keys.iter().filter(move |key| key.id() == id)
     }
 
-    /// Whether signatures of a key count for an item at a time: the entry that says so, or `None` for a key that is in
-    /// no entry.
+    /// Checks whether signatures of a key are valid for an item at a time. Returns the entry that allows it; `None` for an unknown key.
     pub fn allow(
         &self,
         id: KeyId,

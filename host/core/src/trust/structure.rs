@@ -7,7 +7,7 @@ const COMPONENT: &[u8] = &[0x0d, 0x00, 0x01, 0x00];
 /// Version 1, layer 0.
 const CORE_MODULE: &[u8] = &[0x01, 0x00, 0x00, 0x00];
 
-/// Bytes are not a WebAssembly component.
+/// The reason why bytes are not a WebAssembly component.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum NotAComponent {
@@ -22,7 +22,7 @@ pub enum NotAComponent {
     /// Another version of the component encoding.
     #[error("it is WebAssembly of an encoding that this host does not read (version and layer {0:02x?})")]
     OtherEncoding([u8; 4]),
-    /// What an engine makes of a component. It is never taken from a file that a stranger offers.
+    /// A compiled component. It is never accepted from outside.
     #[error(
         "it is a native object file (ELF), as a compiled component is; a compiled component is never accepted, give its `.wasm`"
     )]
@@ -30,25 +30,25 @@ pub enum NotAComponent {
     /// WebAssembly in its text form.
     #[error("it is WebAssembly in text form; encode it with `wasm-tools parse`")]
     TextForm,
-    /// Bytes that do not start like WebAssembly in any form.
+    /// Bytes that do not start like any form of WebAssembly.
     #[error("it does not start like WebAssembly")]
     Foreign,
     /// The file ends inside of a section.
     #[error("it is truncated: the section at byte {offset} should have {expected} bytes, {left} are left")]
     Truncated {
-        /// Where the section begins.
+        /// Offset of the section, in bytes.
         offset: usize,
-        /// Its length as it says.
+        /// The section's stated length, in bytes.
         expected: u64,
-        /// The bytes that there are.
+        /// Number of bytes left.
         left: usize,
     },
-    /// Something that is not a section stands where one should.
+    /// A section is expected at the offset, and the byte there does not start one.
     #[error("byte {offset} should start a section of a component, and does not")]
     NotASection { offset: usize },
 }
 
-/// Checks that bytes are a component by their outermost sections; the engine checks the contents of these.
+/// Checks that bytes are a component by their outermost sections; the engine checks the sections' contents.
 pub(super) fn check(bytes: &[u8]) -> Result<(), NotAComponent> {
     if bytes.is_empty() {
         return Err(NotAComponent::Empty);
@@ -72,7 +72,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), NotAComponent> {
     }
 }
 
-/// Walks the outermost sections: an id of 0 to 11, a length in LEB128, and as many bytes.
+/// Checks the outermost sections: each an id of 0 to 11, a length in LEB128, and as many bytes.
 fn sections(bytes: &[u8]) -> Result<(), NotAComponent> {
     let mut at = 8;
     while let Some(&id) = bytes.get(at) {
@@ -89,7 +89,7 @@ fn sections(bytes: &[u8]) -> Result<(), NotAComponent> {
     Ok(())
 }
 
-/// An unsigned LEB128 number of at most 32 bits, and where it ends.
+/// Reads an unsigned LEB128 number of at most 32 bits, and returns it with its end.
 fn length(bytes: &[u8], mut at: usize) -> Option<(u64, usize)> {
     let mut value = 0_u64;
     for shift in (0..35).step_by(7) {
@@ -107,7 +107,7 @@ fn length(bytes: &[u8], mut at: usize) -> Option<(u64, usize)> {
 pub(super) mod tests {
     use super::*;
 
-    /// A component with one custom section that holds `content`: at most 100 bytes.
+    /// Creates a component with one custom section that contains `content`: at most 100 bytes.
     pub(crate) fn component(content: &[u8]) -> Vec<u8> {
         let mut bytes = [MAGIC, COMPONENT].concat();
         bytes.push(0);

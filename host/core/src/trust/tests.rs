@@ -1,4 +1,4 @@
-//! The door for component bytes, tried with everything that must not pass.
+//! Verification of component bytes, with everything that must be refused.
 
 #![allow(clippy::unwrap_used)]
 
@@ -59,7 +59,7 @@ fn an_envelope_that_nothing_reads_is_not_signed() {
     let nested = Description { params: deep, ..predicate().description };
     for description in [long, nested] {
         let statement = make_statement(&bytes(), Predicate { description, ..predicate() });
-        // What is refused before is refused as well.
+        // A refusal by `make_statement` suffices.
         let Ok(statement) = statement else { continue };
         let refused = sign_component(&statement, &key(1)).unwrap_err();
         assert!(matches!(refused, SignError::Unreadable(_)), "{refused}");
@@ -70,7 +70,7 @@ fn an_envelope_that_nothing_reads_is_not_signed() {
     EnvelopeClaims::read(&signed).unwrap().countersign(&bytes(), &key(2)).unwrap();
 }
 
-/// An envelope around any payload, properly signed.
+/// Creates a properly signed envelope around any payload.
 fn envelope_of(payload: impl Into<Vec<u8>>, key: &SigningKey) -> String {
     Envelope::sign(payload.into(), key).to_text().unwrap()
 }
@@ -311,7 +311,7 @@ fn a_statement_that_would_be_refused_is_not_made() {
     assert!(matches!(make_statement(&bytes(), broken), Err(StatementError::Field { field: "version", .. })));
 }
 
-/// Signs the same payload with several keys; a hint may be anything.
+/// Signs the same payload with several keys; each hint may be any text.
 fn signed_by(keys: &[(&str, &SigningKey)]) -> String {
     let payload = make_statement(&bytes(), predicate()).unwrap().to_payload().unwrap();
     let mut envelope = Envelope::sign(payload.clone(), &key(1));

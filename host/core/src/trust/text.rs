@@ -1,18 +1,18 @@
 //! Signature lines of text items: graphs, knowledge, directives.
 //!
-//! The line has the shape of Rye's, behind the comment mark of the format:
+//! The line has the shape of Rye's, after the comment mark of the format:
 //!
 //! ```text
 //! # graph-host:signed:<time>:<digest>:<signature>:<key id>
 //! ```
 //!
-//! with the time in RFC 3339, the SHA-256 of the whole file without the line in hexadecimal digits, and the signature
-//! in URL-safe base64. It is the first line, or the second one below a `#!`. What is signed is the canonical JSON of
-//! `{digest, id, time}` in the domain of the item's kind, so a line cannot be moved to another item, and knowledge never
-//! verifies as a graph. Rye's own lines cover less of the file and not the id: they are recognised, and prove nothing.
+//! with the time in RFC 3339, the SHA-256 of the whole file without the line in hexadecimal digits, and the signature in URL-safe base64.
+//! It is the first line, or the second one below a `#!`. The signature covers the canonical JSON of `{digest, id, time}` in the domain of
+//! the item's kind, so a line cannot be moved to another item, and knowledge never verifies as a graph. Rye's own lines cover less of the
+//! file and not the id: they are recognised, and prove nothing.
 //!
-//! Lines of the first format have one domain for all kinds. Any graph could have been signed as Markdown that is
-//! knowledge, so such a line counts for knowledge alone, which does nothing by itself.
+//! Lines of the first format have one domain for all kinds. Any graph could have been signed as Markdown that is knowledge, so such a
+//! line is valid only for knowledge, which executes nothing.
 
 use std::fmt;
 use std::ops::Range;
@@ -32,16 +32,16 @@ use crate::time::Timestamp;
 /// The domain of signatures of the first format, which do not cover the kind of the item.
 const ANY_KIND: &str = "graph-host/text-item/v1";
 const TAG: &str = "graph-host:signed:";
-/// What Rye's lines, and those of its predecessors, begin with.
+/// Prefixes of the lines of Rye and of its predecessors.
 const LEGACY_TAGS: [&str; 3] = ["rye:signed:", "rye:validated:", "kiwi-mcp:validated:"];
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// What kind of item a text is signed as.
+/// The kind of item as which a text is signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextKind {
     /// A graph: a program.
     Graph,
-    /// Text that nodes load and search; the one kind that signatures of the first format are enough for.
+    /// Text that nodes load and search; the only kind for which signatures of the first format suffice.
     Knowledge,
     /// Text with inputs and placeholders, which nodes fill in.
     Directive,
@@ -51,7 +51,7 @@ impl TextKind {
     /// Every kind; each has a signature domain of its own.
     pub const ALL: [Self; 3] = [Self::Graph, Self::Knowledge, Self::Directive];
 
-    /// The name on the command line and in reports.
+    /// Returns the name on the command line and in reports.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Graph => "graph",
@@ -60,7 +60,7 @@ impl TextKind {
         }
     }
 
-    /// The domain of the signatures of such items.
+    /// Returns the domain of the signatures of such items.
     const fn domain(self) -> &'static str {
         match self {
             Self::Graph => "graph-host/text-item/v2/graph",
@@ -69,15 +69,14 @@ impl TextKind {
         }
     }
 
-    /// Whether a signature that covers no kind counts for such items: it never makes a program or an instruction of a
-    /// text.
+    /// Checks whether a signature that covers no kind is valid for such items: it never turns a text into a program or an instruction.
     const fn takes_any_kind(self) -> bool {
         matches!(self, Self::Knowledge)
     }
 }
 
 impl From<ItemType> for TextKind {
-    /// A tool that is a text is a graph.
+    /// Maps a tool to a graph, since only graphs are tools in text form.
     fn from(item_type: ItemType) -> Self {
         match item_type {
             ItemType::Tool => Self::Graph,
@@ -97,17 +96,17 @@ impl fmt::Display for TextKind {
     }
 }
 
-/// What a signature line covers, by the version of its format.
+/// The fields that a signature line covers, by the version of its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextFormatVersion {
     /// Id, time and text: the first format.
     AnyKind,
-    /// The kind of the item too.
+    /// Additionally the kind of the item: the second format.
     OfKind,
 }
 
 impl TextFormatVersion {
-    /// The number of the format, as reports have it.
+    /// Returns the number of the format for reports.
     pub const fn number(self) -> u32 {
         match self {
             Self::AnyKind => 1,
@@ -116,7 +115,7 @@ impl TextFormatVersion {
     }
 }
 
-/// How a format marks a line as a comment.
+/// The comment syntax of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommentMark {
     /// `# …`: YAML, TOML, Python, shell.
@@ -130,7 +129,7 @@ pub enum CommentMark {
 impl CommentMark {
     const ALL: [Self; 3] = [Self::Hash, Self::Angle, Self::Slashes];
 
-    /// The mark for files of an extension, without its dot; `None` for formats that have no comments or are not known.
+    /// Returns the mark for files of an extension, without its dot; `None` for formats without comments and for unknown ones.
     pub fn for_extension(extension: &str) -> Option<Self> {
         match extension.to_ascii_lowercase().as_str() {
             "yaml" | "yml" | "toml" | "py" | "sh" | "bash" | "rb" => Some(Self::Hash),
@@ -156,44 +155,44 @@ impl CommentMark {
     }
 }
 
-/// How far a text item may be believed.
+/// The result of verifying a text item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextStanding {
-    /// It carries no signature.
+    /// The text has no signature.
     Unsigned,
-    /// A key of the trust store signed it, and counts for it.
+    /// A key of the trust store signed it and is valid for it.
     Signed {
         /// The trusted key that signed it.
         key: KeyName,
-        /// When it was signed, as the signer says.
+        /// The time of the signature, as the signer states it.
         time: Timestamp,
-        /// Until when the key counts.
+        /// The end of the key's validity.
         not_after: Option<Timestamp>,
         /// The version of its format.
         format: TextFormatVersion,
     },
-    /// It is part of the program, which lists its digest.
+    /// The text is part of the program, which lists its digest.
     BuiltIn,
-    /// It carries a line of Rye's, which proves nothing here.
+    /// The text has a line of Rye's, which proves nothing here.
     Legacy {
         /// The key's fingerprint in the line.
         fingerprint: String,
     },
-    /// It carries a signature that does not hold. It is not to be used.
+    /// The text has an invalid signature, and must not be used.
     Invalid(TextRefusal),
 }
 
-/// Why the signature of a text item does not hold.
+/// The reason why the signature of a text item is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum TextRefusal {
-    /// The line is not of its form.
+    /// The line is malformed.
     #[error("the signature line is malformed: {0}")]
     Malformed(&'static str),
     /// The line is not the first one, so text was inserted before it.
     #[error("the signature line is line {0}; it has to be the first one, or the second one below a `#!`")]
     Misplaced(usize),
-    /// The text is not the one that was signed.
+    /// The text differs from the signed one.
     #[error("the text was changed after it was signed: signed {signed}, found {actual}")]
     Changed {
         /// The digest in the line.
@@ -204,43 +203,43 @@ pub enum TextRefusal {
     /// The key is not in the trust store.
     #[error("it is signed by a key that is not trusted: `{0}`")]
     UnknownKey(KeyId),
-    /// The named key did not sign this.
+    /// The signature is not that of the named key.
     #[error(
         "the signature does not verify with the key {key} that it names: it was made for another item than `{id}`, or changed"
     )]
     BadSignature { key: KeyName, id: String },
-    /// The key does not count, for this item or at this time.
+    /// The key is not valid for this item or at this time.
     #[error("it is signed, and {0}")]
     Refused(#[from] KeyRefusal),
-    /// The trust store wants more signatures than a text can carry, or one of another key.
+    /// The trust store requires more signatures than a text can have, or one of another key.
     #[error("it is signed, and a text carries one signature: {0}")]
     TooFew(TooFew),
-    /// The trust store wants it signed, and it carries no signature that could count.
+    /// The trust store requires a signature, and the text has none that could be valid.
     #[error("it is not signed: {0}")]
     Required(TooFew),
     /// The key signed it as another kind of item.
     #[error("the key {key} signed it as {signed}, and it is used as {used}")]
     OtherKind {
         key: KeyName,
-        /// The kind that it was signed as.
+        /// The signed kind.
         signed: TextKind,
-        /// The kind that it is used as.
+        /// The kind of the use.
         used: TextKind,
     },
-    /// The signature does not cover the kind of the item, which has to be covered for such items.
+    /// The signature does not cover the kind of the item, which is required for such items.
     #[error(
         "it is signed by the key {key} in the first format of signature lines, which does not say what kind of item was \
          signed, and it is used as {used}"
     )]
     AnyKind {
         key: KeyName,
-        /// The kind that it is used as.
+        /// The kind of the use.
         used: TextKind,
     },
 }
 
 impl TextRefusal {
-    /// The refusal of a file, with the name by which messages call it.
+    /// Returns the message of the refusal, with the file's name.
     pub fn of_file(&self, file: &str) -> String {
         match self {
             Self::Required(_) | Self::OtherKind { .. } | Self::AnyKind { .. } => {
@@ -250,7 +249,7 @@ impl TextRefusal {
         }
     }
 
-    /// Specific advice for the user, if there is any. `file` is the path of the text.
+    /// Returns specific advice for the user, if any. `file` is the path of the text.
     pub fn help(&self, file: &str) -> Option<String> {
         let signed_as = |kind: TextKind| sign_command(file, &format!(" --kind {}", kind.as_str()));
         match self {
@@ -270,14 +269,15 @@ impl TextRefusal {
     }
 }
 
-/// The command that signs a file, with these options. An id that neither they nor the path say is to be filled in.
+/// Returns the command that signs a file, with these options. It has a placeholder for an id that follows neither from the options nor from
+/// the path.
 pub fn sign_command(file: &str, options: &str) -> String {
     let says_id = options.contains(" --id ") || file.split(['/', '\\']).any(|part| part == ".ai");
     let id = if says_id { "" } else { " --id ID" };
     format!("graph-host sign {}{options}{id} --key KEY", shell_path(file))
 }
 
-/// A signature line that was read.
+/// The fields of a signature line.
 struct Line {
     time: Timestamp,
     digest: Digest,
@@ -288,7 +288,7 @@ struct Line {
 impl Line {
     fn parse(content: &str) -> Result<Self, TextRefusal> {
         let fields = content.strip_prefix(TAG).unwrap_or_default();
-        // The time has colons of its own, so the fields are counted from the end.
+        // The time contains colons, so the fields are counted from the end.
         let mut fields = fields.rsplitn(4, ':');
         let (Some(key), Some(signature), Some(digest), Some(time)) =
             (fields.next(), fields.next(), fields.next(), fields.next())
@@ -310,12 +310,12 @@ impl Line {
     }
 }
 
-/// The message that is signed for an item.
+/// Returns the signed message of an item.
 fn message(id: &str, time: Timestamp, digest: &Digest) -> String {
     canonical_string(&json!({ "digest": digest, "id": id, "time": time.to_string() }))
 }
 
-/// A text around the place of its signature line: what comes before it, the line without its end, what comes after.
+/// A text, divided at its signature line: the text before it, the line without its line end, and the text after it.
 struct Parts<'t> {
     before: &'t str,
     line: Option<&'t str>,
@@ -342,19 +342,19 @@ impl<'t> Parts<'t> {
     }
 }
 
-/// The range of a text's signature line, with its line break; `None` if it has none.
+/// Returns the range of a text's signature line, with its line break; `None` if it has none.
 pub fn signature_line(text: &str) -> Option<Range<usize>> {
     let parts = Parts::of(text);
     parts.line.map(|_| parts.before.len()..text.len() - parts.after.len())
 }
 
-/// The text without its signature line: the text that is signed.
+/// Returns the text without its signature line, which is the signed text.
 pub fn unsigned_text(text: &str) -> String {
     let parts = Parts::of(text);
     [parts.before, parts.after].concat()
 }
 
-/// The text with a signature line for an item of that kind, in place of a line that it may have.
+/// Returns the text with a new signature line for an item of that kind; an existing line is replaced.
 pub fn sign_text(
     kind: TextKind,
     id: &str,
@@ -383,7 +383,7 @@ fn sign_in(
     } else {
         "\n"
     };
-    // A `#!` line that ends with the text gets an end of its own, which is then part of what is signed.
+    // A `#!` line at the end of the text gets a line end, which is then part of the signed text.
     if !parts.before.is_empty() && !parts.before.ends_with(['\n', BYTE_ORDER_MARK]) {
         return sign_in(domain, id, &format!("{}\n", parts.before), mark, key, at);
     }
@@ -397,8 +397,8 @@ fn sign_in(
     )
 }
 
-/// How far the text of an item of that kind may be believed, by its signature line, the trust store with what that
-/// requires, and the time. Everything that reads a text item asks this.
+/// Verifies the text of an item of that kind: its signature line, against the trust store with its requirements, and the time. All readers
+/// of text items use this function.
 pub fn verify_text(
     kind: TextKind,
     id: &str,
@@ -407,7 +407,7 @@ pub fn verify_text(
     at: impl Into<Moment>,
 ) -> TextStanding {
     match standing_of(kind, id, text, store, at.into()) {
-        // Removing a signature does not avoid a requirement.
+        // Removing a signature does not circumvent a requirement.
         standing @ (TextStanding::Unsigned | TextStanding::Legacy { .. }) => match store.enough(id, &[]) {
             Ok(_) => standing,
             Err(few) => TextStanding::Invalid(TextRefusal::Required(few)),
@@ -416,8 +416,8 @@ pub fn verify_text(
     }
 }
 
-/// What a text is worth that is part of the program and has the digest that the program lists. Refused like an unsigned one where the
-/// store requires signatures.
+/// Returns the standing of a text that is part of the program and has the digest that the program lists. It is refused like an unsigned one
+/// if the store requires signatures.
 pub fn built_in_text(id: &str, store: &TrustStore) -> TextStanding {
     let missing = store.enough(id, &[]).err();
     missing.map_or(TextStanding::BuiltIn, |few| TextStanding::Invalid(TextRefusal::Required(few)))
@@ -461,7 +461,7 @@ fn check(
     let is_hinted = |key: &&TrustedKey| key.id() == line.key;
     let hinted = store.keys().iter().filter(is_hinted);
     let others = store.keys().iter().filter(|key| !is_hinted(key));
-    // The message that the key should have signed; `None` if the line does not cover it.
+    // Finds the kind for which the key signed the message; `Some(None)` if the line does not cover the kind.
     let signed_as = |key: &TrustedKey| {
         let made_in = |domain| key.key.verify(domain, message.as_bytes(), &line.signature);
         let kinds = std::iter::once(kind).chain(TextKind::ALL.into_iter().filter(|other| *other != kind));
@@ -492,7 +492,7 @@ fn check(
     }
 }
 
-/// The number of a valid signature line at the wrong place. A text that only mentions signature lines has no valid one.
+/// Returns the line number of a valid signature line at the wrong place. A text that only mentions signature lines has no valid one.
 fn misplaced(text: &str) -> Option<usize> {
     let is_signature = |line: &str| {
         let content = CommentMark::ALL.into_iter().find_map(|mark| mark.inside(line.trim_end()));
@@ -501,7 +501,7 @@ fn misplaced(text: &str) -> Option<usize> {
     text.lines().position(is_signature).map(|index| index + 1)
 }
 
-/// A signature line of Rye's at the place for signature lines.
+/// Reads a line of Rye's at the place of the signature line.
 fn legacy(after: &str) -> Option<TextStanding> {
     let line = after.lines().next()?;
     let content = CommentMark::ALL.into_iter().find_map(|mark| mark.inside(line.trim_end()))?;
@@ -537,7 +537,7 @@ mod tests {
         sign_text(TextKind::Graph, ID, text, mark, &key(), AT)
     }
 
-    /// As the first format had it.
+    /// Signs in the first format.
     fn signed_without_kind(text: &str) -> String {
         sign_in(ANY_KIND, ID, text, CommentMark::Hash, &key(), AT)
     }
@@ -713,7 +713,7 @@ mod tests {
         fn any_changed_character_of_the_text_or_the_line_is_refused(at: prop::sample::Index, to in any::<char>()) {
             let good = signed(TEXT, CommentMark::Hash);
             let at = at.index(good.len());
-            // The end of the signature line and the key id, which is a hint, are not signed.
+            // The end of the signature line and the key id, which is a hint, are not covered by the signature.
             let line_end = good.find('\n').unwrap_or(0);
             let free = line_end - 64..=line_end;
             let changed: String = good.char_indices().map(|(index, c)| if index == at { to } else { c }).collect();

@@ -1,12 +1,11 @@
-//! The signature of a transcript: the statement of a host that a file is what its models were asked and have answered in a run.
+//! The signature of a transcript: a host's statement that a file contains the requests to models, and their answers, in a run.
 //!
 //! ```json
 //! {"at": "2026-01-31T12:00:00.000Z", "bytes": 1234, "digest": "sha256:…", "messages": 7, "run": "r1"}
 //! ```
 //!
-//! It is the payload of a DSSE envelope of the type [`TRANSCRIPT_TYPE`], which has the version of the format. The digest is the
-//! SHA-256 of the whole file. What a transcript is worth is what its host is worth: the records that it was made from are not
-//! in it.
+//! The statement is the payload of a DSSE envelope of the type [`TRANSCRIPT_TYPE`], which contains the version of the format. The digest
+//! is the SHA-256 of the whole file. A transcript is as trustworthy as its host: it does not contain the records from which it was made.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -20,45 +19,45 @@ use crate::time::Timestamp;
 
 /// The payload type of the signature of a transcript, with the version of its format.
 pub const TRANSCRIPT_TYPE: &str = "application/vnd.graph-host.transcript.v1+json";
-/// The longest envelope of such a signature that is read, in bytes.
+/// Length of the longest envelope of such a signature that is read, in bytes.
 pub const MAX_TRANSCRIPT_ENVELOPE: usize = 16 << 10;
-/// The longest name of a run, in bytes: those of child runs grow with their depth.
+/// Length of the longest name of a run, in bytes: names of child runs grow with their depth.
 const MAX_RUN: usize = 4_000;
 
-/// What a host states about the file of a transcript.
+/// A host's statement about the file of a transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TranscriptStatement {
-    /// When the file was written, by the clock of the host.
+    /// The time at which the file was written, by the clock of the host.
     pub at: Timestamp,
-    /// The length of the file.
+    /// The length of the file, in bytes.
     pub bytes: u64,
     /// The SHA-256 of the file.
     pub digest: Digest,
-    /// How many messages it has.
+    /// Number of messages in it.
     pub messages: u64,
     /// The id of the run; of a child run, with its namespace.
     pub run: String,
 }
 
-/// Why a transcript cannot be signed, or its signature does not count.
+/// The reason why a transcript cannot be signed, or its signature is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TranscriptError {
-    /// It is longer than any signature.
+    /// The text is longer than any signature.
     #[error("it has {0} bytes, more than the {MAX_TRANSCRIPT_ENVELOPE} that are read")]
     TooLong(usize),
-    /// It is not an envelope around the signature of a transcript.
+    /// The text is not an envelope around the signature of a transcript.
     #[error(transparent)]
     Envelope(#[from] EnvelopeError),
     /// None of its signatures names a known key.
     #[error("it is signed by the key {0}, which is not known here")]
     UnknownKey(String),
-    /// A signature names a known key, and was not made with it over this.
+    /// A signature names a known key and is not valid.
     #[error("the signature of the key {0} does not hold")]
     BadSignature(KeyId),
     /// Not JSON, or not of its shape.
     #[error("{0}")]
     Shape(String),
-    /// It cannot be written as JSON.
+    /// The statement cannot be written as JSON.
     #[error("the statement cannot be written: {0}")]
     Write(String),
 }
@@ -74,7 +73,7 @@ struct Document {
 }
 
 impl TranscriptStatement {
-    /// Signs the statement: the text of its envelope. The same rules hold as for one that is read.
+    /// Signs the statement, and returns the text of its envelope. The same rules apply as when reading one.
     pub fn sign(&self, key: &SigningKey) -> Result<String, TranscriptError> {
         self.check()?;
         let document = json!({
@@ -89,7 +88,7 @@ impl TranscriptStatement {
             .map_err(|error| TranscriptError::Write(error.to_string()))
     }
 
-    /// The statement in an envelope, and the key that signed it. `key` returns the key with an id, if it is known.
+    /// Verifies the statement in an envelope, and returns it with the key that signed it. `key` returns the key with an id, if it is known.
     pub fn verify(
         envelope: &str,
         key: impl Fn(KeyId) -> Option<VerifyingKey>,
@@ -173,7 +172,7 @@ mod tests {
         let id = key(1).verifying_key().id();
         let unknown = TranscriptStatement::verify(&envelope, known(&[2])).unwrap_err();
         assert_eq!(unknown, TranscriptError::UnknownKey(id.to_string()));
-        // A key under another id does not count.
+        // A key under another id is refused.
         let other = |_: KeyId| Some(key(2).verifying_key());
         assert!(matches!(TranscriptStatement::verify(&envelope, other), Err(TranscriptError::UnknownKey(_))));
         let claimed = statement()

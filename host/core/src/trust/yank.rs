@@ -1,16 +1,16 @@
-//! Yanks: the signed statement of a publisher that a published version is no longer to be selected, or that it is again.
+//! Yanks: a publisher's signed statement that a published version must no longer be selected, or that it may be again.
 //!
 //! ```json
 //! {"at": "2026-01-31T12:00:00.000Z", "content": "sha256:…", "id": "acme/fetch", "reason": "leaks its token",
 //!  "version": "1.2.0", "yanked": true}
 //! ```
 //!
-//! It is the payload of a DSSE envelope of the type [`YANK_TYPE`], which has the version of the format. A statement names
-//! what the item's signature covers ([`signed_content`]), and not the manifest around it, which everyone who may write to a
+//! The statement is the payload of a DSSE envelope of the type [`YANK_TYPE`], which contains the version of the format. It names the
+//! content that the item's signature covers ([`signed_content`]), and not the manifest around it, which anyone with write access to a
 //! registry can replace. Statements of the first format ([`MANIFEST_YANK_TYPE`]) name the manifest, under `manifest`.
 //!
-//! A statement counts only with the signature of a key that the trust store allows for the item: permission to write to a
-//! registry is not enough to yank, or to take back a yank. [`TrustStore::yank_of`] decides between several statements.
+//! A statement counts only with the signature of a key that the trust store allows for the item: write access to a registry is not
+//! enough to yank, or to take back a yank. [`TrustStore::yank_of`] decides between several statements.
 
 use std::collections::BTreeMap;
 
@@ -33,70 +33,70 @@ use crate::time::Timestamp;
 pub const YANK_TYPE: &str = "application/vnd.graph-host.yank.v2+json";
 /// The payload type of a yank in the first format, which names a manifest.
 pub const MANIFEST_YANK_TYPE: &str = "application/vnd.graph-host.yank.v1+json";
-/// The longest envelope of a yank that is read, in bytes.
+/// Length of the longest envelope of a yank that is read, in bytes.
 pub const MAX_YANK: usize = 16 << 10;
-/// The longest reason, in bytes.
+/// Length of the longest reason, in bytes.
 pub const MAX_REASON: usize = 1_000;
-/// How far the clock of a signer may be ahead, in milliseconds. A statement of a later time does not count until then: a
-/// signer whose clock is wrong by years could otherwise never take it back.
+/// Largest lead of a signer's clock, in milliseconds. A statement with a later time does not count until then: otherwise a signer whose
+/// clock is wrong by years could never take it back.
 const MOST_AHEAD_MILLIS: u64 = 5 * 60 * 1_000;
 
-/// A published version: what a yank is about.
+/// A published version, to which a yank may apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublishedVersion {
     /// The id of the item.
     pub id: String,
-    /// Its version.
+    /// The version.
     pub version: String,
     /// The digest of its manifest.
     pub manifest: Digest,
-    /// The digest of what its signature covers, if it is known.
+    /// The digest of the content that its signature covers, if it is known.
     pub content: Option<Digest>,
-    /// The signature covers the version. That of a text covers it only as a part of the text, so that the artifact around a
-    /// text without a version can state any.
+    /// `true` if the signature covers the version. The signature of a text covers the version only as a part of the text, so that the
+    /// artifact around a text without a version can state any.
     pub has_signed_version: bool,
 }
 
-/// What a statement names, besides an id and a version.
+/// The digest that a statement names, in addition to an id and a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum YankSubject {
-    /// What the item's signature covers.
+    /// The content that the item's signature covers.
     Content(Digest),
     /// The manifest of the artifact, in the first format.
     Manifest(Digest),
 }
 
 impl YankSubject {
-    /// The digest.
+    /// Returns the digest.
     pub const fn digest(&self) -> &Digest {
         let (Self::Content(digest) | Self::Manifest(digest)) = self;
         digest
     }
 }
 
-/// The digest of what the signature of a text covers: the text without its signature line, which has several spellings.
+/// Returns the digest of the content that the signature of a text covers: the text without its signature line, which has several spellings.
 pub fn signed_content(text: &str) -> Digest {
     Digest::of_bytes(unsigned_text(text).as_bytes())
 }
 
-/// What a publisher states about a version.
+/// A publisher's statement about a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct YankStatement {
-    /// When it was stated, by the clock of the signer.
+    /// The time of the statement, by the clock of the signer.
     pub at: Timestamp,
     /// The id of the item.
     pub id: String,
-    /// Its version.
+    /// The version.
     pub version: String,
-    /// What it is about.
+    /// The content or manifest.
     pub subject: YankSubject,
-    /// Why, for people. Not empty for a yank.
+    /// The reason, for people. Not empty for a yank.
     pub reason: String,
-    /// Whether the version is yanked, or is no longer.
+    /// `true` for a yank, `false` if a yank is taken back.
     pub is_yanked: bool,
 }
 
-/// A statement whose signature counts. It can only be made by verification.
+/// A verified statement. Only verification creates it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Yank {
     statement: YankStatement,
@@ -105,23 +105,23 @@ pub struct Yank {
     envelope: String,
 }
 
-/// Why a yank cannot be stated, or a text is none that counts.
+/// The reason why a yank cannot be stated, or a text is not a valid statement.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum YankError {
-    /// It is longer than any statement.
+    /// The text is longer than any statement.
     #[error("it has {0} bytes, more than the {MAX_YANK} that are read")]
     TooLong(usize),
-    /// It is not an envelope around a yank.
+    /// The text is not an envelope around a yank.
     #[error(transparent)]
     Envelope(#[from] EnvelopeError),
     /// None of its signatures names a key of the trust store.
     #[error("no key of the trust store has signed it")]
     UnknownKey,
-    /// A signature names a key of the trust store, and was not made with it over this.
+    /// A signature names a key of the trust store and is not valid.
     #[error("the signature of the key {0} does not hold")]
     BadSignature(Box<KeyName>),
-    /// The key does not count for the item, or not at this time.
+    /// The key is not valid for the item or at this time.
     #[error(transparent)]
     Refused(#[from] Box<KeyRefusal>),
     /// Not JSON, or not of its shape.
@@ -134,21 +134,21 @@ pub enum YankError {
         /// The rule.
         reason: String,
     },
-    /// It is about another item, version or manifest.
+    /// The statement is about another item, version, content or manifest.
     #[error("it is about `{id}` {version}, {subject}")]
     Other {
         id: String,
         version: String,
-        /// The digest that it names.
+        /// The digest in the statement.
         subject: Digest,
     },
-    /// It counts for the item, and the content that it names has to be compared.
+    /// The statement applies to the item, and its content digest has to be compared with the item's.
     #[error("it is about the item, and it is not known whether it is about this content of it")]
     UnknownContent,
-    /// It was made later than now.
+    /// The time of the statement is in the future.
     #[error("it is of {0}, which is later than now")]
     Future(Timestamp),
-    /// It cannot be written as JSON.
+    /// The statement cannot be written as JSON.
     #[error("the statement cannot be written: {0}")]
     Write(String),
 }
@@ -168,7 +168,7 @@ struct Document {
 }
 
 impl YankStatement {
-    /// Signs the statement: the text of its envelope. The same rules hold as for one that is read.
+    /// Signs the statement, and returns the text of its envelope. The same rules apply as when reading one.
     pub fn sign(&self, key: &SigningKey) -> Result<String, YankError> {
         self.check()?;
         let (format, name) = match self.subject {
@@ -187,21 +187,21 @@ impl YankStatement {
         sign_document(format, payload, key).map_err(|error| YankError::Write(error.to_string()))
     }
 
-    /// The statement in an envelope, before its signature is checked: for choosing what is verified.
+    /// Reads the statement in an envelope without verifying its signature: to select envelopes for verification.
     pub fn claimed(envelope: &str) -> Result<Self, YankError> {
         let (envelope, names_content) = opened(envelope)?;
         Self::parse(envelope.unverified(), names_content)
     }
 
-    /// Another spelling of the envelope of a statement: the same for all spellings of the same payload and signatures. Nothing of
-    /// it is verified.
+    /// Returns the normalized text of an envelope, which is equal for all spellings of the same payload and signatures. Nothing is
+    /// verified.
     pub fn respelled(envelope: &str) -> Result<String, YankError> {
         let (envelope, names_content) = opened(envelope)?;
         Self::parse(envelope.unverified(), names_content)?;
         Ok(envelope.respelled(&envelope.signatures))
     }
 
-    /// Whether this takes a yank back: what is stated about a manifest alone takes back no yank of the content.
+    /// Checks whether this statement may take a yank back: a statement about a manifest takes back no yank of a content.
     fn takes_back(&self, yank: &Self) -> bool {
         let is_same = match (&self.subject, &yank.subject) {
             (YankSubject::Content(one), YankSubject::Content(other)) => one == other,
@@ -251,7 +251,7 @@ impl YankStatement {
     }
 }
 
-/// An envelope around a statement, and whether the statement names a content.
+/// Opens an envelope around a statement; the flag is `true` if the statement names a content.
 fn opened(envelope: &str) -> Result<(Envelope, bool), EnvelopeError> {
     match Envelope::parse_as(MANIFEST_YANK_TYPE, envelope) {
         Err(EnvelopeError::PayloadType { .. }) => Ok((Envelope::parse_as(YANK_TYPE, envelope)?, true)),
@@ -260,7 +260,7 @@ fn opened(envelope: &str) -> Result<(Envelope, bool), EnvelopeError> {
 }
 
 impl PublishedVersion {
-    /// Whether a statement is about this version.
+    /// Checks whether a statement is about this version.
     fn is_named_by(&self, statement: &YankStatement) -> Result<bool, YankError> {
         let is_version = statement.version == self.version || !self.has_signed_version;
         if statement.id != self.id || !is_version {
@@ -277,41 +277,40 @@ impl PublishedVersion {
 }
 
 impl Yank {
-    /// What was stated.
+    /// Returns the statement.
     pub const fn statement(&self) -> &YankStatement {
         &self.statement
     }
 
-    /// The key that signed it and counts.
+    /// Returns the valid key that signed it.
     pub const fn key(&self) -> &KeyName {
         &self.key
     }
 
-    /// The reason, safe to show on one line.
+    /// Returns the reason, escaped for one line.
     pub fn reason(&self) -> String {
         shown(&self.statement.reason)
     }
 
-    /// The envelope of the statement with this one signature, whatever else was in the one that was read: the same statement by
-    /// the same key has one text.
+    /// Returns the envelope of the statement with only this signature: the same statement by the same key has one text.
     pub fn envelope(&self) -> &str {
         &self.envelope
     }
 
-    /// What decides between yanks: the latest, and of several at the same time always the same.
+    /// Returns the sort key of a yank, of which the largest decides: the latest, and a fixed one of several at the same time.
     fn order(&self) -> (Timestamp, KeyId, &str) {
         (self.statement.at, self.key.id, &self.statement.reason)
     }
 }
 
 impl TrustStore {
-    /// Whether any statement about a yank of this item could count now: otherwise, none need be read.
+    /// Checks whether any statement about a yank of this item could be valid now; otherwise, none has to be read.
     pub fn has_key_for(&self, item: &str, now: Timestamp) -> bool {
         self.keys().iter().any(|key| matches!(self.allow(key.id(), item, now), Some(Ok(_))))
     }
 
-    /// The statements about a version that an envelope makes: one for each of its signatures that counts now, at least
-    /// one. A signature has to name its key (`keyid`).
+    /// Verifies the statements about a version in an envelope: returns one for each of its signatures that is valid now, at least one. A
+    /// signature has to name its key (`keyid`).
     pub fn verify_yank(
         &self,
         envelope: &str,
@@ -321,7 +320,7 @@ impl TrustStore {
         self.verified_yank(envelope, &about.id, now, |statement| about.is_named_by(statement))
     }
 
-    /// The same for whichever version and content of an item the envelope is about.
+    /// Like [`Self::verify_yank`], for any version and content of an item.
     pub fn verify_yank_of_item(
         &self,
         envelope: &str,
@@ -383,12 +382,11 @@ impl TrustStore {
         Ok(counted.into_iter().map(yank).collect())
     }
 
-    /// The yank that is in force, of all verified statements about one version: the latest one that was not taken back
-    /// later. At the same time, the yank counts.
+    /// Returns the yank in force among all verified statements about one version: the latest one that was not taken back later. At the same
+    /// time, the yank takes precedence.
     ///
-    /// A yank needs one key. Taking it back needs as many as the store requires for the item (`require`), each with a
-    /// statement of its own that is later than the yank: otherwise, one of several keys could offer again what the
-    /// others have withdrawn.
+    /// A yank needs one key. Taking it back needs as many as the store requires for the item (`require`), each with a statement of its
+    /// own that is later than the yank: otherwise, one of several keys could offer again what the others have withdrawn.
     pub fn yank_of<'y>(&self, statements: &'y [Yank]) -> Option<&'y Yank> {
         let is_taken_back = |yank: &Yank| {
             let later = statements.iter().filter(|other| other.statement.takes_back(&yank.statement));
@@ -401,9 +399,9 @@ impl TrustStore {
     }
 }
 
-/// What decides of verified statements about an item, now and whatever is stated later: of each key, and for each version and
-/// content, its latest yank and its latest statement that there is none. What takes back a later yank takes back an earlier
-/// one, too, and what an earlier statement takes back a later one does.
+/// Reduces verified statements about an item to those that decide, now and together with any later statements: for each key, version and
+/// content, the latest yank and the latest statement that takes it back. A statement that takes back a later yank also takes back an
+/// earlier one.
 pub fn deciding_yanks(statements: impl IntoIterator<Item = Yank>) -> Vec<Yank> {
     let mut deciding: BTreeMap<_, Yank> = BTreeMap::new();
     for yank in statements {

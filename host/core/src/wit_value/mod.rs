@@ -1,8 +1,8 @@
-//! Values of functions that components export, and the JSON that stands for them.
+//! Values of functions that components export, and their JSON.
 //!
 //! `host/docs/reference/functions.md` has the mapping. `types` has the types, `value` the values, `schema` writes JSON Schemas of types,
-//! `read` makes values of JSON, `write` makes JSON of values, `signature` puts both together for a call. The engine and the
-//! page turn these values into their own, so that both call a function with the same values, messages and charges.
+//! `read` creates values from JSON, `write` creates JSON from values, and `signature` combines both for a call. The engine and the page
+//! convert these values to their own, so that both call a function with the same values, messages and charges.
 //!
 //! ```
 //! use graph_core::wit_value::{Signature, WitType, WitValue};
@@ -32,19 +32,19 @@ pub use signature::{Signature, charged};
 pub use types::WitType;
 pub use value::WitValue;
 
-/// The texts that stand for the floating-point numbers that JSON has no number for.
+/// The texts that represent floating-point numbers without a JSON number.
 const NOT_A_NUMBER: &str = "NaN";
 const INFINITY: &str = "Infinity";
 const NEGATIVE_INFINITY: &str = "-Infinity";
-/// JSON has this number, but canonical JSON (RFC 8785) writes it as `0`.
+/// The text of negative zero, which canonical JSON (RFC 8785) writes as `0`.
 const NEGATIVE_ZERO: &str = "-0";
-/// The key that stands for an option that is there, where its value could be `null` itself.
+/// The key of a present option whose value could itself be `null`.
 const SOME: &str = "some";
 /// The keys of a `result` inside of another type.
 const OK: &str = "ok";
 const ERR: &str = "err";
 
-/// Whether the JSON of a type can be `null`, so that `null` alone cannot stand for its absence.
+/// Checks whether the JSON of a type can be `null`, so that `null` cannot represent its absence.
 const fn can_be_null(ty: &WitType) -> bool {
     matches!(ty, WitType::Option(_))
 }

@@ -1,4 +1,4 @@
-//! Values, made of JSON.
+//! Creates values from JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,28 +13,28 @@ use crate::diagnostic::{excerpt, nearest};
 use crate::json::canonical_string;
 use crate::work::{Exhausted, Meter, rates};
 
-/// How many values one call may have: each takes 40 bytes or more in memory, and as JSON perhaps two.
+/// Largest number of values in one call: each takes 40 bytes or more in memory, and as little as two in JSON.
 const MOST_VALUES: usize = 1 << 20;
-/// The largest integer up to which every integer is a number of JavaScript.
+/// Largest integer up to which JavaScript represents every integer.
 const MAX_SAFE: f64 = 9_007_199_254_740_992.0;
 
-/// Passing one case, or one name, on the way to the one that is meant.
+/// Cost of skipping one case, or one name.
 const PASS_NAME: u64 = rates::SORT_STEP;
-/// How many names a message lists.
+/// Largest number of names that a message lists.
 const MOST_SHOWN: usize = 20;
 
-/// Why JSON does not become a value of a type.
+/// The reason why JSON is not converted to a value of a type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Mismatch {
-    /// It is no value of the type.
+    /// The JSON is not a value of the type.
     #[error("{place}: {reason}")]
     Value { place: Place, reason: String },
-    /// To find out, or to make the value, costs too much.
+    /// The check, or the value, costs too much.
     #[error(transparent)]
     Exhausted(#[from] Exhausted),
 }
 
-/// Where in the params something is: `a.b[3]`.
+/// A place in the params: `a.b[3]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place(String);
 
@@ -44,8 +44,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// The arguments of a function, from an object with its parameters by name. A parameter that is an option may be left out. Each value is
-/// charged before it is made, with the names that are looked at for it and that it gets.
+/// Creates the arguments of a function from an object with its parameters by name. A parameter that is an option may be left out. Each
+/// value is charged in advance, with the names that are searched for it and copied into it.
 pub(super) fn arguments(
     signature: &Signature,
     params: &Value,
@@ -77,7 +77,7 @@ impl Reader<'_> {
         self.wrong(format!("expected {what}, found {}", shown(found)))
     }
 
-    /// Refuses keys that are none of these.
+    /// Refuses keys other than these.
     fn no_others<'n, N: Iterator<Item = &'n str>>(
         &self,
         members: &Map<String, Value>,
@@ -118,7 +118,7 @@ impl Reader<'_> {
         if self.place.0.is_empty() { name.to_owned() } else { format!(".{name}") }
     }
 
-    /// Charges a name that is copied, and compared again where the value is passed on.
+    /// Charges a name that is copied, and compared again when the value is passed on.
     fn name(&self, name: &str) -> Result<(), Exhausted> {
         self.meter.charge_each(name.len(), 2 * rates::BYTE)
     }
@@ -129,7 +129,7 @@ impl Reader<'_> {
         name: &str,
         ty: &WitType,
     ) -> Result<WitValue, Mismatch> {
-        // The name is written into the place, too.
+        // The name is also written into the place.
         self.name(name)?;
         self.meter.charge(rates::LOOKUP)?;
         match (members.get(name), ty) {
@@ -263,11 +263,11 @@ impl Reader<'_> {
                 return Err(self.wrong(format!("`{}` is there twice", excerpt(name))));
             }
         }
-        // In the order of the type. What is not set is not copied.
+        // The flags are in the order of the type. Unset flags are not copied.
         Ok(WitValue::Flags(set.into_values().map(str::to_owned).collect()))
     }
 
-    /// The place of a name among those of a type.
+    /// Returns the index of a name among those of a type.
     fn position<'n>(
         &self,
         mut names: impl Iterator<Item = &'n str>,
@@ -297,7 +297,7 @@ impl Reader<'_> {
         self.wrong(format!("`{}` is unknown; {hint}", excerpt(name)))
     }
 
-    /// The only member of an object whose key is one of these.
+    /// Returns the only member of an object if its key is one of these.
     fn only_member<'v>(
         &self,
         json: &'v Value,
@@ -388,12 +388,12 @@ impl Reader<'_> {
     }
 }
 
-/// The names of cases or flags.
+/// Returns the names of cases or flags.
 fn names(names: &[String]) -> impl Iterator<Item = &str> {
     names.iter().map(String::as_str)
 }
 
-/// A number that is written with a fraction or an exponent, and is an integer nevertheless.
+/// Reads an integer that is written with a fraction or an exponent.
 fn whole(json: &Value) -> Option<(Option<i64>, Option<u64>)> {
     let value = json.as_number().filter(|number| number.is_f64()).and_then(Number::as_f64)?;
     #[allow(clippy::cast_possible_truncation, reason = "it is an integer of at most 53 bits")]
@@ -403,7 +403,7 @@ fn whole(json: &Value) -> Option<(Option<i64>, Option<u64>)> {
     })
 }
 
-/// Names for a message.
+/// Lists names for a message.
 fn some_of<'n>(names: impl Iterator<Item = &'n str>) -> String {
     let mut names: Vec<_> = names.take(MOST_SHOWN + 1).map(excerpt).collect();
     if names.len() > MOST_SHOWN {
@@ -413,12 +413,12 @@ fn some_of<'n>(names: impl Iterator<Item = &'n str>) -> String {
     names.join(", ")
 }
 
-/// What was found instead, in a few words.
+/// Describes the given JSON in a few words.
 fn shown(json: &Value) -> String {
     match json {
         Value::Null => "null".to_owned(),
         Value::Bool(value) => value.to_string(),
-        // As records have it: the words do not depend on whether the run was restored in between.
+        // The canonical form, as in records: the message does not depend on whether the run was restored in between.
         number @ Value::Number(_) => canonical_string(number),
         Value::String(text) => format!("the text `{}`", excerpt(text)),
         Value::Array(values) => format!("a list of {} values", values.len()),

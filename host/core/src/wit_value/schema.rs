@@ -6,12 +6,12 @@ use super::{
     ERR, INFINITY, NEGATIVE_INFINITY, NEGATIVE_ZERO, NOT_A_NUMBER, OK, SOME, Signature, WitType, can_be_null,
 };
 
-/// The schema of a function's params.
+/// Returns the schema of a function's params.
 pub fn of_params(signature: &Signature) -> Value {
     of_members(&signature.params)
 }
 
-/// The schema of a type.
+/// Returns the schema of a type.
 pub fn of_type(ty: &WitType) -> Value {
     match ty {
         WitType::Bool => json!({ "type": "boolean" }),
@@ -62,7 +62,7 @@ pub fn of_type(ty: &WitType) -> Value {
     }
 }
 
-/// The schema of an object with these members. One that is an option may be left out.
+/// Returns the schema of an object with these members. A member that is an option may be left out.
 fn of_members(members: &[(String, WitType)]) -> Value {
     let properties: Map<_, _> = members.iter().map(|(name, ty)| (name.clone(), of_type(ty))).collect();
     let required = members.iter().filter(|(_, ty)| !matches!(ty, WitType::Option(_)));
@@ -74,7 +74,7 @@ fn integer(least: i64, most: i64) -> Value {
     json!({ "type": "integer", "minimum": least, "maximum": most })
 }
 
-/// The schema of an object with one key.
+/// Returns the schema of an object with one key.
 fn member(key: &str, schema: Value) -> Value {
     let properties = Map::from_iter([(key.to_owned(), schema)]);
     json!({

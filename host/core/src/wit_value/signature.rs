@@ -1,4 +1,4 @@
-//! The types of a function, and what a call of it does with JSON.
+//! The types of a function, and the conversion of a call from and to JSON.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,13 +14,13 @@ use crate::work::{Meter, size};
 pub struct Signature {
     /// The parameters.
     pub params: Vec<(String, WitType)>,
-    /// The type of its result, if it gives one.
+    /// The type of its result, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<WitType>,
 }
 
 impl Signature {
-    /// The arguments of a call, from its params. Each value is charged before it is made.
+    /// Creates the arguments of a call from its params. Each value is charged in advance.
     pub fn arguments(&self, params: &Value, meter: &Meter) -> Result<Vec<WitValue>, Failure> {
         read::arguments(self, params, meter).map_err(|mismatch| match mismatch {
             Mismatch::Exhausted(exhausted) => {
@@ -33,8 +33,8 @@ impl Signature {
         })
     }
 
-    /// The answer of a call: its result, or the failure that its error stands for. `limit` is how many bytes it may have. An answer that
-    /// cannot be written is the outer error. Each value is charged before it is written.
+    /// Creates the answer of a call: its result, or the failure that its error represents. `limit` is its largest number of bytes. An
+    /// answer that cannot be written is the outer error. Each value is charged in advance.
     #[allow(clippy::needless_pass_by_value, reason = "the caller has no more use for the value")]
     pub fn answer(
         &self,
@@ -46,13 +46,13 @@ impl Signature {
     }
 }
 
-/// How many times its size to make a value may cost before that is charged: what a run pays for params and answers anyway covers it.
+/// Largest cost of creating a value, as a multiple of its size, that the charges for params and answers cover.
 const COVERED: u64 = 8;
-/// What a call costs anyway.
+/// Cost that the charge for a call covers.
 const COVERED_BY_CALL: u64 = 50_000;
 
-/// The part of some work for a value that a run is charged: what is far more than the size of the value. That is so only where the names in a
-/// type are much longer than what is written with them.
+/// Returns the part of some work for a value that a run is charged: the excess over the covered cost. There is an excess only if the names
+/// in a type are much longer than the values.
 pub fn charged(spent: u64, value: &Value) -> u64 {
     if spent <= COVERED_BY_CALL {
         return 0;

@@ -1,4 +1,4 @@
-//! Random values of random types: to JSON and back without loss, and as the schema says; and what is refused, in which words.
+//! Random values of random types: converted to JSON and back without loss and checked against the schema; and refusals with their messages.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use serde_json::{Value as Json, json};
@@ -8,7 +8,7 @@ use crate::json::{MAX_DEPTH, TreeLimit, canonical_string, parse_strict};
 use crate::schema::InputSchema;
 use crate::work::{Meter, rates};
 
-/// Numbers that look random, and are the same every time (`SplitMix64`).
+/// Pseudo-random numbers, the same in every run (`SplitMix64`).
 struct Random(u64);
 
 impl Random {
@@ -73,7 +73,7 @@ fn random_type(random: &mut Random, depth: usize) -> WitType {
     }
 }
 
-/// A random value.
+/// Generates a random value.
 #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "any bits will do")]
 fn random_value(random: &mut Random, ty: &WitType) -> WitValue {
     let is_edge = random.below(4) == 0;
@@ -129,7 +129,8 @@ fn random_value(random: &mut Random, ty: &WitType) -> WitValue {
     }
 }
 
-/// A function that takes and gives a value of a type. What it gives is inside of a list, so that a result is a value there, too.
+/// Creates a function with a parameter and a result of a type. The result is inside of a list, so that a `result` type is also a value
+/// there.
 fn of(ty: &WitType) -> Signature {
     let result = WitType::List(Box::new(ty.clone()));
     Signature { params: vec![("v".to_owned(), ty.clone())], result: Some(result) }
@@ -154,13 +155,13 @@ fn random_values_are_kept() {
             assert!(checked.is_ok(), "{text} is not what the schema says");
             let again = signature.arguments(&read, &Meter::of_one_step());
             let again = again.unwrap_or_else(|failure| panic!("{text}: {failure}"));
-            // As texts: a NaN is not equal to itself.
+            // The texts are compared, since a NaN is not equal to itself.
             assert_eq!(format!("{:?}", again[0]), format!("{value:?}"), "{text}");
         }
     }
 }
 
-/// What a parameter of a type makes of JSON, or why it is refused.
+/// Reads JSON as a parameter of a type; returns the value or the message of the refusal.
 fn reads(ty: &WitType, json: &Json) -> Result<String, String> {
     let values = of(ty).arguments(&json!({ "v": json }), &Meter::of_one_step());
     let said = |message: &str| message.replace("its params are not what it takes: ", "");

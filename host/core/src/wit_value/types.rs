@@ -1,9 +1,9 @@
-//! The types that have JSON.
+//! The types that can be represented in JSON.
 
 use serde::{Deserialize, Serialize};
 
-/// A type of the component model whose values have JSON. It is written out: a type that is used twice is there twice, so that the
-/// size of the types of a component has to be bounded where they are read.
+/// A type of the component model whose values can be represented in JSON. It is expanded: a type that is used twice occurs twice, so that
+/// the size of a component's types has to be limited by their reader.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "the names are those of the component model")]
@@ -22,12 +22,12 @@ pub enum WitType {
     Char,
     String,
     List(Box<WitType>),
-    /// The type of its elements and how many there are.
+    /// The type of its elements, and their number.
     FixedLengthList(Box<WitType>, u32),
     Tuple(Vec<WitType>),
-    /// Its fields, in their order.
+    /// The fields, in their order.
     Record(Vec<(String, WitType)>),
-    /// Its cases, with the types of their values.
+    /// The cases, with the types of their values.
     Variant(Vec<(String, Option<WitType>)>),
     Enum(Vec<String>),
     Flags(Vec<String>),

@@ -23,7 +23,7 @@ pub enum WitValue {
     Record(Vec<(String, WitValue)>),
     Variant(String, Option<Box<WitValue>>),
     Enum(String),
-    /// Those that are set, in the order of the type.
+    /// The set flags, in the order of the type.
     Flags(Vec<String>),
     Option(Option<Box<WitValue>>),
     Result(Result<Option<Box<WitValue>>, Option<Box<WitValue>>>),

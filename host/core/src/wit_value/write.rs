@@ -1,4 +1,4 @@
-//! JSON, made of values.
+//! Creates JSON from values.
 
 use serde_json::{Map, Number, Value, json};
 
@@ -8,8 +8,8 @@ use super::{
 use crate::node::{Category, Failure, OutputBudget, shortened};
 use crate::work::{Exhausted, Meter, rates};
 
-/// The answer of a function: its result, or the failure that its error stands for; the outer error is about an answer that cannot be
-/// written. Each value is charged before it is written, with its names.
+/// Creates the answer of a function: its result, or the failure that its error represents; the outer error is about an answer that cannot
+/// be written. Each value is charged in advance, with its names.
 pub(super) fn answer(
     value: Option<&WitValue>,
     ty: Option<&WitType>,
@@ -43,7 +43,7 @@ impl Writer<'_> {
         }
     }
 
-    /// JSON of a value. Each value counts for at least one byte, so that a list of empty ones is bounded as well.
+    /// Returns the JSON of a value. Each value counts for at least one byte, so that a list of empty ones is bounded as well.
     fn value(&mut self, value: &WitValue, ty: &WitType) -> Result<Value, Failure> {
         let size = match value {
             WitValue::String(text) | WitValue::Enum(text) | WitValue::Variant(text, _) => {
@@ -124,8 +124,8 @@ impl Writer<'_> {
         Ok(Value::Array(values.iter().map(|value| self.value(value, ty)).collect::<Result<_, _>>()?))
     }
 
-    /// The failure that an error stands for. Its category is a case of that name, or a field `category`; its message is a text, the value of
-    /// the case, or a field `message`. What else there is are the details.
+    /// Converts an error to a failure. The category is a case of that name, or a field `category`; the message is a text, the value of the
+    /// case, or a field `message`. The rest becomes the details.
     fn failure(&mut self, error: Option<&WitValue>, ty: Option<&WitType>) -> Result<Failure, Failure> {
         let details = self.payload(error, ty)?;
         let (category, message) = match &details {
@@ -156,7 +156,7 @@ impl Writer<'_> {
     }
 }
 
-/// The failure of an answer that costs more to be written than a step of the host's work may.
+/// Creates the failure of an answer whose conversion exceeds the limit of one step of the host's work.
 fn too_costly(exhausted: Exhausted) -> Failure {
     Failure::new(Category::Limit, format!("what it answered cannot be written as JSON: {exhausted}"))
 }

@@ -1,4 +1,4 @@
-//! Reading a mapping key by key, with every problem reported in one go.
+//! Reads a mapping key by key, and reports every problem.
 //!
 //! ```
 //! use graph_core::diagnostic::Problems;
@@ -34,22 +34,22 @@ use super::units::{parse_duration, parse_size};
 use crate::diagnostic::{Code, Diagnostic, Problems, Span, codes, nearest};
 use crate::keys::KeyTable;
 
-/// A mapping that is being read with the table of its keys. A key without a row in the table is unknown, whether the reader
-/// asks for it or not; so is a key that the reader does not ask for. [`Fields::finish`] reports the unknown keys.
+/// A mapping that is read with the table of its keys. A key without a row in the table is unknown, whether the reader asks for it or not;
+/// so is a key that the reader does not ask for. [`Fields::finish`] reports the unknown keys.
 #[must_use = "`finish` reports the unknown keys"]
 pub struct Fields<'n> {
     mapping: &'n Mapping,
     table: &'static KeyTable,
     span: Span,
     what: Cow<'n, str>,
-    /// A bit for each of the first entries: whether it was asked for and has a row.
+    /// A bit for each of the first entries: set if it was asked for and has a row.
     found: u64,
-    /// Keys that begin so are known.
+    /// Prefix of further known keys.
     prefix: Option<&'static str>,
     problems: &'n Problems,
 }
 
-/// The bit of an entry in [`Fields::found`]; none for an entry that has no bit.
+/// Returns the bit of an entry in [`Fields::found`]; 0 for an entry without a bit.
 fn bit(entry: usize) -> u64 {
     u32::try_from(entry).ok().and_then(|entry| 1_u64.checked_shl(entry)).unwrap_or(0)
 }
@@ -68,27 +68,27 @@ impl<'n> Fields<'n> {
         Some(Self { mapping, table, span: node.span, what, found: 0, prefix: None, problems })
     }
 
-    /// The same mapping, read with the table of a more special kind.
+    /// Returns the same mapping, read with the table of a more special kind.
     pub fn with_table(self, table: &'static KeyTable) -> Self {
         Self { table, ..self }
     }
 
-    /// Where the mapping stands.
+    /// Returns the place of the mapping.
     pub const fn span(&self) -> Span {
         self.span
     }
 
-    /// What the mapping is called in messages.
+    /// Returns the name of the mapping in messages.
     pub fn what(&self) -> &str {
         &self.what
     }
 
-    /// The problems that this reader reports to.
+    /// Returns the collection to which this reader reports problems.
     pub const fn problems(&self) -> &'n Problems {
         self.problems
     }
 
-    /// The key and its value, if the key is there.
+    /// Returns the key and its value, if the key is present.
     pub fn entry(&mut self, key: &'static str) -> Option<&'n Entry> {
         #[cfg(feature = "asked-keys")]
         asked::note(self.table, key);
@@ -98,17 +98,17 @@ impl<'n> Fields<'n> {
         self.mapping.entries.get(at)
     }
 
-    /// The value of a key, if the key is there.
+    /// Returns the value of a key, if the key is present.
     pub fn get(&mut self, key: &'static str) -> Option<&'n Node> {
         self.entry(key).map(|entry| &entry.value)
     }
 
-    /// The value of a key, if the key is there and has one: `key:` with nothing behind it counts as not there.
+    /// Returns the value of a key, if the key is present with a value: an empty `key:` counts as missing.
     pub fn filled(&mut self, key: &'static str) -> Option<&'n Node> {
         self.get(key).filter(|node| !node.is_null())
     }
 
-    /// The value of a key; its absence is reported.
+    /// Returns the value of a key; its absence is reported.
     pub fn required(&mut self, key: &'static str) -> Option<&'n Node> {
         let found = self.get(key);
         if found.is_none() {
@@ -121,54 +121,54 @@ impl<'n> Fields<'n> {
         found
     }
 
-    /// The text of a key, if the key is there.
+    /// Returns the text of a key, if the key is present.
     pub fn text(&mut self, key: &'static str) -> Option<&'n str> {
         self.get(key)?.text(format_args!("`{key}`"), self.problems)
     }
 
-    /// The boolean of a key, if the key is there.
+    /// Returns the boolean of a key, if the key is present.
     pub fn bool(&mut self, key: &'static str) -> Option<bool> {
         self.get(key)?.bool(format_args!("`{key}`"), self.problems)
     }
 
-    /// The integer of a key within a range, if the key is there.
+    /// Returns the integer of a key within a range, if the key is present.
     pub fn u64(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
         self.get(key)?.u64(format_args!("`{key}`"), range, self.problems)
     }
 
-    /// Checks the `version` of the document's format, if it states one: 1, where it does not. A later one is a problem.
+    /// Checks the `version` of the document's format; without it, the version is 1. A later one is reported.
     pub fn format_version(&mut self, known: u64) {
         let Some(node) = self.get("version") else { return };
         let what = self.what().to_owned();
         node.format_version(&what, known, self.problems);
     }
 
-    /// The finite number of a key within a range, if the key is there.
+    /// Returns the finite number of a key within a range, if the key is present.
     pub fn f64(&mut self, key: &'static str, range: RangeInclusive<f64>) -> Option<f64> {
         self.get(key)?.f64(format_args!("`{key}`"), range, self.problems)
     }
 
-    /// The duration of a key, if the key is there.
+    /// Returns the duration of a key, if the key is present.
     pub fn duration(&mut self, key: &'static str) -> Option<Duration> {
         self.get(key)?.duration(format_args!("`{key}`"), self.problems)
     }
 
-    /// The size in bytes of a key, if the key is there.
+    /// Returns the size of a key in bytes, if the key is present.
     pub fn size(&mut self, key: &'static str) -> Option<u64> {
         self.get(key)?.size(format_args!("`{key}`"), self.problems)
     }
 
-    /// One of a few words, if the key is there.
+    /// Returns one of a few words, if the key is present.
     pub fn choice<T: Copy>(&mut self, key: &'static str, choices: &[(&str, T)]) -> Option<T> {
         self.get(key)?.choice(format_args!("`{key}`"), choices, self.problems)
     }
 
-    /// The texts of a list, each with its node, if the key is there.
+    /// Returns the texts of a list, each with its node, if the key is present.
     pub fn texts(&mut self, key: &'static str) -> Option<Vec<(&'n str, &'n Node)>> {
         self.get(key)?.texts(format_args!("`{key}`"), self.problems)
     }
 
-    /// The mapping of a key, to be read in the same way, if the key is there.
+    /// Opens the mapping of a key, if the key is present.
     pub fn fields(
         &mut self,
         key: &'static str,
@@ -178,13 +178,13 @@ impl<'n> Fields<'n> {
         Fields::open(self.get(key)?, table, what, self.problems)
     }
 
-    /// The entries whose keys begin with a prefix, in the order of the document. A later call takes the place of an earlier one.
+    /// Returns the entries whose keys begin with a prefix, in document order. A later call replaces the prefix of an earlier one.
     pub fn prefixed(&mut self, prefix: &'static str) -> impl Iterator<Item = &'n Entry> + use<'n> {
         self.prefix = Some(prefix);
         self.mapping.iter().filter(move |entry| entry.key.name.starts_with(prefix))
     }
 
-    /// Counts keys as asked for that are read by other means.
+    /// Marks keys as asked for that are read in another way.
     pub fn also_known(&mut self, keys: &[&'static str]) {
         for key in keys {
             self.entry(key);
@@ -202,7 +202,7 @@ impl<'n> Fields<'n> {
         for (at, entry) in self.mapping.iter().enumerate() {
             let name = entry.key.name.as_str();
             let has_prefix = self.prefix.is_some_and(|prefix| name.starts_with(prefix));
-            // An entry beyond those that have a bit: its row is enough.
+            // For an entry without a bit, a row suffices.
             let has_row = bit(at) == 0 && self.table.find(name).is_some();
             if self.found & bit(at) != 0 || has_prefix || has_row {
                 continue;
@@ -223,9 +223,9 @@ impl<'n> Fields<'n> {
     }
 }
 
-/// Typed reads of one value. Each reports what is wrong and then gives `None`; `what` names the value in the message.
+/// Typed reads of one value. Each reports a problem and then returns `None`; `what` names the value in the message.
 impl Node {
-    /// Reports that something else was expected here.
+    /// Reports a value of a wrong type.
     pub fn wrong_type(&self, what: impl Display, expected: &str, problems: &Problems) {
         let message = format!("{what} must be {expected}, not {}", self.kind());
         problems.push(
@@ -234,7 +234,7 @@ impl Node {
         );
     }
 
-    /// A mapping; keys are read with a table by [`Fields::open`].
+    /// Reads a mapping; its keys are read with a table by [`Fields::open`].
     pub fn mapping(&self, what: impl Display, problems: &Problems) -> Option<&Mapping> {
         let found = self.as_mapping();
         if found.is_none() {
@@ -243,7 +243,7 @@ impl Node {
         found
     }
 
-    /// A list, whose items may be of any type.
+    /// Reads a list, whose items may be of any type.
     pub fn list(&self, what: impl Display, problems: &Problems) -> Option<&[Node]> {
         let found = self.as_list();
         if found.is_none() {
@@ -252,7 +252,7 @@ impl Node {
         found
     }
 
-    /// A text; numbers and booleans are none, and the message says to quote them.
+    /// Reads a text; for numbers and booleans, the message suggests quoting them.
     pub fn text(&self, what: impl Display, problems: &Problems) -> Option<&str> {
         let found = self.as_text();
         if found.is_none() {
@@ -266,7 +266,7 @@ impl Node {
         found
     }
 
-    /// A list of texts, each with its node. Items of other types are reported and left out.
+    /// Reads a list of texts, each with its node. Items of other types are reported and left out.
     pub fn texts<'n>(&'n self, what: impl Display, problems: &Problems) -> Option<Vec<(&'n str, &'n Node)>> {
         let Some(items) = self.as_list() else {
             self.wrong_type(what, "a list of texts", problems);
@@ -281,7 +281,7 @@ impl Node {
         )
     }
 
-    /// `true` or `false`.
+    /// Reads `true` or `false`.
     pub fn bool(&self, what: impl Display, problems: &Problems) -> Option<bool> {
         let found = self.as_bool();
         if found.is_none() {
@@ -290,7 +290,7 @@ impl Node {
         found
     }
 
-    /// An integer within a range.
+    /// Reads an integer within a range.
     pub fn u64(&self, what: impl Display, range: RangeInclusive<u64>, problems: &Problems) -> Option<u64> {
         let Yaml::Number(number) = &self.value else {
             self.wrong_type(what, "a whole number", problems);
@@ -308,7 +308,7 @@ impl Node {
         value
     }
 
-    /// Checks the version of a document's format. One that is later than is known says that it needs a newer program.
+    /// Checks the version of a document's format. The message about a later one suggests a newer program.
     pub fn format_version(&self, document: &str, known: u64, problems: &Problems) {
         let stated = if let Yaml::Number(number) = &self.value { number.as_u64() } else { None };
         if let Some(found) = stated.filter(|found| *found > known) {
@@ -325,7 +325,7 @@ impl Node {
         }
     }
 
-    /// A finite number within a range.
+    /// Reads a finite number within a range.
     pub fn f64(&self, what: impl Display, range: RangeInclusive<f64>, problems: &Problems) -> Option<f64> {
         let Yaml::Number(number) = &self.value else {
             self.wrong_type(what, "a number", problems);
@@ -339,17 +339,17 @@ impl Node {
         value
     }
 
-    /// A duration: `5s`, or a number of seconds.
+    /// Reads a duration: `5s`, or a number of seconds.
     pub fn duration(&self, what: impl Display, problems: &Problems) -> Option<Duration> {
         self.measure(what, ("a duration", "5s"), parse_duration, codes::BAD_DURATION, problems)
     }
 
-    /// A size in bytes: `64KiB`, or a number.
+    /// Reads a size in bytes: `64KiB`, or a number.
     pub fn size(&self, what: impl Display, problems: &Problems) -> Option<u64> {
         self.measure(what, ("a size", "64KiB"), parse_size, codes::BAD_SIZE, problems)
     }
 
-    /// A number with a unit, of a kind that is named with an example.
+    /// Reads a number with a unit; `kind` and `example` are for the message.
     fn measure<T, E: Display>(
         &self,
         what: impl Display,
@@ -373,7 +373,7 @@ impl Node {
         parsed.map_err(report).ok()
     }
 
-    /// One of a few words.
+    /// Reads one of a few words.
     pub fn choice<T: Copy>(
         &self,
         what: impl Display,
@@ -398,7 +398,7 @@ impl Node {
         found
     }
 
-    /// Reports a value that is of the right type but cannot be used.
+    /// Reports a value that is of the right type but invalid.
     pub fn out_of_range(&self, message: &str, expected: &str, problems: &Problems) {
         let problem = Diagnostic::error(codes::OUT_OF_RANGE, self.span.first_line(), message);
         problems.push(problem.label(expected));

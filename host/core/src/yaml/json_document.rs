@@ -1,5 +1,5 @@
-//! Documents that are JSON. They are read as JSON and not as the subset of YAML that JSON nearly is: in YAML half of a surrogate
-//! pair is no character, a tab is no indentation, and a key ends on its line.
+//! Documents that are JSON. They are read as JSON and not as YAML, of which JSON is not quite a subset: in YAML a lone surrogate is not a
+//! character, a tab is not indentation, and a key ends on its line.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
 
 struct JsonReader<'t> {
     text: &'t str,
-    /// The byte that comes next, its line, and how many characters are before it on that line.
+    /// The offset of the next byte, its line, and the number of characters before it on that line.
     at: usize,
     line: usize,
     column: usize,
@@ -39,7 +39,7 @@ impl JsonReader<'_> {
         self.text[self.at..].chars().next()
     }
 
-    /// Moves on by that many bytes.
+    /// Skips that many bytes.
     fn skip(&mut self, bytes: usize) {
         for c in self.text[self.at..self.at + bytes].chars() {
             if c == '\n' {
@@ -116,7 +116,7 @@ impl JsonReader<'_> {
             let begin = self.begin();
             let name = self.text()?;
             let key = Key { span: Span { end: self.at, ..begin }, name };
-            // YAML says where a key is there twice.
+            // YAML reports the place of a duplicate key.
             if !known.insert(key.name.clone()) {
                 return None;
             }

@@ -1,10 +1,10 @@
-//! YAML 1.2 documents as a tree that knows where each of its parts stands.
+//! YAML 1.2 documents as a tree with the place of each part.
 //!
-//! Every document of this project is read in two moves: [`parse`] makes a tree of [`Node`]s, and a reader of its own
-//! lowers the tree to a typed value with [`Fields`], which collects every problem instead of stopping at the first.
+//! Every document of this project is read in two steps: [`parse`] creates a tree of [`Node`]s, and a specific reader lowers the tree to
+//! a typed value with [`Fields`], which collects every problem instead of stopping at the first.
 //!
-//! The schema is YAML's core schema (YAML 1.2.2, 10.3). What prevents reading a document in one way only
-//! is refused: duplicate keys, keys that are no texts, unknown tags, merge keys, several documents in one file.
+//! The schema is YAML's core schema (YAML 1.2.2, 10.3). Ambiguous documents are refused: duplicate keys, keys that are not texts,
+//! unknown tags, merge keys, several documents in one file.
 
 mod fields;
 mod json_document;

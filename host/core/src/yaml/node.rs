@@ -5,19 +5,19 @@ use serde_json::{Map, Number, Value};
 use super::position;
 use crate::diagnostic::Span;
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     /// The value, with aliases and tags resolved.
     pub value: Yaml,
-    /// Where it stands; the place of the alias for a value that came through one.
+    /// The place; for a value of an alias, the place of the alias.
     pub span: Span,
 }
 
 /// A value of YAML's core schema, whose numbers fit JSON.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Yaml {
-    /// `null`, `~` or nothing at all.
+    /// `null`, `~` or an empty value.
     Null,
     /// `true` or `false`.
     Bool(bool),
@@ -31,21 +31,21 @@ pub enum Yaml {
     Mapping(Mapping),
 }
 
-/// A text as it was written.
+/// A text and its style.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
     /// The text without quotes and escapes.
     pub value: String,
-    /// How it was written.
+    /// The style of the text.
     pub style: TextStyle,
 }
 
-/// How a text was written, which decides how its characters are placed in the document.
+/// The style of a text, which determines the places of its characters in the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextStyle {
-    /// Without quotes: only texts that are no other type.
+    /// Without quotes: only texts that do not read as another type.
     Plain,
-    /// In single quotes, where `''` is the one escape.
+    /// In single quotes, where `''` is the only escape.
     SingleQuoted,
     /// In double quotes, with escapes.
     DoubleQuoted,
@@ -63,13 +63,13 @@ pub struct Mapping {
 /// A key and its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// The key and its place, which messages about unknown keys point to.
+    /// The key and its place, to which messages about unknown keys refer.
     pub key: Key,
     /// The value, with aliases and tags resolved.
     pub value: Node,
 }
 
-/// A key and where it stands.
+/// A key and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     /// The text of the key, unquoted.
@@ -79,27 +79,27 @@ pub struct Key {
 }
 
 impl Mapping {
-    /// The entry of that key. Takes time with the number of entries.
+    /// Returns the entry with a key, in time linear in the number of entries.
     pub fn entry(&self, key: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.key.name == key)
     }
 
-    /// The value of that key.
+    /// Returns the value of a key.
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.entry(key).map(|entry| &entry.value)
     }
 
-    /// How many entries it has.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether it has none.
+    /// Checks whether there is no entry.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The entries, in document order.
+    /// Returns the entries, in document order.
     pub fn iter(&self) -> std::slice::Iter<'_, Entry> {
         self.entries.iter()
     }
@@ -115,7 +115,7 @@ impl<'m> IntoIterator for &'m Mapping {
 }
 
 impl Node {
-    /// The text, if it is one.
+    /// Returns the text, if the value is one.
     pub fn as_text(&self) -> Option<&str> {
         match &self.value {
             Yaml::Text(text) => Some(&text.value),
@@ -123,7 +123,7 @@ impl Node {
         }
     }
 
-    /// The list, if it is one.
+    /// Returns the list, if the value is one.
     pub fn as_list(&self) -> Option<&[Node]> {
         match &self.value {
             Yaml::List(items) => Some(items),
@@ -131,7 +131,7 @@ impl Node {
         }
     }
 
-    /// The mapping, if it is one.
+    /// Returns the mapping, if the value is one.
     pub fn as_mapping(&self) -> Option<&Mapping> {
         match &self.value {
             Yaml::Mapping(mapping) => Some(mapping),
@@ -139,7 +139,7 @@ impl Node {
         }
     }
 
-    /// The boolean, if it is one.
+    /// Returns the boolean, if the value is one.
     pub fn as_bool(&self) -> Option<bool> {
         match &self.value {
             Yaml::Bool(value) => Some(*value),
@@ -147,7 +147,7 @@ impl Node {
         }
     }
 
-    /// The integer, if it is one and not negative.
+    /// Returns the integer, if the value is one and not negative.
     pub fn as_u64(&self) -> Option<u64> {
         match &self.value {
             Yaml::Number(number) => number.as_u64(),
@@ -155,12 +155,12 @@ impl Node {
         }
     }
 
-    /// Whether it is nothing at all.
+    /// Checks whether the value is null or empty.
     pub fn is_null(&self) -> bool {
         matches!(self.value, Yaml::Null)
     }
 
-    /// What it is, for a message: `a text`, `a list`, …
+    /// Returns the kind of the value for a message: `a text`, `a list`, …
     pub fn kind(&self) -> &'static str {
         match &self.value {
             Yaml::Null => "nothing",
@@ -172,7 +172,7 @@ impl Node {
         }
     }
 
-    /// The value as JSON.
+    /// Returns the value as JSON.
     pub fn to_json(&self) -> Value {
         match &self.value {
             Yaml::Null => Value::Null,
@@ -189,7 +189,7 @@ impl Node {
         }
     }
 
-    /// A tree without places from JSON: for a document that is read back from a record.
+    /// Creates a tree without places from JSON: for a document that is read back from a record.
     pub fn from_json(value: &Value) -> Self {
         let value = match value {
             Value::Null => Yaml::Null,
@@ -210,7 +210,7 @@ impl Node {
         Self { value, span: Span::NONE }
     }
 
-    /// The part that a path of keys and list indices leads to, or the last part on the way that there is.
+    /// Returns the part at a path of keys and list indices, or the last existing part of the path.
     pub fn descend<K: AsRef<str>>(&self, path: impl IntoIterator<Item = K>) -> &Self {
         let mut node = self;
         for key in path {
@@ -228,8 +228,8 @@ impl Node {
         node
     }
 
-    /// The place of the bytes `offset..offset + length` of a text within the document, or the place of the whole node
-    /// where the text is written so that they cannot be distinguished. `document` is the text that was parsed.
+    /// Returns the place of the bytes `offset..offset + length` of a text within the document, or the place of the whole node if the text's
+    /// style does not permit distinguishing them. `document` is the parsed text.
     pub fn span_inside(&self, document: &str, offset: usize, length: usize) -> Span {
         match &self.value {
             Yaml::Text(text) if self.span.is_known() => {

@@ -1,4 +1,4 @@
-//! From text to a tree, over the events of `saphyr-parser`.
+//! Parses text to a tree, from the events of `saphyr-parser`.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -10,20 +10,20 @@ use super::node::{Entry, Key, Mapping, Node, Text, TextStyle, Yaml};
 use super::scalar::{self, ScalarError};
 use crate::diagnostic::{Code, Diagnostic, Problems, Span, codes, excerpt};
 
-/// The longest document in bytes.
+/// Length of the longest document, in bytes.
 pub const MAX_TEXT: usize = 8 << 20;
-/// How deeply lists and mappings may be nested.
+/// Largest nesting of lists and mappings.
 pub const MAX_DEPTH: usize = 64;
-/// How many values a document may have, keys included, a mapping counted as five and each use of an alias with all that it
-/// stands for. It bounds the memory that reading takes. A graph may have 20,000 nodes of sixty values each.
+/// Largest number of values of a document, keys included, a mapping counted as five and each use of an alias with its whole content. It
+/// bounds the memory for reading. A graph may have 20,000 nodes of sixty values each.
 pub const MAX_NODES: usize = 1_200_000;
-/// How many values a mapping counts as: as JSON, one with a single entry takes as much memory as several texts.
+/// Number of values that a mapping counts as: as JSON, one with a single entry takes as much memory as several texts.
 pub(super) const MAPPING: usize = 5;
-/// How many bytes the texts of a document may have together, each use of an alias counted.
+/// Largest number of bytes of all texts of a document, each use of an alias counted.
 const MAX_EXPANDED: usize = 2 * MAX_TEXT;
 
-/// Reads a document. Problems are reported; with any error among them the tree, if there is one, serves to look for
-/// further problems only. Takes time and memory within the limits above, whatever the text.
+/// Reads a document. Problems are reported; if there is an error among them, the tree, if any, only serves to find further problems. Time
+/// and memory are bounded by the limits above, whatever the text.
 pub fn parse(text: &str, problems: &Problems) -> Option<Node> {
     if text.len() > MAX_TEXT {
         let message = format!("the document has {} bytes; at most {MAX_TEXT} are read", text.len());
@@ -64,19 +64,19 @@ pub fn parse(text: &str, problems: &Problems) -> Option<Node> {
     root
 }
 
-/// `c-printable` (YAML 1.2.2, 5.1).
+/// Checks for `c-printable` (YAML 1.2.2, 5.1).
 fn is_printable(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..)
 }
 
-/// From the character offsets of the parser to bytes, lines and columns.
+/// Maps the character offsets of the parser to bytes, lines and columns.
 struct Index<'t> {
     text: &'t str,
     /// The byte of every 64th character; empty where each character is a byte.
     blocks: Vec<usize>,
     /// The byte and the character at which each line starts.
     lines: Vec<(usize, usize)>,
-    /// The line that was looked for last: the next place is mostly on it, or on the one after it.
+    /// The line of the last search: the next place is mostly on it, or on the one after it.
     last_line: Cell<usize>,
 }
 
@@ -107,7 +107,7 @@ impl<'t> Index<'t> {
         rest.char_indices().nth(character % Self::BLOCK).map_or(self.text.len(), |(at, _)| block + at)
     }
 
-    /// The index of the line that a byte is on.
+    /// Returns the index of the line that contains a byte.
     fn line(&self, byte: usize) -> usize {
         let starts_by = |line: usize| self.lines.get(line).is_some_and(|(start, _)| *start <= byte);
         let last = self.last_line.get();
@@ -127,8 +127,8 @@ impl<'t> Index<'t> {
         Span { start, end: end.max(start), line: line + 1, column }
     }
 
-    /// The place between two offsets in characters, without blanks at its end. It takes no time with the length of the
-    /// line: a document of one line has as many places as any other.
+    /// Returns the place between two offsets in characters, without blanks at its end. The time does not depend on the length of the line:
+    /// a document of one line has as many places as any other.
     fn between(&self, first: usize, last: usize) -> Span {
         let start = self.byte(first);
         let end = self.byte(last).max(start);
@@ -139,7 +139,7 @@ impl<'t> Index<'t> {
     }
 }
 
-/// A value and what it costs.
+/// A value and its costs.
 #[derive(Clone)]
 struct Built {
     node: Node,
@@ -158,22 +158,22 @@ struct Frame {
 }
 
 enum FrameKind {
-    /// Its items are those of the builder from this one on.
+    /// The items are those of the builder from `first` on.
     List { first: usize },
-    /// Its entries are those of the builder from the `first` on. Of a mapping with many, `seen` are the keys.
+    /// The entries are those of the builder from `first` on. `seen` are the keys, if there are many.
     Mapping { first: usize, seen: BTreeMap<String, Span>, key: PendingKey },
 }
 
-/// The key of the entry whose value comes next.
+/// The key of the next value.
 enum PendingKey {
     /// A key comes next.
     None,
     Some(Key),
-    /// The key could not be used, and its value is read and dropped.
+    /// The key was invalid, and its value is read and dropped.
     Dropped,
 }
 
-/// Reading cannot continue; why has been reported.
+/// Reading cannot continue; the reason was reported.
 struct Aborted;
 
 struct Builder<'t> {
@@ -181,11 +181,11 @@ struct Builder<'t> {
     index: &'t Index<'t>,
     problems: &'t Problems,
     stack: Vec<Frame>,
-    /// The items of the open lists, those of an inner list behind those of the lists around it.
+    /// The items of the open lists, those of an inner list after those of the enclosing lists.
     items: Vec<Node>,
-    /// The entries of the open mappings, in the same way.
+    /// The entries of the open mappings, in the same order.
     entries: Vec<Entry>,
-    /// The value of each anchor that has been read to its end.
+    /// The value of each anchor that was read completely.
     anchors: BTreeMap<usize, Built>,
     nodes: usize,
     bytes: usize,
@@ -195,7 +195,7 @@ struct Builder<'t> {
 impl Builder<'_> {
     fn run(&mut self) {
         let mut documents = 0;
-        // The parser would count a byte order mark as a character of its own or not, depending on its version.
+        // Versions of the parser differ in whether a byte order mark counts as a character.
         let skipped = usize::from(self.text.starts_with('\u{feff}'));
         let mut parser = Parser::new_from_str(self.text.trim_start_matches('\u{feff}'));
         while let Some(event) = parser.next_event() {
@@ -305,7 +305,7 @@ impl Builder<'_> {
 
     fn close(&mut self, end: Span) -> Result<(), Aborted> {
         let Some(frame) = self.stack.pop() else { return Ok(()) };
-        // Each collection gets the room that it needs and no more: most are small.
+        // Each collection is allocated with its exact size: most are small.
         let (value, last) = match frame.kind {
             FrameKind::List { first } => {
                 let items = self.items.split_off(first);
@@ -318,7 +318,7 @@ impl Builder<'_> {
                 (Yaml::Mapping(Mapping { entries }), last)
             }
         };
-        // A flow collection ends with its bracket; a block one is closed by whatever follows it.
+        // A flow collection ends with its bracket; a block one is closed by the following text.
         let bracket = self.text.get(end.start..end.end).is_some_and(|text| text.ends_with([']', '}']));
         let last = if bracket { end.end } else { last.unwrap_or(frame.span.end) };
         let span = Span { end: last.max(frame.span.start), ..frame.span };
@@ -350,7 +350,7 @@ impl Builder<'_> {
         self.complete(built, 0)
     }
 
-    /// Puts a value where it belongs: under its anchor, into the innermost collection, or at the root.
+    /// Adds a value under its anchor, to the innermost collection, or at the root.
     fn complete(&mut self, built: Built, anchor: usize) -> Result<(), Aborted> {
         if anchor > 0 {
             self.charge(built.nodes, built.bytes, built.node.span)?;
@@ -407,7 +407,7 @@ impl Builder<'_> {
         Node { value, span }
     }
 
-    /// The value of a plain scalar; `None` is the text.
+    /// Returns the value of a plain scalar; `None` for a text.
     fn plain(&self, value: &str, span: Span) -> Option<Yaml> {
         match scalar::plain(value) {
             Ok(resolved @ Some(_)) => resolved,
@@ -438,7 +438,7 @@ impl Builder<'_> {
         self.error(codes::YAML_NUMBER, span, &message, Some("put it in quotes if a text is meant"));
     }
 
-    /// The value of a scalar with a tag; `None` is the text.
+    /// Returns the value of a scalar with a tag; `None` for a text.
     fn tagged(&self, value: &str, tag: &Tag, span: Span) -> Option<Yaml> {
         if format!("{}{}", tag.handle, tag.suffix) == "!"
             || (tag.is_yaml_core_schema() && tag.suffix == "str")
@@ -469,9 +469,9 @@ impl Builder<'_> {
     }
 }
 
-/// A text of the parser, without much more room than it needs.
+/// Returns a text of the parser, with little unused capacity.
 fn kept(text: Cow<'_, str>) -> String {
-    /// The bytes that the parser reserves for a text at first.
+    /// Number of bytes that the parser initially reserves for a text.
     const FEW: usize = 32;
     let mut text = text.into_owned();
     if text.capacity() > FEW.max(text.len() + text.len() / 4) {
@@ -480,7 +480,7 @@ fn kept(text: Cow<'_, str>) -> String {
     text
 }
 
-/// The key that a node is, if it can be one of the mapping that has these entries.
+/// Returns the key of a node, if it is valid in a mapping with these entries.
 fn check_key(
     node: Node,
     entries: &[Entry],
@@ -514,9 +514,9 @@ fn check_key(
     None
 }
 
-/// The place of a key among entries, if it is there. `seen` are the keys of the first of them, once there are many.
+/// Returns the place of a key among entries, if present. `seen` are the keys of the first of them, once there are many.
 fn place_of(key: &str, entries: &[Entry], seen: &mut BTreeMap<String, Span>) -> Option<Span> {
-    /// Up to this number of entries, a scan takes no longer than a map.
+    /// Number of entries up to which a scan is as fast as a map.
     const FEW: usize = 16;
     if entries.len() <= FEW {
         return entries

@@ -1,10 +1,10 @@
-//! Places inside texts: where a byte of a text's value is in the document that wrote it.
+//! Places inside texts: maps a byte of a text's value to its place in the document.
 
 use super::node::{Text, TextStyle};
 use crate::diagnostic::Span;
 
-/// The place of `offset..offset + length` of the text's value. `None` where value and document cannot be aligned,
-/// for example around `\u` escapes or through an alias.
+/// Returns the place of `offset..offset + length` of the text's value. `None` if value and document cannot be aligned, for example around
+/// `\u` escapes or through an alias.
 pub(super) fn inside(document: &str, span: Span, text: &Text, offset: usize, length: usize) -> Option<Span> {
     let written = document.get(span.start..span.end)?;
     let value = &text.value;
@@ -48,8 +48,8 @@ impl Cursor<'_> {
         (self.peek()? == c).then(|| self.at += c.len_utf8())
     }
 
-    /// Moves behind the next character of the value and says where it was written. Blanks are matched loosely: how
-    /// many of them the document has depends on folding and indentation.
+    /// Moves past the next character of the value, and returns its range in the document. Blanks are matched loosely, since their number in
+    /// the document depends on folding and indentation.
     fn find(&mut self, c: char) -> Option<(usize, usize)> {
         if c.is_whitespace() {
             let start = self.at;

@@ -4,16 +4,16 @@ use serde_json::Number;
 
 use super::node::Yaml;
 
-/// Why a plain scalar has no value.
+/// The reason why a plain scalar has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScalarError {
     /// An integer beyond 64 bits.
     IntegerRange,
-    /// A float beyond 64 bits, an infinity or not a number.
+    /// A float beyond 64 bits, an infinity, or not a number.
     NotFinite,
 }
 
-/// The value of a plain scalar; `None` is a text.
+/// Returns the value of a plain scalar; `None` for a text.
 pub(super) fn plain(text: &str) -> Result<Option<Yaml>, ScalarError> {
     Ok(match text {
         "" | "~" | "null" | "Null" | "NULL" => Some(Yaml::Null),
@@ -23,7 +23,7 @@ pub(super) fn plain(text: &str) -> Result<Option<Yaml>, ScalarError> {
     })
 }
 
-/// The number that a plain scalar is, if it is one.
+/// Reads a plain scalar as a number; `None` for other scalars.
 pub(super) fn number(text: &str) -> Result<Option<Number>, ScalarError> {
     let (negative, digits) = match text.as_bytes().first() {
         Some(b'-') => (true, &text[1..]),
@@ -60,7 +60,7 @@ pub(super) fn number(text: &str) -> Result<Option<Number>, ScalarError> {
     Number::from_f64(value).map(Some).ok_or(ScalarError::NotFinite)
 }
 
-/// `( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?`
+/// Matches `( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?`.
 fn is_float(text: &str) -> bool {
     let (mantissa, exponent) = match text.find(['e', 'E']) {
         Some(at) => (&text[..at], Some(&text[at + 1..])),
@@ -78,7 +78,7 @@ fn is_float(text: &str) -> bool {
     mantissa_fits && exponent_fits
 }
 
-/// Whether YAML 1.1 would have read the text as a boolean.
+/// Checks whether YAML 1.1 would have read the text as a boolean.
 pub(super) fn looks_boolean(text: &str) -> bool {
     ["yes", "no", "on", "off"].iter().any(|word| text.eq_ignore_ascii_case(word))
 }

@@ -21,7 +21,7 @@ fn clean(text: &str) -> Node {
     node.unwrap()
 }
 
-/// The codes and places of all problems, one line each.
+/// Returns the codes and places of all problems, one line each.
 fn lines(text: &str) -> Vec<String> {
     read(text)
         .1

@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
-/// A text is not a duration.
+/// The reason why a text is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseDurationError {
-    /// It does not have the form of one.
+    /// The text does not have the form of a duration.
     #[error("a duration is a whole number with a unit, such as `10ms`, `5s`, `2m`, `1h` or `1m30s`")]
     Form,
-    /// It is longer than can be counted.
+    /// The duration exceeds the limit.
     #[error("the duration is longer than 100 years")]
     TooLong,
 }
 
-/// The longest duration in milliseconds: longer ones are mistakes, and would overflow when added to a time.
+/// Longest duration in milliseconds: longer ones are mistakes, and would overflow when added to a time.
 const LONGEST_MILLIS: u64 = 100 * 366 * 24 * 3_600_000;
 
-/// Reads `10ms`, `5s`, `2m`, `1h`, `7d`, parts joined from larger to smaller (`1m30s`), and a number alone as seconds.
+/// Reads `10ms`, `5s`, `2m`, `1h`, `7d`, parts joined from larger to smaller (`1m30s`), and a plain number as seconds.
 pub fn parse_duration(text: &str) -> Result<Duration, ParseDurationError> {
     const UNITS: [(&str, u64); 5] =
         [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
@@ -54,13 +54,13 @@ fn checked(millis: Option<u64>) -> Result<Duration, ParseDurationError> {
         .ok_or(ParseDurationError::TooLong)
 }
 
-/// A text is not a size.
+/// The reason why a text is not a size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseSizeError {
-    /// It does not have the form of one.
+    /// The text does not have the form of a size.
     #[error("a size is a whole number of bytes, or one with a unit, such as `64KiB`, `1MiB` or `5MB`")]
     Form,
-    /// It does not fit 64 bits.
+    /// The size exceeds 64 bits.
     #[error("the size does not fit 64 bits")]
     TooLarge,
 }

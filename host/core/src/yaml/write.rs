@@ -1,4 +1,4 @@
-//! Trees as text: block style, in the order of the tree, read back by [`parse`](super::parse) as the same values.
+//! Writes trees as text: block style, in the order of the tree, which [`parse`](super::parse) reads as the same values.
 
 use std::fmt::Write as _;
 
@@ -6,11 +6,10 @@ use super::node::{Mapping, Node, Yaml};
 use super::scalar;
 use crate::diagnostic::is_invisible;
 
-/// How wide a list of scalars may be on one line.
+/// Width of the widest list of scalars on one line.
 const WIDEST_LINE: usize = 100;
 
-/// Writes a tree as a document. Comments and places are not part of a tree; texts are quoted where a plain scalar would
-/// mean something else.
+/// Writes a tree as a document. Comments and places are not part of a tree; texts are quoted if a plain scalar would have another meaning.
 pub fn write(node: &Node) -> String {
     let mut out = String::new();
     match &node.value {
@@ -24,7 +23,7 @@ pub fn write(node: &Node) -> String {
     out
 }
 
-/// The entries of a mapping, a line or more each. `begun`: the first stands on a line that has begun.
+/// Writes the entries of a mapping, each on one or more lines. `begun`: the first continues a line.
 fn entries(mapping: &Mapping, depth: usize, begun: bool, out: &mut String) {
     for (at, entry) in mapping.iter().enumerate() {
         if at > 0 || !begun {
@@ -36,7 +35,7 @@ fn entries(mapping: &Mapping, depth: usize, begun: bool, out: &mut String) {
     }
 }
 
-/// What follows a key.
+/// Writes the value after a key.
 fn value(node: &Node, depth: usize, out: &mut String) {
     match &node.value {
         Yaml::Mapping(mapping) if !mapping.is_empty() => {
@@ -88,7 +87,7 @@ fn is_scalar(node: &Node) -> bool {
     !matches!(node.value, Yaml::Mapping(_) | Yaml::List(_))
 }
 
-/// A value on one line.
+/// Writes a value on one line.
 fn inline(node: &Node, out: &mut String) {
     match &node.value {
         Yaml::Null => out.push_str("null"),
@@ -122,7 +121,7 @@ fn indent(depth: usize, out: &mut String) {
     out.extend(std::iter::repeat_n("  ", depth));
 }
 
-/// A text that stands for itself, or one in double quotes.
+/// Writes a text as a plain scalar, or in double quotes.
 fn text(said: &str, out: &mut String) {
     if is_plain(said) {
         out.push_str(said);
@@ -136,7 +135,7 @@ fn text(said: &str, out: &mut String) {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
-            // Not printable (YAML 1.2.2, 5.1), a line break to readers of YAML 1.1, or nothing that a person sees.
+            // The character is not printable (YAML 1.2.2, 5.1), is a line break to readers of YAML 1.1, or is invisible.
             c if is_hidden(c) => {
                 let _ = match u32::from(c) {
                     code @ ..=0xffff => write!(out, "\\u{code:04x}"),
@@ -153,7 +152,7 @@ fn is_hidden(c: char) -> bool {
     c.is_control() || is_invisible(c) || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
-/// Words, and paths and versions of words: nothing that any schema of YAML reads as something else.
+/// Checks for words, and paths and versions of words: texts that no schema of YAML reads as another type.
 fn is_plain(said: &str) -> bool {
     let begins = said.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '/' | '.'));
     let ends = said.ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '/' | '*' | ')'));
@@ -164,7 +163,7 @@ fn is_plain(said: &str) -> bool {
     is_word && !scalar::looks_boolean(said) && matches!(scalar::plain(said), Ok(None))
 }
 
-/// Whether a text of several lines can stand as it is after `|`.
+/// Checks whether a text of several lines can be written unchanged after `|`.
 fn is_block(said: &str) -> bool {
     let is_line = |line: &str| !line.ends_with([' ', '\t']) && !line.chars().any(is_hidden);
     let first_is_flush = said.starts_with(|c: char| !c.is_whitespace());

@@ -9,20 +9,20 @@ use wasmtime::component::Component;
 
 use crate::compile::MAX_CODE;
 
-/// How much is read, checked and copied at a time: it fits into the processor's cache.
+/// Number of bytes that are read, checked and copied at a time: they fit into the processor's cache.
 const CHUNK: usize = 128 << 10;
 
-/// Reads a tag and the code after it, and loads the code if the tag is its own. `hasher` makes the tag.
+/// Reads a tag and the code after it, and loads the code if the tag is valid. `hasher` computes the tag.
 ///
-/// The file is read once. The bytes that are hashed are written to a copy that no other process can reach, and that copy
-/// is loaded: changing the file meanwhile has no effect.
+/// The file is read once. The hashed bytes are written to a copy that no other process can access, and that copy is loaded: changing the
+/// file meanwhile has no effect.
 pub(super) fn read(engine: &wasmtime::Engine, path: &Path, mut hasher: blake3::Hasher) -> Option<Component> {
     let mut file = File::open(path).ok()?;
     let used = file.try_clone().ok();
     let mut tag = [0; blake3::OUT_LEN];
     file.read_exact(&mut tag).ok()?;
     let length = file.metadata().ok()?.len();
-    // No component has more code. What is read is in memory, and a file may have any length.
+    // No component has more code. The copy is in memory, and a file may have any length.
     if length > MAX_CODE.saturating_add(tag.len() as u64) {
         return None;
     }
@@ -42,12 +42,12 @@ pub(super) fn read(engine: &wasmtime::Engine, path: &Path, mut hasher: blake3::H
     Some(component)
 }
 
-/// Loads code that this program has just compiled, in this process or in a child of its own.
+/// Loads code that this program has just compiled, in this process or in its own child.
 pub(crate) fn load_compiled(engine: &wasmtime::Engine, code: &[u8]) -> wasmtime::Result<Component> {
     Copy::of(code, code.len(), |_| ())?.load(engine)
 }
 
-/// Code that nothing but this value can reach, and that cannot change any more.
+/// Code that only this value can access, and that cannot change any more.
 enum Copy {
     /// A file in memory, which is mapped rather than copied again.
     #[cfg(target_os = "linux")]
@@ -79,8 +79,8 @@ impl Copy {
             #[cfg(target_os = "linux")]
             Self::Sealed(file) => {
                 use std::os::fd::AsRawFd as _;
-                // SAFETY: the code was written by this program's compiler, or this user's key vouches for that. The file
-                // is a private, sealed copy of it: nothing can change it, now or while it is mapped.
+                // SAFETY: the code was written by this program's compiler, or is authenticated by this user's key. The file is a private,
+                // sealed copy of it: nothing can change it, now or while it is mapped.
                 unsafe { Component::deserialize_file(engine, format!("/proc/self/fd/{}", file.as_raw_fd())) }
             }
             // SAFETY: as above; these bytes are this value's own.

@@ -1,8 +1,8 @@
-//! Lists the folder of compiled components, and keeps it within its limit.
+//! Lists the folder of compiled components, and limits its size.
 //!
-//! Every process of the user works in the folder, and other users may have planted files there. So links are not
-//! followed, and only regular files with this cache's names are read or removed. A file that is missing was removed by
-//! another process: a process that has opened it can still read it, and any other compiles again.
+//! Every process of the user works in the folder, and other users may have planted files there. So links are not followed, and only
+//! regular files with this cache's names are read or removed. A missing file was removed by another process: a process that has opened it
+//! can still read it, and any other compiles again.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,9 +13,9 @@ use std::time::{Duration, SystemTime};
 const ENDING: &str = ".artifact";
 /// The prefixes of temporary files, which a killed process may leave.
 const TEMPORARY: [&str; 2] = [".artifact-", ".key-"];
-/// A temporary file that is older than this has been abandoned.
+/// Age from which a temporary file counts as abandoned.
 const ABANDONED: Duration = Duration::from_hours(1);
-/// How old the recorded time of use may become before it is written again.
+/// Age of the recorded time of use from which it is written again.
 const NOTED: Duration = Duration::from_mins(1);
 
 /// A compiled component in a cache.
@@ -23,25 +23,25 @@ const NOTED: Duration = Duration::from_mins(1);
 pub struct CachedComponent {
     /// The SHA-256 of the component, in hexadecimal digits.
     pub component: String,
-    /// The engine that it was compiled for: the first digits of what its code depends on.
+    /// The engine for which it was compiled: the first digits of the compatibility digest.
     pub engine: String,
-    /// The length of its file.
+    /// The length of its file, in bytes.
     pub bytes: u64,
-    /// When it was used last, to the minute.
+    /// The time of its last use, to the minute.
     pub last_used: SystemTime,
     file: PathBuf,
 }
 
-/// Which compiled components to remove: each condition selects some.
+/// A selection of compiled components to remove: each condition selects some.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CachePolicy {
-    /// Remove every entry.
+    /// Selects every entry.
     pub all: bool,
-    /// Those that were not used for this long.
+    /// Selects those that were not used for this time.
     pub older_than: Option<Duration>,
-    /// The least recently used ones, until the others take at most this many bytes.
+    /// Selects the least recently used ones, until the others take at most this many bytes.
     pub most_bytes: Option<u64>,
-    /// Nothing is removed, only listed.
+    /// `true` to list the selected ones without removing them.
     pub dry_run: bool,
 }
 
@@ -50,12 +50,12 @@ pub struct CachePolicy {
 pub struct CacheFolder(PathBuf);
 
 impl CacheFolder {
-    /// The cache in a folder, which need not exist.
+    /// Creates the cache in a folder, which need not exist.
     pub fn at(folder: PathBuf) -> Self {
         Self(folder)
     }
 
-    /// The components in it, least recently used first.
+    /// Lists the components, least recently used first.
     pub fn list(&self) -> io::Result<Vec<CachedComponent>> {
         let mut found = Vec::new();
         for entry in self.entries()? {
@@ -78,7 +78,7 @@ impl CacheFolder {
         Ok(found)
     }
 
-    /// Removes components, and what killed processes have left, and returns the components.
+    /// Removes components and abandoned temporary files, and returns the components.
     pub fn prune(&self, policy: CachePolicy) -> io::Result<Vec<CachedComponent>> {
         let _lock = if policy.dry_run || !self.exists() { None } else { Some(self.lock()?) };
         if !policy.dry_run {
@@ -87,8 +87,8 @@ impl CacheFolder {
         self.remove(policy, None)
     }
 
-    /// Keeps the folder within its limit after a component was added, which stays whatever its size. If another process
-    /// is doing the same, nothing is done.
+    /// Limits the folder's size after a component was added, which is kept whatever its size. If another process is doing the same, nothing
+    /// is done.
     pub(super) fn keep_within(&self, most: u64, added: &Path) -> io::Result<()> {
         let lock = self.lock_file()?;
         if lock.try_lock().is_ok() {
@@ -140,7 +140,7 @@ impl CacheFolder {
         Ok(())
     }
 
-    /// Whether it is a folder, and no link to one.
+    /// Checks whether it is a folder, and not a link to one.
     fn exists(&self) -> bool {
         fs::symlink_metadata(&self.0).is_ok_and(|found| found.is_dir())
     }
@@ -168,12 +168,12 @@ impl CacheFolder {
     }
 }
 
-/// The name of a component's file.
+/// Returns the name of a component's file.
 pub(super) fn file_name(component: &str, engine: &str) -> String {
     format!("{component}-{engine}{ENDING}")
 }
 
-/// The component and the engine that a file's name is made of.
+/// Splits a file's name into the component and the engine.
 fn component_of(name: &str) -> Option<(&str, &str)> {
     let (component, engine) = name.strip_suffix(ENDING)?.split_once('-')?;
     let is_hexadecimal =
@@ -186,7 +186,7 @@ fn is_temporary(name: &str, begin: &str) -> bool {
     random.is_some_and(|random| random.len() == 6 && random.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
-/// Records that a component is used now. If that fails, it counts as older.
+/// Records that a component is used now. If that fails, it keeps its older time.
 pub(super) fn note_use(file: &File) {
     let now = SystemTime::now();
     let is_worth_it = |noted: SystemTime| now.duration_since(noted).map_or(true, |since| since >= NOTED);
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(digits(&cache.prune(within(40, false)).unwrap()), "b");
         let old = CachePolicy { older_than: Some(HOUR), ..CachePolicy::default() };
         assert_eq!(digits(&cache.prune(old).unwrap()), "c");
-        // The component that was just added stays, however small the limit.
+        // The component that was just added is kept, however small the limit.
         cache.keep_within(1, &newest).unwrap();
         assert_eq!(digits(&cache.list().unwrap()), "a");
         assert_eq!(digits(&cache.prune(CachePolicy { all: true, ..CachePolicy::default() }).unwrap()), "a");

@@ -1,4 +1,4 @@
-//! The key that authenticates compiled code, and the tags that it makes.
+//! The key that authenticates compiled code, and its tags.
 
 use std::fs::{self, File};
 use std::hash::{Hash as _, Hasher};
@@ -10,11 +10,11 @@ use graph_core::digest::Digest;
 /// The context that separates these tags from any other use of the key.
 const CONTEXT: &str = "graph-host 2026 compiled component v1";
 
-/// A secret of this user on this machine. A process that can read it can already run code as this user.
+/// A secret of this user on this machine. A process that can read it can run code as this user anyway.
 pub(crate) struct Key([u8; 32]);
 
 impl Key {
-    /// The key of a cache folder, made at first use. A key that other users could read or replace is not used.
+    /// Reads the key of a cache folder, or creates it at first use. A key that other users could read or replace is not used.
     pub(super) fn of_user(folder: &Path) -> io::Result<Self> {
         make_private(folder)?;
         let path = folder.join("key");
@@ -29,7 +29,7 @@ impl Key {
         file.as_file().sync_all()?;
         match file.persist_noclobber(&path) {
             Ok(_) => Ok(Self(bytes)),
-            // Another process was first, or the existing key cannot be used.
+            // Another process has created a key, or the existing one cannot be used.
             Err(error) => match read(&path) {
                 Some(key) => Ok(key),
                 None => error.file.persist(&path).map(|_| Self(bytes)).map_err(|error| error.error),
@@ -37,7 +37,7 @@ impl Key {
         }
     }
 
-    /// A hasher for the tag of compiled code, for one component and one engine; it is fed with the code.
+    /// Creates a hasher for the tag of compiled code, for one component and one engine; the caller adds the code.
     pub(super) fn hasher(&self, compatibility: &[u8; 32], digest: &Digest) -> blake3::Hasher {
         let key = blake3::derive_key(CONTEXT, &self.0);
         let mut hasher = blake3::Hasher::new_keyed(&key);
@@ -68,7 +68,7 @@ fn private(path: &Path) -> bool {
 
 #[cfg(not(unix))]
 fn private(path: &Path) -> bool {
-    // The operating system keeps other users out of a user's profile.
+    // The operating system denies other users access to a user's profile.
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
@@ -83,8 +83,8 @@ fn make_private(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 
-/// A digest of what compiled code depends on in addition to the component: wasmtime's version and settings, the
-/// processor, and the caps that the component was checked against.
+/// Returns a digest of the dependencies of compiled code other than the component: wasmtime's version and settings, the processor, and the
+/// caps for which the component was checked.
 pub(super) fn compatibility(engine: &wasmtime::Engine) -> [u8; 32] {
     struct Feed(blake3::Hasher);
     impl Hasher for Feed {
@@ -99,7 +99,7 @@ pub(super) fn compatibility(engine: &wasmtime::Engine) -> [u8; 32] {
     engine.precompile_compatibility_hash().hash(&mut feed);
     crate::config::WASMTIME_VERSION.hash(&mut feed);
     crate::structure::Metric::ALL.map(crate::structure::Metric::cap).hash(&mut feed);
-    // Names are checked with the caps.
+    // Names are checked together with the caps.
     "names".hash(&mut feed);
     *feed.0.finalize().as_bytes()
 }

@@ -1,9 +1,8 @@
 //! Compiled components on disk.
 //!
-//! Machine code from a file is executed without further checks, so a file is used only if this user's own key
-//! authenticates every byte of it. A file is read once, and the bytes that were checked are loaded. Any other file
-//! (changed, of another engine, moved to another name) is replaced by compiling again. No error of the cache makes
-//! loading fail.
+//! Machine code from a file is executed without further checks, so a file is used only if this user's own key authenticates every byte of
+//! it. A file is read once, and the checked bytes are loaded. Any other file (changed, of another engine, renamed) is replaced by compiling
+//! again. Errors of the cache never make loading fail.
 
 mod artifact;
 mod folder;
@@ -19,16 +18,16 @@ pub(crate) use artifact::load_compiled;
 pub use folder::{CacheFolder, CachePolicy, CachedComponent};
 pub(crate) use key::Key;
 
-/// Where a compiled component came from.
+/// The source of a compiled component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CacheStatus {
     /// The engine has no cache.
     Off,
-    /// It was in the cache.
+    /// The component was read from the cache.
     Hit,
-    /// It was compiled, and is in the cache now.
+    /// The component was compiled and stored in the cache.
     Stored,
-    /// It was compiled, and could not be stored, for this reason.
+    /// The component was compiled and could not be stored, for this reason.
     NotStored(String),
 }
 
@@ -44,17 +43,17 @@ impl Cache {
         Self { folder, most_bytes, compatibility: key::compatibility(engine) }
     }
 
-    /// Opens or makes the key of this user.
+    /// Opens or creates the key of this user.
     pub(crate) fn open(&self) -> io::Result<Key> {
         Key::of_user(&self.folder)
     }
 
-    /// A component's code, if it is in the cache and this user's key authenticates it.
+    /// Returns a component's code, if it is in the cache and this user's key authenticates it.
     pub(crate) fn read(&self, engine: &wasmtime::Engine, key: &Key, digest: &Digest) -> Option<Component> {
         artifact::read(engine, &self.path(digest), key.hasher(&self.compatibility, digest))
     }
 
-    /// Whether the cache has a file for a component. Its content is not checked.
+    /// Checks whether the cache has a file for a component, without checking its content.
     pub(crate) fn has(&self, digest: &Digest) -> bool {
         self.path(digest).is_file()
     }
@@ -72,7 +71,7 @@ impl Cache {
         }
     }
 
-    /// The file of a component for this engine.
+    /// Returns the file of a component for this engine.
     fn path(&self, digest: &Digest) -> PathBuf {
         let engine = blake3::Hash::from_bytes(self.compatibility).to_hex();
         self.folder.join(folder::file_name(&digest.hex(), &engine[..16]))

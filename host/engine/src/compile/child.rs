@@ -4,7 +4,7 @@ use std::io::{self, Read as _, Write as _};
 
 use crate::config;
 
-/// The single argument of a process that has to call [`compile_for_parent`] and do nothing else.
+/// The only argument of a process that has to call [`compile_for_parent`] and do nothing else.
 pub const COMPILE_ARGUMENT: &str = "compile-component-from-stdin";
 
 /// The header before the component: processor seconds and bytes of address space, eight bytes each, little endian.
@@ -15,7 +15,7 @@ const COMPILED: u8 = 0;
 const BROKEN: u8 = 1;
 /// The exit status if stdout contains the reason why the component cannot be compiled.
 pub(super) const REFUSED: u8 = 3;
-/// The longest explanation, in bytes.
+/// Length of the longest explanation, in bytes.
 pub(super) const MAX_MESSAGE: usize = 4096;
 
 /// Compiles the component on stdin within the limits in the header. It ignores the environment and the command line. The
@@ -58,7 +58,7 @@ fn confine(seconds: u64, memory: u64) -> io::Result<()> {
     // Exceeding the soft limit ends the process with a signal that the parent recognises.
     setrlimit(Resource::Cpu, limit(seconds, seconds.saturating_add(1)))?;
     setrlimit(Resource::As, limit(memory, memory))?;
-    // It opens no more files, and writes only to those that are open.
+    // The compiler opens no more files, and writes only to those that are open.
     setrlimit(Resource::Fsize, limit(0, 0))?;
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
@@ -67,6 +67,6 @@ fn confine(seconds: u64, memory: u64) -> io::Result<()> {
 
 #[cfg(not(unix))]
 fn confine(_seconds: u64, _memory: u64) -> io::Result<()> {
-    // The parent keeps the deadline.
+    // The parent enforces the deadline.
     Ok(())
 }

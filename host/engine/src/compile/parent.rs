@@ -1,4 +1,4 @@
-//! Starts the child, passes it the component, and determines how it ended.
+//! Starts the child, passes it the component, and interprets its end.
 
 use std::io::{self, Read, Write as _};
 use std::path::Path;
@@ -11,13 +11,13 @@ use graph_core::diagnostic::escape;
 use super::child::{COMPILE_ARGUMENT, MAX_MESSAGE, REFUSED};
 use super::{CompileError, CompileLimits};
 
-/// How long compiling takes before the user is notified.
+/// Time after which the observer is notified that compiling is slow.
 const SLOW: Duration = Duration::from_secs(1);
-/// The largest compiled component that is accepted, in bytes.
+/// Size of the largest accepted compiled component, in bytes.
 pub(crate) const MAX_CODE: u64 = 512 << 20;
-/// How many threads one child has: more do not make it much faster, and each takes address space.
+/// Number of threads of one child: more do not make it much faster, and each takes address space.
 const MAX_THREADS: usize = 4;
-/// How many bytes of the child's stderr are kept.
+/// Number of bytes of the child's stderr that are kept.
 const MAX_LAST_WORDS: u64 = 4096;
 
 /// Compiles a component in a child process.
@@ -88,7 +88,7 @@ fn read(mut from: impl Read, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Waits for the child's answer; `false` if the deadline passed.
+/// Waits for the child's answer; returns `false` if the deadline passed.
 fn wait(answer: &mpsc::Receiver<()>, deadline: Duration, slow: impl FnOnce()) -> bool {
     let began = Instant::now();
     match answer.recv_timeout(SLOW.min(deadline)) {
@@ -99,7 +99,7 @@ fn wait(answer: &mpsc::Receiver<()>, deadline: Duration, slow: impl FnOnce()) ->
     !matches!(answer.recv_timeout(deadline.saturating_sub(began.elapsed())), Err(RecvTimeoutError::Timeout))
 }
 
-/// Waits for the child to end, which is soon: it has closed its stdout, or is killed.
+/// Waits for the end of the child, which is near: it has closed its stdout, or is killed.
 fn end(child: &mut Child, kill: bool) -> io::Result<ExitStatus> {
     if kill {
         child.kill()?;
@@ -143,7 +143,7 @@ fn judge(
     Err(CompileError::Crashed(format!("{status}{said}")))
 }
 
-/// Whether a message of the standard library, a thread or the system reports that no memory is left.
+/// Checks whether a message of the standard library, a thread or the system reports that no memory is left.
 fn out_of_memory(text: &str) -> bool {
     ["memory allocation of", "Cannot allocate memory", "os error 12", "Resource temporarily unavailable"]
         .iter()

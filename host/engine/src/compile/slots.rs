@@ -1,4 +1,4 @@
-//! Limits how many components are compiled at the same time, and lets none be compiled twice at once.
+//! Limits the number of components that are compiled at the same time, and prevents compiling one twice at once.
 
 use std::collections::HashSet;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use graph_core::digest::Digest;
 #[derive(Debug)]
 pub(crate) struct CompileSlots {
     processors: usize,
-    /// The components that are compiled now.
+    /// The components that are being compiled.
     under_way: Mutex<HashSet<Digest>>,
     ended: Condvar,
 }
@@ -26,7 +26,7 @@ impl CompileSlots {
         Self { processors, under_way: Mutex::default(), ended: Condvar::new() }
     }
 
-    /// Waits for a free slot, and until no other thread compiles this component: it may be there then.
+    /// Waits for a free slot, and until no other thread compiles this component, which may be available then.
     pub(crate) fn place(&self, component: Digest) -> CompileSlot<'_> {
         let under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
         let has_to_wait =
@@ -41,7 +41,7 @@ impl CompileSlots {
 impl Drop for CompileSlot<'_> {
     fn drop(&mut self) {
         self.slots.under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.component);
-        // Each waits for something else.
+        // Each waiting thread has its own condition.
         self.slots.ended.notify_all();
     }
 }

@@ -1,7 +1,7 @@
-//! What the WIT of a component says about its functions: the custom section `package-docs`, if it was kept.
+//! Documentation of functions in the WIT of a component: the custom section `package-docs`, if present.
 //!
-//! The section is a byte with the version of its format and the documentation of one package in JSON, by world, interface and function, as
-//! `wit-parser` writes it. It is as untrusted as the component: its size, its depth and the length of a description are bounded.
+//! The section is a byte with the version of its format and the documentation of one package in JSON, by world, interface and function,
+//! as `wit-parser` writes it. It is as untrusted as the component: its size, its depth and the length of a description are limited.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,19 +13,19 @@ use wasmparser::{Parser, Payload};
 
 /// The name of the section.
 const SECTION: &str = "package-docs";
-/// The largest section that is read, in bytes.
+/// Size of the largest section that is read, in bytes.
 const LARGEST: usize = 1 << 20;
-/// The versions of its format that are read.
+/// The supported versions of its format.
 const VERSIONS: [u8; 2] = [0, 1];
-/// The most characters that a function's description has; the rest is cut off.
+/// Largest number of characters of a function's description; the rest is cut off.
 const MOST_CHARACTERS: usize = 1000;
-/// The most characters of the component that an error shows.
+/// Largest number of characters of the component that an error shows.
 const MOST_SHOWN: usize = 200;
 
-/// Why the documentation of a component was not read. Its functions can be called all the same.
+/// The reason why the documentation of a component was not read. Its functions can be called nevertheless.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentationError {
-    /// It has more than one section.
+    /// The component has more than one section.
     #[error("it has several sections `{SECTION}`")]
     Several,
     /// The section is too large.
@@ -34,15 +34,15 @@ pub enum DocumentationError {
     /// The section is of another format.
     #[error("its section `{SECTION}` has a format of another version")]
     Version,
-    /// The section does not hold JSON.
+    /// The section does not contain JSON.
     #[error("its section `{SECTION}` is not valid JSON: {0}")]
     Json(String),
-    /// Its JSON is not what the format says.
+    /// The JSON does not have the form of the format.
     #[error("in its section `{SECTION}`, `{at}` is not {expected}")]
     Shape {
         /// The key.
         at: String,
-        /// What the format has there.
+        /// The expected form.
         expected: &'static str,
     },
 }
@@ -50,10 +50,10 @@ pub enum DocumentationError {
 /// The first paragraph about each function of a scope.
 type Paragraphs = BTreeMap<String, String>;
 
-/// What all worlds that document a function say of it; `None` if they differ.
+/// The description on which all worlds with a function agree; `None` if they differ.
 type Agreed = Option<String>;
 
-/// What a component says about its functions: those of its worlds, those of the interfaces that worlds define themselves, and those of
+/// The descriptions of a component's functions: those of its worlds, those of the interfaces that worlds define themselves, and those of
 /// interfaces.
 #[derive(Default)]
 pub(super) struct Documentation {
@@ -85,7 +85,7 @@ impl Documentation {
     }
 
     fn add_world(&mut self, world: &Map<String, Value>) -> Result<(), DocumentationError> {
-        // What is exported has keys of its own only where it is imported, too.
+        // Exported functions have keys of their own only if they are also imported.
         let mut functions = paragraphs(world, "funcs")?;
         functions.extend(paragraphs(world, "func_exports")?);
         agree(&mut self.functions, functions);
@@ -115,7 +115,7 @@ impl Documentation {
         }
     }
 
-    /// What there is about a function, by its name in item ids. `same` are the numbers of exported interfaces by their short names.
+    /// Returns the description of a function, by its name in item ids. `same` counts the exported interfaces by their short names.
     fn summary(&self, name: &str, same: &BTreeMap<&str, usize>) -> Option<&str> {
         let Some((interface, function)) = name.rsplit_once('/') else {
             return self.functions.get(name)?.as_deref();
@@ -123,7 +123,7 @@ impl Documentation {
         let Some((_, short)) = interface.rsplit_once('/') else {
             return self.own.get(interface)?.get(function)?.as_deref();
         };
-        // The section does not name its package: of two interfaces with that name, nothing says which one it is about.
+        // The section does not name its package: of two interfaces with the same short name, it is unknown which one is described.
         if same.get(short).is_some_and(|count| *count > 1) {
             return None;
         }
@@ -131,7 +131,7 @@ impl Documentation {
     }
 }
 
-/// Adds what another world says.
+/// Adds the descriptions of another world.
 fn agree(all: &mut BTreeMap<String, Agreed>, more: Paragraphs) {
     for (name, paragraph) in more {
         match all.entry(name) {
@@ -146,7 +146,7 @@ fn agree(all: &mut BTreeMap<String, Agreed>, more: Paragraphs) {
     }
 }
 
-/// The content of the section of the outermost component.
+/// Returns the content of the section of the outermost component.
 fn section(component: &[u8]) -> Result<Option<&[u8]>, DocumentationError> {
     let mut found = None;
     let mut depth = 0_usize;
@@ -180,7 +180,7 @@ fn paragraphs(scope: &Map<String, Value>, key: &str) -> Result<Paragraphs, Docum
     for (name, function) in entries(scope, key)? {
         let docs = match function {
             Value::Object(function) => function.get("docs").unwrap_or(&Value::Null),
-            // The format of version 0 has the text alone.
+            // In the format of version 0, the value is the text.
             other => other,
         };
         match docs {
@@ -197,7 +197,7 @@ fn paragraphs(scope: &Map<String, Value>, key: &str) -> Result<Paragraphs, Docum
     Ok(found)
 }
 
-/// The entries of an object under a key; none if the key is missing.
+/// Returns the entries of an object under a key; none if the key is missing.
 fn entries<'v>(
     scope: &'v Map<String, Value>,
     key: &str,
@@ -218,7 +218,7 @@ fn not_in_the_format(at: &str, expected: &'static str) -> DocumentationError {
     DocumentationError::Shape { at: cut_off(at, MOST_SHOWN), expected }
 }
 
-/// The first paragraph in one line, cut off where it is too long.
+/// Returns the first paragraph in one line, cut off if it is too long.
 fn paragraph(docs: &str) -> String {
     let lines = docs.lines().map(str::trim).skip_while(|line| line.is_empty());
     let words = lines.take_while(|line| !line.is_empty()).flat_map(str::split_whitespace);

@@ -22,14 +22,14 @@ pub(crate) struct FunctionEntry {
 }
 
 impl FunctionEntry {
-    /// The function with that name in item ids; `None` if the component exports no such function, or several.
+    /// Finds the function with a name in item ids; `None` if the component exports no such function, or several.
     pub(crate) fn find(engine: &wasmtime::Engine, name: &str, pre: InstancePre<TaskState>) -> Option<Self> {
-        // The index belongs to this compiled form alone: the same bytes, loaded again, have others.
+        // The index belongs only to this compiled form: the same bytes, loaded again, have others.
         let (index, signature) = list::find(engine, pre.component(), name)?;
         Some(Self { pre, index, signature: Arc::new(signature) })
     }
 
-    /// The arguments of a call.
+    /// Creates the arguments of a call.
     pub(crate) fn arguments(&self, params: &Value, meter: &Meter) -> Result<Vec<Val>, Failure> {
         let arguments = self.signature.arguments(params, meter)?;
         Ok(arguments.into_iter().map(values::to_wasmtime).collect())
@@ -55,7 +55,7 @@ impl FunctionEntry {
         Ok(results.pop())
     }
 
-    /// What the graph sees of an answer.
+    /// Converts an answer for the graph.
     pub(crate) fn answer(
         &self,
         value: Option<Val>,

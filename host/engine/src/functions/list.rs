@@ -1,4 +1,4 @@
-//! Which functions a component exports, and what they take.
+//! Finds the functions that a component exports, with their types.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,38 +14,38 @@ use wasmtime::component::{Component, ComponentExportIndex, Type};
 use super::documentation::{Documentation, DocumentationError};
 use super::types::{NoRoom, Room, TooLarge, Types};
 
-/// How many functions a message names.
+/// Largest number of functions that a message names.
 const MOST_SHOWN: usize = 20;
 
-/// The interface of a node action, which is no function of this kind.
+/// The interface of a node action, whose functions are left out.
 const ACTION: &str = "graph-host:node/action";
 
 /// A function that cannot be called with JSON.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` cannot be a node: {reason}")]
 pub struct UncallableFunction {
-    /// Its name, as an item id would have it after `#`.
+    /// The function's name after `#` in an item id.
     pub name: String,
-    /// Why it cannot be called.
+    /// The reason.
     pub reason: String,
 }
 
-/// A function that a component exports, or why it cannot be called.
+/// A function that a component exports, or the reason why it cannot be called.
 pub(crate) type Function<F = FunctionDescription> = Result<F, UncallableFunction>;
 
-/// All functions that a component exports besides the node action.
+/// All functions that a component exports in addition to the node action.
 #[derive(Clone, Debug, Default)]
 pub struct ExportedFunctions {
-    /// Those that nodes can call, in the component's order, with their documentation.
+    /// The functions that nodes can call, in the component's order, with their documentation.
     pub callable: Vec<FunctionDescription>,
-    /// Those that nodes cannot call, with the reasons.
+    /// The functions that nodes cannot call, with the reasons.
     pub uncallable: Vec<UncallableFunction>,
-    /// Why the documentation in the component was not read, if it has some that cannot be.
+    /// The reason why the documentation in the component was not read; `None` if it has none or was read.
     pub undocumented: Option<DocumentationError>,
 }
 
 impl ExportedFunctions {
-    /// The functions of a component, which was compiled from `bytes`.
+    /// Reads the functions of a component, which was compiled from `bytes`.
     pub(crate) fn read(
         engine: &wasmtime::Engine,
         component: &Component,
@@ -78,7 +78,7 @@ impl ExportedFunctions {
     }
 }
 
-/// An exported function: the interface that has it, with its version, and its own name.
+/// An exported function: its interface with its version, if any, and its own name.
 struct Export<'t> {
     interface: Option<&'t str>,
     name: String,
@@ -86,12 +86,12 @@ struct Export<'t> {
 }
 
 impl Export<'_> {
-    /// The interface without its version.
+    /// Returns the interface without its version.
     fn path(&self) -> Option<&str> {
         self.interface.map(without_version)
     }
 
-    /// The name after `#` in an item id.
+    /// Returns the name after `#` in an item id.
     fn shown(&self) -> String {
         match self.path() {
             Some(path) => format!("{path}/{}", self.name),
@@ -99,7 +99,7 @@ impl Export<'_> {
         }
     }
 
-    /// Whether it has that name after `#` in an item id.
+    /// Checks whether the function has that name after `#` in an item id.
     fn is(&self, name: &str) -> bool {
         match self.path() {
             Some(path) => name.strip_prefix(path).and_then(|rest| rest.strip_prefix('/')) == Some(&self.name),
@@ -108,10 +108,10 @@ impl Export<'_> {
     }
 }
 
-/// All functions that a component exports, in its own order, with the names that item ids have for them.
+/// All functions that a component exports, in its own order, with their names in item ids.
 struct Exports<'t> {
     named: Vec<(String, Export<'t>)>,
-    /// How many functions have a name.
+    /// Number of functions with each name.
     counts: BTreeMap<String, usize>,
 }
 
@@ -148,7 +148,7 @@ impl<'t> Exports<'t> {
     }
 }
 
-/// The exported functions. Each has the name of its interface in its own, so that the names are counted before they are written out.
+/// Returns the exported functions. Each copies the name of its interface, so that the names are counted before they are copied.
 fn exports<'t>(
     engine: &'t wasmtime::Engine,
     component: &'t types::Component,
@@ -180,7 +180,7 @@ fn exports<'t>(
     Ok(found)
 }
 
-/// The name of an interface without its version.
+/// Returns the name of an interface without its version.
 fn without_version(interface: &str) -> &str {
     interface.split_once('@').map_or(interface, |(path, _)| path)
 }
@@ -189,12 +189,12 @@ fn is_action(name: &str) -> bool {
     without_version(name) == ACTION
 }
 
-/// Whether a component exports the node action.
+/// Checks whether a component exports the node action.
 pub(crate) fn has_action(engine: &wasmtime::Engine, component: &Component) -> bool {
     component.component_type().exports(engine).any(|(name, _)| is_action(name))
 }
 
-/// The first function of a component that nodes can call.
+/// Returns the first function of a component that nodes can call.
 pub(crate) fn first_callable(
     engine: &wasmtime::Engine,
     component: &Component,
@@ -208,15 +208,15 @@ pub(crate) fn first_callable(
 
 /// The outcome of looking up a name among the functions of a component.
 pub(crate) enum Named {
-    /// It is one that nodes can call.
+    /// The function can be called by nodes.
     Callable,
-    /// It is one that nodes cannot call.
+    /// The function cannot be called by nodes.
     Uncallable(UncallableFunction),
-    /// It is none; the names of those that there are, as far as a message has room for them.
+    /// There is no such function; some existing names, as far as a message has room for them.
     Unknown { near: Option<String>, some: Vec<String>, more: usize },
 }
 
-/// Looks up the function of that name in item ids. No other one is described.
+/// Looks up the function with a name in item ids. No other function is described.
 pub(crate) fn look_up(engine: &wasmtime::Engine, component: &Component, name: &str) -> Result<Named, NoRoom> {
     let types = component.component_type();
     let exports = Exports::of(engine, &types)?;
@@ -235,16 +235,16 @@ pub(crate) fn look_up(engine: &wasmtime::Engine, component: &Component, name: &s
     })
 }
 
-/// Why a function is not described.
+/// The reason why a function is not described.
 #[derive(Debug)]
 pub(super) enum Undescribed {
     /// JSON cannot call it.
     Uncallable(String),
-    /// There is no room for its schemas.
+    /// The schemas exceed the limit.
     Room(NoRoom),
 }
 
-/// The types of a function, written out.
+/// Returns the expanded types of a function.
 pub(super) fn signature(function: &ComponentFunc, room: &mut Room) -> Result<Signature, Undescribed> {
     if function.async_() {
         return Err(Undescribed::Uncallable("it is asynchronous".to_owned()));
@@ -267,7 +267,7 @@ pub(super) fn signature(function: &ComponentFunc, room: &mut Room) -> Result<Sig
     }
     let mut written = |ty: Type| types.of(&ty).map_err(of_result);
     let result = match function.results().next() {
-        // What it fails with becomes a failure, and has to be written as well.
+        // The error becomes a failure, and has to be written as well.
         Some(Type::Result(result)) => {
             let err = result.err().map(&mut written).transpose()?;
             let ok = result.ok().map(&mut written).transpose()?;
@@ -279,7 +279,7 @@ pub(super) fn signature(function: &ComponentFunc, room: &mut Room) -> Result<Sig
     Ok(Signature { params, result })
 }
 
-/// A function as nodes can call it, without documentation.
+/// Describes a function for nodes, without documentation.
 pub(super) fn describe(
     function: &ComponentFunc,
     name: &str,
@@ -312,25 +312,25 @@ pub(super) fn find(
     Some((index, signature(&export.function, &mut Room::of_one_component()).ok()?))
 }
 
-/// The function of that name in item ids, unless there are several.
+/// Returns the function with a name in item ids, unless there are several.
 fn only<'t>(exports: Vec<Export<'t>>, name: &str) -> Option<Export<'t>> {
     let mut found = exports.into_iter().filter(|export| export.is(name));
     let export = found.next()?;
     found.next().is_none().then_some(export)
 }
 
-/// A function that a component exports, by what a host of another kind needs to call it.
+/// A function that a component exports, with the data that a host of another kind needs to call it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportedFunction {
-    /// The interface that has it, with its version; `None` for one that the component exports itself.
+    /// The function's interface, with its version; `None` for a function that the component exports itself.
     pub interface: Option<String>,
-    /// Its own name.
+    /// The function's own name.
     pub name: String,
     /// The types of its parameters and its result.
     pub signature: Signature,
 }
 
-/// The function of that name in item ids, or why nodes cannot call it; `None` if there is none.
+/// Returns the function with a name in item ids, or the reason why nodes cannot call it; `None` if there is none.
 pub(crate) fn exported(
     engine: &wasmtime::Engine,
     component: &Component,

@@ -1,8 +1,9 @@
-//! Functions that a component exports besides the node action: called with values of WIT types, which JSON stands for.
+//! Functions that a component exports in addition to the node action: called with values of WIT types, which are converted from and to
+//! JSON.
 //!
-//! `host/docs/reference/functions.md` has the mapping, and `graph_core::wit_value` is the implementation. `list` finds the functions and says
-//! what they take, `types` reads their types within bounds, `documentation` reads what the component says about them, `values` converts values,
-//! `entry` calls.
+//! `host/docs/reference/functions.md` has the mapping, and `graph_core::wit_value` is the implementation. `list` finds the functions
+//! with their types, `types` reads their types within limits, `documentation` reads their documentation in the component, `values` converts
+//! values, and `entry` calls them.
 
 mod documentation;
 mod entry;

@@ -1,4 +1,4 @@
-//! Random values of random types: to JSON and back without loss, as the schema says, and with `wasm-wave` as a second opinion.
+//! Random values of random types: converted to JSON and back without loss, checked against the schema, and compared with `wasm-wave`.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ use super::list::{describe, signature};
 use super::types::Room;
 use super::values::{from_wasmtime, to_wasmtime};
 
-/// A type, as it is generated.
+/// A generated type.
 #[derive(Clone, Debug)]
 enum Shape {
     Simple(WasmTypeKind, &'static str),
@@ -80,7 +80,7 @@ fn shape(rng: &mut ChaCha20Rng, depth: usize) -> Shape {
     }
 }
 
-/// Writes the definition of a type, and gives what refers to it.
+/// Writes the definition of a type, and returns the reference to it.
 fn define(shape: &Shape, text: &mut String, count: &mut usize) -> String {
     let written = match shape {
         Shape::Simple(_, simple) => return (*simple).to_owned(),
@@ -156,7 +156,7 @@ fn wave_type(shape: &Shape) -> WaveType {
     }
 }
 
-/// A random value.
+/// Generates a random value.
 #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "any bits will do")]
 fn value(rng: &mut ChaCha20Rng, shape: &Shape) -> Val {
     let mut inner = |shape: &Shape| value(rng, shape);
@@ -227,7 +227,7 @@ fn value(rng: &mut ChaCha20Rng, shape: &Shape) -> Val {
     }
 }
 
-/// The same value as one of `wasm-wave`.
+/// Converts a value to one of `wasm-wave`.
 fn wave(value: &Val, ty: &WaveType) -> WaveValue {
     let boxed = |inner: &Option<Box<Val>>, ty: Option<WaveType>| {
         inner.as_deref().map(|inner| wave(inner, &ty.unwrap()))
@@ -282,7 +282,7 @@ fn wave(value: &Val, ty: &WaveType) -> WaveValue {
     }
 }
 
-/// A function type `func(v: T)`, where `T` is the shape.
+/// Creates a function type `func(v: T)`, where `T` is the shape.
 fn taking(engine: &wasmtime::Engine, shape: &Shape) -> (Signature, Json) {
     let mut text = String::new();
     let reference = define(shape, &mut text, &mut 0);
@@ -296,12 +296,12 @@ fn taking(engine: &wasmtime::Engine, shape: &Shape) -> (Signature, Json) {
     (signature, describe(&function, "f", &mut room).unwrap().params)
 }
 
-/// A function that gives what another one takes.
+/// Creates a function that returns the parameter of another one.
 fn giving(taking: &Signature) -> Signature {
     Signature { params: Vec::new(), result: Some(taking.params[0].1.clone()) }
 }
 
-/// JSON of a value that is inside of another one, so that a result at its top stays one.
+/// Returns the JSON of a value that is nested in another one, so that a result at its top remains one.
 fn written(value: Val, signature: &Signature) -> Json {
     let is_ok = matches!(value, Val::Result(Ok(_)));
     let value = from_wasmtime(value).unwrap();
@@ -320,7 +320,7 @@ fn random_values_are_kept() {
         let wave_type = wave_type(&shape);
         let schema = InputSchema::compile(&schema, &Meter::of_one_step()).unwrap();
         for _ in 0..20 {
-            // At the top of a result an error becomes a failure: another value is drawn.
+            // At the top of a result an error becomes a failure: another value is generated.
             let value = std::iter::repeat_with(|| value(&mut rng, &shape))
                 .find(|value| !matches!(value, Val::Result(Err(_))))
                 .unwrap();
@@ -343,7 +343,7 @@ fn random_values_are_kept() {
     assert_eq!(count, 10_000);
 }
 
-/// What one value of wasmtime takes up: `host/web/page/src/functions.ts` counts with it what a component hands over.
+/// Size of one value of wasmtime, by which `host/web/page/src/functions.ts` counts the values that a component passes.
 #[test]
 fn a_value_takes_up_what_pages_count_for_it() {
     assert_eq!(size_of::<Val>(), 40);

@@ -1,22 +1,22 @@
-//! The types of functions, read of a component within bounds.
+//! The types of functions, read from a component within limits.
 
 use graph_core::wit_value::WitType;
 use wasmtime::component::Type;
 
-/// How many types one function may have, written out. A type can name another one many times, and so be much larger written out than
-/// in the component.
+/// Largest number of types of one function after expansion. A type can refer to another one many times, and so be much larger after
+/// expansion than in the component.
 const MOST_TYPES: usize = 4096;
-/// How deep types may nest.
+/// Largest nesting of types.
 const DEEPEST: usize = 32;
-/// How many bytes the names of a component's functions and the schemas of them may have together, written out: an envelope, which has them
-/// all, is no larger. A type is written out, with its names, for each use of it.
+/// Largest number of bytes of the names of a component's functions and of their schemas together, after expansion: an envelope, which
+/// contains them all, has the same limit. A type is expanded, with its names, for each use of it.
 const MOST_BYTES: usize = 3 << 20;
-/// What each type counts for, apart from the names in it.
+/// Number of bytes that each type counts for, without its names.
 const TYPE_BYTES: usize = 24;
-/// What each name counts for, apart from its letters: its quotes and a comma.
+/// Number of bytes that each name counts for in addition to its letters: its quotes and a comma.
 const NAME_BYTES: usize = 3;
 
-/// Why a type is not written out.
+/// The reason why a type is not expanded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TooLarge {
     #[error("is or holds {0}, for which there is no JSON")]
@@ -29,14 +29,14 @@ pub(super) enum TooLarge {
     Room(#[from] NoRoom),
 }
 
-/// What a component's functions are called, and take and give, is too large to be written out.
+/// The names and types of a component's functions are too large to be expanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the names and types of its functions have more than {MOST_BYTES} bytes together, where each type is written out for each use"
 )]
 pub struct NoRoom;
 
-/// The bytes that names and schemas of functions may still have. What is written is counted before it is written.
+/// The bytes that are left for names and schemas of functions, counted before they are written.
 pub(super) struct Room {
     left: usize,
 }
@@ -51,13 +51,13 @@ impl Room {
         Ok(())
     }
 
-    /// Takes the room of a name for each time that it is written.
+    /// Subtracts a name, `times` times.
     pub(super) fn name(&mut self, name: &str, times: usize) -> Result<(), NoRoom> {
         self.take(name.len().saturating_add(NAME_BYTES).saturating_mul(times))
     }
 }
 
-/// Writes out the types of one function.
+/// Expands the types of one function.
 pub(super) struct Types<'r> {
     room: &'r mut Room,
     left: usize,
@@ -69,17 +69,17 @@ impl<'r> Types<'r> {
         Self { room, left: MOST_TYPES, depth: 0 }
     }
 
-    /// Takes the room of a parameter's name, which a schema has twice: among the properties, and among those that are required.
+    /// Subtracts a parameter's name, which a schema has twice: among the properties, and among the required ones.
     pub(super) fn param(&mut self, name: &str) -> Result<(), TooLarge> {
         Ok(self.room.name(name, 2)?)
     }
 
-    /// The names of cases or flags.
+    /// Returns the names of cases or flags.
     fn names<'n>(&mut self, names: impl Iterator<Item = &'n str>) -> Result<Vec<String>, NoRoom> {
         names.map(|name| self.room.name(name, 1).map(|()| name.to_owned())).collect()
     }
 
-    /// A type, written out.
+    /// Expands a type.
     pub(super) fn of(&mut self, ty: &Type) -> Result<WitType, TooLarge> {
         self.left = self.left.checked_sub(1).ok_or(TooLarge::Types)?;
         if self.depth == DEEPEST {

@@ -1,9 +1,9 @@
-//! Values of wasmtime from those that JSON stands for, and back.
+//! Converts wasmtime's values from and to those of `graph_core::wit_value`.
 
 use graph_core::wit_value::WitValue;
 use wasmtime::component::Val;
 
-/// The value that a component is given.
+/// Converts a value for a component.
 pub(super) fn to_wasmtime(value: WitValue) -> Val {
     let boxed = |value: Option<Box<WitValue>>| value.map(|value| Box::new(to_wasmtime(*value)));
     let all = |values: Vec<WitValue>| values.into_iter().map(to_wasmtime).collect();
@@ -36,7 +36,7 @@ pub(super) fn to_wasmtime(value: WitValue) -> Val {
     }
 }
 
-/// The value that a component has given; `None` for what has no JSON, which no function gives that can be called.
+/// Converts a value from a component; `None` for a type without JSON, which no callable function returns.
 pub(super) fn from_wasmtime(value: Val) -> Option<WitValue> {
     let boxed = |value: Option<Box<Val>>| {
         value.map(|value| from_wasmtime(*value).map(Box::new)).map_or(Some(None), |value| value.map(Some))

@@ -1,4 +1,4 @@
-//! `wasi:cli`, which every component may import because language runtimes do, and which reaches nothing: no environment, no
+//! `wasi:cli`, which every component may import because language runtimes do, and which has no effect outside: no environment, no
 //! arguments, standard input at its end, standard output and standard error as log lines, no terminal.
 
 use bytes::Bytes;
@@ -15,10 +15,10 @@ use crate::classify::GuestFault;
 use crate::host::output::{Output, StandardStream};
 use crate::state::TaskState;
 
-/// How many bytes one write may have.
+/// Largest number of bytes of one write.
 const MAX_WRITE: usize = 64 << 10;
 
-/// A terminal. There is none.
+/// A terminal, which never exists.
 #[allow(unreachable_pub, reason = "the generated bindings export it again")]
 pub enum NoTerminal {}
 

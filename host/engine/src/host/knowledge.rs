@@ -11,13 +11,13 @@ use crate::services;
 use crate::state::TaskState;
 
 const INTERFACE: &str = "graph-host:host/knowledge";
-/// The longest text of an entry, in bytes.
+/// Length of the longest text of an entry, in bytes.
 const MAX_TEXT: usize = 1 << 20;
-/// The longest query, in bytes.
+/// Length of the longest query, in bytes.
 const MAX_QUERY: usize = 1000;
-/// The most entries that a search gives.
+/// Largest number of entries that a search returns.
 const MAX_HITS: u32 = 100;
-/// The most keys that a list gives.
+/// Largest number of keys that a list returns.
 const MAX_KEYS: u32 = 1000;
 
 impl From<services::KnowledgeError> for KnowledgeError {
@@ -51,13 +51,13 @@ fn error_again(kept: &Value) -> Option<KnowledgeError> {
     })
 }
 
-/// Whether a text can begin keys: it is empty, or a key, with or without a `/` at its end.
+/// Checks whether a text can be the beginning of keys: it is empty, or a key, with or without a `/` at its end.
 fn is_prefix(text: &str) -> bool {
     text.is_empty() || is_key(text.strip_suffix('/').unwrap_or(text))
 }
 
 impl TaskState {
-    /// The refusal of keys with this beginning; none if they may be used.
+    /// Returns the refusal of keys with this beginning; `None` if they may be used.
     fn knowledge_denied(&self, start: &str, write: bool) -> Option<KnowledgeError> {
         let rules = &self.granted.knowledge;
         let covers = rules.iter().filter(|rule| start.starts_with(&rule.scope)).map(|rule| rule.access).max();

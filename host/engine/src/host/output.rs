@@ -1,4 +1,4 @@
-//! `graph-host:host/log` and `graph-host:host/events`, and what is written to standard streams, within one budget of bytes.
+//! `graph-host:host/log`, `graph-host:host/events` and standard streams, within one budget of bytes.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -14,14 +14,14 @@ use crate::classify::GuestFault;
 use crate::limiter::LimitReached;
 use crate::state::TaskState;
 
-/// What a line or an event costs in addition to its text, in bytes: empty ones are not free.
+/// Cost of a line or an event in addition to its text, in bytes: empty ones are not free.
 const OVERHEAD: u64 = 16;
 /// The longest line of a standard stream, in bytes.
 const MAX_LINE: usize = 64 << 10;
 /// The longest name of an event, in bytes.
 const MAX_NAME: usize = 64;
 
-/// How important a log line is.
+/// The importance of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Every step of the work.
@@ -37,7 +37,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The name of the level in logs, in lower case.
+    /// Returns the name of the level in logs, in lower case.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Trace => "trace",
@@ -64,7 +64,7 @@ impl From<log::Level> for Level {
 /// A log line of a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
-    /// How important it is.
+    /// The importance.
     pub level: Level,
     /// The line, its control characters escaped.
     pub message: String,
@@ -73,29 +73,29 @@ pub struct LogLine {
 /// A record that a component adds to the run's event stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventRecord {
-    /// What kind of record it is: letters, digits, `_`, `-`, `.` and `/`.
+    /// The kind of record: letters, digits, `_`, `-`, `.` and `/`.
     pub name: String,
-    /// The value that the component gave the event.
+    /// The value of the event.
     pub payload: Value,
 }
 
 /// Receives log lines and events during a call. The report of the call contains all of them as well.
 pub trait Observer: Send + Sync {
-    /// A line was written.
+    /// Receives a log line.
     fn log(&self, line: &LogLine);
-    /// A record was added.
+    /// Receives an event.
     fn event(&self, event: &EventRecord);
-    /// The host was called.
+    /// Receives a call of the host.
     fn call(&self, call: &HostCall) {
         let _ = call;
     }
-    /// A part of a language model's answer has arrived. It is in no report.
+    /// Receives a part of a language model's answer, which no report contains.
     fn model_delta(&self, delta: &ModelDelta) {
         let _ = delta;
     }
 }
 
-/// The lines and events of a call so far. Clones share them: the streams of `wasi:cli` write to them as well.
+/// The lines and events of a call so far. Clones share them, since the streams of `wasi:cli` also write to them.
 #[derive(Clone)]
 pub(crate) struct Output {
     written: Arc<Mutex<Written>>,
@@ -107,11 +107,11 @@ struct Written {
     logs: Vec<LogLine>,
     events: Vec<EventRecord>,
     left: u64,
-    /// What was written to standard output and standard error since the last end of a line.
+    /// The bytes written to standard output and standard error since the last line end.
     unfinished: [Vec<u8>; 2],
 }
 
-/// A standard stream that a component writes to.
+/// A standard stream to which a component writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StandardStream {
     Output,
@@ -152,7 +152,7 @@ impl Output {
         self.written().logs.push(line);
     }
 
-    /// Takes bytes that were written to a standard stream: each line of them is a log line, within the same budget. A line that is
+    /// Adds bytes that were written to a standard stream: each line of them becomes a log line, within the same budget. A line that is
     /// longer than 64 KiB is divided.
     pub(crate) fn write(&self, stream: StandardStream, bytes: &[u8]) -> Result<(), LimitReached> {
         let mut rest = bytes;
@@ -185,7 +185,7 @@ impl Output {
         self.push_line(stream.level(), &String::from_utf8_lossy(line));
     }
 
-    /// The lines and events, once the call has ended. What was written without the end of a line becomes a line.
+    /// Returns the lines and events once the call has ended. Bytes without a line end become a line.
     pub(crate) fn finish(&self) -> (Vec<LogLine>, Vec<EventRecord>) {
         for stream in [StandardStream::Output, StandardStream::Error] {
             let line = std::mem::take(&mut self.written().unfinished[stream as usize]);
@@ -198,12 +198,12 @@ impl Output {
     }
 }
 
-/// When a call of the host began; none if there is no observer.
+/// The start time of a call of the host; `None` without an observer.
 #[derive(Clone, Copy)]
 pub(crate) struct Begun(Option<(Duration, Instant)>);
 
 impl Output {
-    /// Notes the beginning of a call of the host.
+    /// Records the start of a call of the host.
     pub(crate) fn begin(&self) -> Begun {
         let now = || (SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(), Instant::now());
         Begun(self.observer.is_some().then(now))
@@ -231,7 +231,7 @@ impl Output {
         }
     }
 
-    /// Whether an observer sees parts of answers of language models.
+    /// Checks whether an observer receives parts of answers of language models.
     pub(crate) fn is_observed(&self) -> bool {
         self.observer.is_some()
     }
@@ -258,7 +258,7 @@ impl Output {
     }
 }
 
-/// What a line or an event with a text of that size takes from the budget.
+/// Returns the cost of a line or an event with a text of that size.
 fn cost(bytes: usize) -> u64 {
     OVERHEAD.saturating_add(bytes as u64)
 }

@@ -7,10 +7,10 @@ use crate::bindings::wasi::random::{insecure, insecure_seed, random};
 use crate::limiter::LimitReached;
 use crate::state::TaskState;
 
-/// The most bytes that one host call returns.
+/// Largest number of bytes that one host call returns.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// A generator that is made when it is first used: most calls never do.
+/// A generator that is created at first use: most calls never use it.
 pub(crate) struct SeededRandom {
     seed: [u8; 32],
     generator: Option<ChaCha20Rng>,

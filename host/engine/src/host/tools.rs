@@ -24,14 +24,13 @@ const FUNCTION: &str = "call";
 /// The key in an entry's result for the events of the callee, each as a name and a payload.
 const EVENTS: &str = "events";
 
-/// The fraction of its fuel that a caller keeps whatever it calls: one part in this many. So it can continue after a
-/// callee that has used up everything.
+/// Divisor of the part of its fuel that a caller always keeps, so that it can continue after a callee that has used up everything.
 const KEPT_BACK: u64 = 8;
 
 /// The answer of the function: the result's JSON text, or a failure.
 type Given = Result<String, wit::Failure>;
 
-/// The function uses the store directly: a callee's fuel is taken from the caller's.
+/// Adds the function, which uses the store directly: a callee's fuel is taken from the caller's.
 pub(crate) fn add_to_linker(linker: &mut Linker<TaskState>) -> wasmtime::Result<()> {
     linker.instance("graph-host:host/tools@0.1.0")?.func_wrap_async(
         FUNCTION,
@@ -94,18 +93,18 @@ async fn call(
                         meter: meter.clone(),
                     };
                     let called = async {
-                        // The outermost call of a chain waits for a slot; the calls inside of it share that.
+                        // The outermost call of a chain waits for a slot; nested calls share it.
                         let _chain = if depth == 0 { chains.acquire().await.ok() } else { None };
                         tools.call(asked).await
                     };
-                    // A callee that waits until its own deadline, which is never earlier, may answer in the same millisecond: the
-                    // caller ends nevertheless, so that it does not depend on which timer is asked first.
+                    // A callee that waits until its own deadline, which is never earlier, may answer in the same millisecond: the caller
+                    // ends nevertheless, so that the result does not depend on the order of the two timers.
                     match tokio::time::timeout_at(deadline, called).await {
                         Ok(report) if Instant::now() < state.deadline => report,
                         _ => {
                             let message = "it ran past its deadline while it called another item";
                             let failure = Failure::new(Category::Timeout, message);
-                            // The callee does not say any more what it has used; the provider of a model counts it.
+                            // The callee can no longer report its use, and the provider of a model counts it.
                             let result = fault_after(&failure, meter.total().less(before));
                             let fault =
                                 state.journal.record_fault(INTERFACE, FUNCTION, request, result, failure);
@@ -140,12 +139,12 @@ async fn call(
         }
     };
     state.tool_calls += 1;
-    // They are reported as the caller's, within its budget.
+    // The events are reported as the caller's, within its budget.
     for event in report.events {
         state.output.add_event(event)?;
     }
     state.output.ended(begun, INTERFACE, FUNCTION, report.result.is_ok());
-    // The callee cannot have used more than there was: its limit was a part of what the caller had left.
+    // The callee cannot have used more, since its limit was a part of the caller's remaining fuel.
     store.set_fuel(left.saturating_sub(report.fuel))?;
     Ok(match report.result {
         Ok(value) => Ok(canonical_string(&value)),

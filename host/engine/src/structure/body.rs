@@ -4,15 +4,15 @@ use wasmparser::{BlockType, FunctionBody, Operator};
 
 use super::metric::{Exceeded, Metric, Tally};
 
-/// The branches that a loop is compiled to in addition to its own.
+/// Number of branches that a loop is compiled to, in addition to its own.
 const CHECKS_OF_LOOP: u64 = 3;
-/// The branches that a call through a table is compiled to: its bounds, an element that is not set yet, its type.
+/// Number of branches that a call through a table is compiled to: its bounds, an unset element, its type.
 const CHECKS_OF_INDIRECT_CALL: u64 = 3;
 
-/// The branches that an instruction is compiled to which acts on a table or on a piece of memory.
+/// Number of branches that an instruction on a table or on a range of memory is compiled to.
 const CHECKS_OF_BULK: u64 = 2;
 
-/// How many values a function takes and returns.
+/// Number of values that a function takes and returns.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Arity {
     pub(super) params: u32,
@@ -25,16 +25,16 @@ impl Arity {
     }
 }
 
-/// What the functions of a core module refer to.
+/// The definitions to which the functions of a core module refer.
 #[derive(Default)]
 pub(super) struct Module {
-    /// Function types; nothing for other types.
+    /// Function types; zero for other types.
     pub(super) types: Vec<Arity>,
     /// The type of each function, imported ones first.
     pub(super) functions: Vec<u32>,
-    /// How many functions are imported.
+    /// Number of imported functions.
     pub(super) imported: usize,
-    /// How many bodies have been read.
+    /// Number of bodies that were read.
     pub(super) bodies: usize,
 }
 
@@ -56,14 +56,14 @@ impl Module {
     }
 }
 
-/// What is counted in one function.
+/// The counts in one function.
 struct Counts {
     instructions: u64,
     blocks: u64,
     loops: u64,
     values: u64,
     locals: u64,
-    /// How many values a branch to each enclosing block takes.
+    /// Number of values that a branch to each enclosing block takes.
     enclosing: Vec<u32>,
 }
 
@@ -75,7 +75,7 @@ impl Counts {
         self.values = self.values.saturating_add(u64::from(arity));
     }
 
-    /// Counts checks that the compiler makes for one instruction: control branches there, too.
+    /// Counts checks that the compiler emits for one instruction: control also branches there.
     fn checks(&mut self, number: u64) {
         self.blocks += number;
     }
@@ -87,7 +87,7 @@ impl Counts {
     }
 }
 
-/// Counts one function. Counting ends at what cannot be read: the compiler will report it.
+/// Counts one function. Counting ends at unreadable code, which the compiler will report.
 pub(super) fn count(body: &FunctionBody<'_>, module: &Module, tally: &mut Tally) -> Result<(), Exceeded> {
     tally.most(Metric::FunctionBytes, body.range().len() as u64)?;
     let own = u32::try_from(module.imported + module.bodies - 1)
@@ -133,7 +133,7 @@ fn operate(operator: &Operator<'_>, module: &Module, counts: &mut Counts) {
         }
         Operator::Loop { blockty } => {
             let arity = module.of_block(*blockty);
-            // A branch to a loop goes to its beginning, where fuel and deadline are checked.
+            // A branch to a loop leads to its beginning, where fuel and deadline are checked.
             counts.loops += 1;
             counts.checks(CHECKS_OF_LOOP);
             counts.enter(arity, arity.params);

@@ -1,4 +1,4 @@
-//! The figures of a component and all that is nested in it.
+//! Counts a component and everything nested in it.
 
 use graph_core::wasm_name::check_component_name;
 use wasmparser::{
@@ -13,9 +13,9 @@ use super::types;
 /// A component that is being read.
 #[derive(Default)]
 struct Open {
-    /// How many core instances each nameable component makes when it is instantiated.
+    /// Number of core instances that each nameable component creates when it is instantiated.
     components: Vec<u64>,
-    /// How many core instances it makes itself.
+    /// Number of core instances that this component creates itself.
     instances: u64,
 }
 
@@ -24,10 +24,10 @@ enum Level {
     Module(Module),
 }
 
-/// Counts all of a binary.
+/// Counts a whole binary.
 pub(super) fn count(bytes: &[u8], tally: &mut Tally) -> Result<(), StructureError> {
     let mut levels: Vec<Level> = Vec::new();
-    // The bound for an imported component: the largest component seen so far.
+    // The limit for an imported component: the largest component so far.
     let mut largest = 0;
     for payload in Parser::new(0).parse_all(bytes).map_while(Result::ok) {
         match payload {
@@ -200,7 +200,7 @@ fn in_component(
     Ok(())
 }
 
-/// How many core instances a component makes that can be named here, or in a component around it.
+/// Returns the number of core instances of a component that can be named here, or in an enclosing component.
 fn component(levels: &[Level], outward: usize, index: u32) -> Option<u64> {
     let at = levels.len().checked_sub(outward.checked_add(1)?)?;
     match levels.get(at)? {
@@ -209,15 +209,14 @@ fn component(levels: &[Level], outward: usize, index: u32) -> Option<u64> {
     }
 }
 
-/// The component that is being read can name another component, which makes that many core instances.
+/// Adds a nameable component with `made` core instances to the component that is being read.
 fn names(levels: &mut [Level], made: u64) {
     if let Some(Level::Component(open)) = levels.last_mut() {
         open.components.push(made);
     }
 }
 
-/// The component that is being read makes that many more core instances. A component that exceeds the cap counts even if
-/// nothing instantiates it.
+/// Adds core instances to the component that is being read. A component that exceeds the cap is refused even if nothing instantiates it.
 fn makes(levels: &mut [Level], made: u64, tally: &mut Tally) -> Result<(), Exceeded> {
     let Some(Level::Component(open)) = levels.last_mut() else { return Ok(()) };
     open.instances = open.instances.saturating_add(made);

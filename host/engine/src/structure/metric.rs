@@ -13,15 +13,15 @@ pub enum Metric {
     Depth,
     /// Core modules and components in the binary.
     Parts,
-    /// Core instances, also those that nested components make each time they are instantiated.
+    /// Core instances, also those that nested components create each time they are instantiated.
     CoreInstances,
     /// Memories of all core modules.
     Memories,
     /// Tables of all core modules.
     Tables,
-    /// Elements that one table starts with.
+    /// Initial elements of one table.
     TableElements,
-    /// Types, core and component, with the parts that they are made of.
+    /// Types, core and component, with their parts.
     Types,
     /// The nesting depth of types of components and instances.
     TypeDepth,
@@ -51,7 +51,7 @@ pub enum Metric {
     FunctionDepth,
     /// Locals of one function, its parameters included.
     FunctionLocals,
-    /// Locals times blocks of one function: where the compiler keeps what each local is.
+    /// Locals times blocks of one function: the places at which the compiler tracks each local.
     FunctionJoins,
     /// Values that the calls, blocks and branches of one function take and give.
     FunctionValues,
@@ -98,12 +98,12 @@ impl Metric {
         Self::Values,
     ];
 
-    /// The largest value that is accepted.
+    /// Returns the largest accepted value.
     pub const fn cap(self) -> u64 {
         self.entry().1
     }
 
-    /// What is counted, in the plural.
+    /// Returns the name of the counted parts, in the plural.
     pub const fn what(self) -> &'static str {
         self.entry().0
     }
@@ -146,7 +146,7 @@ impl Metric {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it has {found} {}; at most {} are taken", .figure.what(), .figure.cap())]
 pub struct Exceeded {
-    /// The figure that is too large.
+    /// The figure.
     pub figure: Metric,
     /// The count at which counting stopped.
     pub found: u64,
@@ -155,10 +155,10 @@ pub struct Exceeded {
 /// A component is not compiled because of its structure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StructureError {
-    /// It exceeds a cap.
+    /// The component exceeds a cap.
     #[error(transparent)]
     Exceeded(#[from] Exceeded),
-    /// A name in it is none.
+    /// A name in it is invalid.
     #[error(transparent)]
     Name(#[from] WasmNameError),
 }
@@ -174,14 +174,14 @@ impl Tally {
         self.most(figure, total)
     }
 
-    /// Counts one place, up to the cap; the largest place counts.
+    /// Records one part, up to the cap; the largest part counts.
     pub(crate) fn most(&mut self, figure: Metric, found: u64) -> Result<(), Exceeded> {
         let most = &mut self.0[figure as usize];
         *most = found.max(*most);
         if found > figure.cap() { Err(Exceeded { figure, found }) } else { Ok(()) }
     }
 
-    /// The count of a figure.
+    /// Returns the count of a figure.
     #[cfg(test)]
     pub(crate) fn of(&self, figure: Metric) -> u64 {
         self.0[figure as usize]

@@ -1,9 +1,9 @@
-//! Counts what a component consists of, before it is compiled.
+//! Counts the parts of a component before it is compiled.
 //!
-//! The time and memory that compiling takes grow faster than a component's size, and differ between machines. These
-//! counts are the same everywhere, take one pass over the bytes, and cover what makes the compiler expensive. Names of imports and exports
-//! of components are checked, too, since hosts show them and write them into code. Validity is not checked here: what cannot be read is
-//! left to the compiler to report.
+//! The time and memory of compiling grow faster than a component's size, and differ between machines. These counts are the same
+//! everywhere, take one pass over the bytes, and cover everything that makes the compiler expensive. Names of imports and exports of
+//! components are also checked, since hosts show them and write them into code. Validity is not checked here: the compiler reports
+//! unreadable parts.
 
 mod body;
 mod component;
@@ -17,8 +17,8 @@ pub use metric::{Exceeded, Metric, StructureError};
 
 use metric::Tally;
 
-/// Counts a component, or returns the first figure that exceeds its cap, or the first name of an import or export that is none. If
-/// bytes cannot be read, those before them are counted.
+/// Counts a component, or returns the first figure that exceeds its cap, or the first invalid name of an import or export. Counting ends at
+/// unreadable bytes.
 pub(crate) fn count(bytes: &[u8]) -> Result<Tally, StructureError> {
     let mut tally = Tally::default();
     tally.add(Metric::Bytes, bytes.len() as u64)?;

@@ -31,7 +31,7 @@ fn a_function_is_counted() {
     // The function, its block, its loop with three checks and a branch, two blocks, three targets, three checks.
     assert_eq!(of(Metric::FunctionBlocks), 1 + 1 + (1 + 3 + 1) + 2 + 3 + 3);
     assert_eq!(of(Metric::FunctionDepth), 3);
-    // Itself, its block and its two calls take and give four each; branches to blocks without results none.
+    // The function, its block and its two calls take and give four values each; branches to blocks without results none.
     assert_eq!(of(Metric::FunctionValues), 16);
     assert_eq!(of(Metric::FunctionJoins), 4 * of(Metric::FunctionBlocks));
     assert_eq!((of(Metric::TableElements), of(Metric::Types)), (3, 5));
@@ -45,7 +45,7 @@ fn instances_of_nested_components_count_each_time() {
         (instance (instantiate $i)) (instance (instantiate $i)))
       (instance (instantiate $middle)) (instance (instantiate $middle)) (instance (instantiate $inner)))";
     assert_eq!(counted(text).of(Metric::CoreInstances), 10);
-    // Each level doubles what the one below it makes.
+    // Each level doubles the number of instances of the level below.
     let mut doubling = "(component $c0 (core module $m) (core instance (instantiate $m)))".to_owned();
     for level in 1..=30 {
         let below = level - 1;
@@ -58,7 +58,7 @@ fn instances_of_nested_components_count_each_time() {
 
 #[test]
 fn types_inside_of_types_do_not_use_up_the_stack() {
-    // (component (type (instance (type (instance …))))), written by hand: the text has its own bounds.
+    // (component (type (instance (type (instance …))))), assembled by hand: the text format has its own limits.
     let mut section = vec![1];
     for _ in 0..1_000_000 {
         section.extend([0x42, 1, 1]);
@@ -92,7 +92,7 @@ fn names_of_components_are_plain() {
         let refused = count(&wat::parse_str(&text).unwrap());
         assert!(matches!(refused, Err(StructureError::Name(_))), "{text}: {refused:?}");
     }
-    // Core modules name as they like what is not written into code.
+    // Names in core modules are not restricted, as they are not written into code.
     counted(&format!("(component (core module (import \"{hostile}\" \"{hostile}\" (func))))"));
     counted("(component (import \"a:b/c@1.0.0\" (instance (export \"[constructor]r\" (func)))))");
 }
@@ -106,7 +106,7 @@ fn what_cannot_be_read_is_left_to_the_compiler() {
     }
 }
 
-/// Every cap is what the documentation says it is.
+/// Each cap equals the one in the documentation.
 #[test]
 fn caps_are_documented() {
     let page = include_str!("../../../docs/design/compilation.md");

@@ -9,14 +9,14 @@ use wasmparser::{
 use super::body::Arity;
 use super::metric::{Exceeded, Metric, StructureError, Tally};
 
-/// A type that has parts, or the declarations inside of one.
+/// The tag of a type with declarations: a component or an instance.
 const COMPONENT: u8 = 0x41;
 const INSTANCE: u8 = 0x42;
 
-/// Why reading ended before the section did.
+/// The reason why reading ended before the section.
 enum ReadError {
     Refused(StructureError),
-    /// It is not valid: the compiler will say why.
+    /// The section is invalid: the compiler will report why.
     Invalid,
 }
 
@@ -38,8 +38,8 @@ impl From<wasmparser::BinaryReaderError> for ReadError {
     }
 }
 
-/// Counts a section of component types. wasmparser's own reader calls itself for each type inside of another and has no
-/// bound for that: so the nesting is followed here, where it has one.
+/// Counts a section of component types. wasmparser's own reader recurses for each nested type without a limit; this function limits the
+/// nesting.
 pub(super) fn section(bytes: &[u8], offset: usize, tally: &mut Tally) -> Result<(), StructureError> {
     let mut reader = BinaryReader::new(bytes, offset);
     let mut all = || -> Result<(), ReadError> {
@@ -84,7 +84,7 @@ fn component_type(reader: &mut BinaryReader<'_>, depth: u64, tally: &mut Tally) 
     Ok(())
 }
 
-/// The parts of a type that has no other type inside of it: it names them.
+/// Returns the number of parts of a type without nested types: it refers to others by index.
 fn parts(component: &ComponentType<'_>) -> u64 {
     let parts = match component {
         ComponentType::Defined(defined) => match defined {
@@ -118,7 +118,7 @@ pub(super) fn core(core: &CoreType<'_>, tally: &mut Tally) -> Result<(), Exceede
     }
 }
 
-/// Counts core types, and says how many values each of them takes and gives.
+/// Counts core types, and passes the numbers of parameters and results of each to `each`.
 pub(super) fn group(
     types: &RecGroup,
     tally: &mut Tally,

@@ -1,5 +1,5 @@
-//! Instrumented modules count the fuel that the engine counts, and stop where it stops. `tests/parity/run` writes the modules,
-//! and compares what this writes with what another engine does.
+//! Checks that instrumented modules count the same fuel as the engine, and stop at the same place. `tests/parity/run` writes the modules,
+//! and compares the output of this test with the results of another engine.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::cast_possible_truncation)]
 
 use std::path::Path;
@@ -15,7 +15,7 @@ use wasmtime::{
 use crate::config::{operator_costs, semantic};
 use crate::limiter::{LimitReached, Limiter};
 
-/// The engine that meters, and one that meters nothing and leaves NaNs as they are.
+/// Creates the metering engine, and one that meters nothing and leaves NaNs unchanged.
 fn engines() -> [Engine; 2] {
     let mut metering = Config::new();
     semantic(&mut metering);
@@ -25,7 +25,7 @@ fn engines() -> [Engine; 2] {
     [metering, bare].map(|config| Engine::new(&config).unwrap())
 }
 
-/// An instance, and the globals of its meter if it has them.
+/// An instance, and the globals of its meter, if any.
 struct Running {
     store: Store<Limiter>,
     instance: Instance,
@@ -33,10 +33,10 @@ struct Running {
     pages: i64,
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq)]
 struct Came {
-    /// The bits of the results, or why it stopped.
+    /// The bits of the results, or the reason of the stop.
     result: Result<Vec<String>, String>,
     fuel: u64,
     memories: Vec<String>,
@@ -125,7 +125,7 @@ fn value(argument: &Value, of_type: &ValType) -> Val {
     }
 }
 
-/// The type and the bits of a value; of a reference, whether there is one.
+/// Returns the type and the bits of a value; for a reference, whether it is null.
 fn bits(value: &Val) -> String {
     match value {
         Val::I32(value) => format!("i32 {}", value.cast_unsigned()),
@@ -137,7 +137,7 @@ fn bits(value: &Val) -> String {
     }
 }
 
-/// Why a call did not return: the limits are the same ones for both, and so are traps.
+/// Returns the reason why a call did not return: limits and traps are the same for both engines.
 fn reason(error: &Error, stop: i32) -> String {
     let of_limit = match error.downcast_ref::<LimitReached>() {
         Some(LimitReached::Memory { .. }) => Some("memory"),
@@ -165,7 +165,7 @@ struct Counts {
     limits: u64,
 }
 
-/// Makes the calls of a module in both engines; gives what became of them.
+/// Performs the calls of a module in both engines, and returns their outcomes.
 fn compare(engines: &[Engine; 2], folder: &Path, number: u64, counts: &mut Counts) -> Value {
     let read = |name: String| std::fs::read(folder.join(name)).unwrap();
     let described: Value = serde_json::from_slice(&read(format!("{number}.json"))).unwrap();
@@ -189,14 +189,14 @@ fn compare(engines: &[Engine; 2], folder: &Path, number: u64, counts: &mut Count
         let (wanted, found) = (one.call(call, limit), other.call(call, limit));
         let stack = Err("stack".to_owned());
         if wanted.result == stack || found.result == stack {
-            // The depth at which it comes is the engine's.
+            // The stack's depth depends on the engine.
             *counts.stopped.entry("stack".to_owned()).or_default() += 1;
             break;
         }
         counts.calls += 1;
         let mut wanted_of = wanted.clone();
         if wanted.result.is_err() {
-            // Charged in full, whatever was counted.
+            // A stopped call is charged in full, whatever was counted.
             wanted_of.fuel = found.fuel;
         }
         assert_eq!(found, wanted_of, "module {number}, call {place}: {call}");
@@ -212,7 +212,7 @@ fn compare(engines: &[Engine; 2], folder: &Path, number: u64, counts: &mut Count
             "fuel": wanted.result.is_ok().then_some(wanted.fuel), "memories": wanted.memories, "globals": wanted.globals,
         }));
     }
-    // Around what the first call has used, a limit stops both or neither.
+    // Limits around the fuel of the first call stop both or neither.
     if let Some((call, used)) = first {
         for limit in used.saturating_sub(3)..=used + 1 {
             let (Ok(mut one), Ok(mut other)) = begin() else { unreachable!("it was instantiated before") };
@@ -247,7 +247,7 @@ fn instrumented_modules_count_what_the_engine_counts() {
     assert!(counts.stopped.contains_key("fuel"), "{counts:?}");
 }
 
-/// A value of a type: texts are an empty JSON object, numbers 1, and what may be missing is.
+/// Creates a value of a type: texts are an empty JSON object, numbers 1, and optional values are absent.
 fn sample(of_type: &component::Type) -> component::Val {
     use component::{Type, Val};
     match of_type {
@@ -263,7 +263,7 @@ fn sample(of_type: &component::Type) -> component::Val {
     }
 }
 
-/// Calls a function of a node in a fresh instance, whose imports all trap; gives whether it returned, and the fuel.
+/// Calls a function of a node in a fresh instance, whose imports all trap; returns whether it returned, and the fuel.
 fn call_node(node: &component::Component, name: &str, limit: u64) -> (bool, u64) {
     let mut store = Store::new(node.engine(), Limiter::new(64 << 20));
     store.limiter(|limiter| limiter);
@@ -281,7 +281,7 @@ fn call_node(node: &component::Component, name: &str, limit: u64) -> (bool, u64)
     (ended.is_ok(), ended.map_or(limit, |()| limit - store.get_fuel().unwrap()))
 }
 
-/// What components use in the engine, which `tests/parity/components.mjs` compares with V8.
+/// Prints the fuel of components in the engine, which `tests/parity/components.mjs` compares with V8.
 #[test]
 #[ignore = "tests/parity/run writes the components"]
 fn instrumented_components_are_compared_with_what_the_engine_counts() {

@@ -1,4 +1,4 @@
-//! Every limit, and how going over it is told.
+//! Every limit, and the report about exceeding it.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::support::{RUN, call, call_within, limits, nothing, prepare, testkit, value, wat, wat_run};
 
-/// It ended as expected, and was charged in full.
+/// Checks that a call ended as expected, and was charged in full.
 fn ended(report: &CallReport, classification: Classification, category: Category, message: &str) {
     assert_eq!(report.classification, classification, "{:?}", report.result);
     let failure = report.result.as_ref().unwrap_err();
@@ -125,7 +125,7 @@ async fn output() {
     assert_eq!(failure.category, Category::Limit);
     assert!(failure.message.contains("1048576 bytes"), "{failure}");
     assert!(call(&node, json!({"op": "output", "bytes": (1 << 20) - 2})).await.result.is_ok());
-    // So much that it is not even taken over.
+    // The answer is too large to be taken over by the host.
     let roomy = TaskLimits { memory: 512 << 20, ..limits() };
     let report = call_within(&node, &json!({"op": "output", "bytes": 20 << 20}), roomy).await;
     ended(&report, Classification::HostLimit, Category::Limit, "more data");

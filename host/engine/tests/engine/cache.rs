@@ -1,4 +1,4 @@
-//! Compiled components on disk are used only if they are what was written.
+//! Compiled components on disk are used only if they are unchanged.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::support::{TESTKIT, TESTKIT_IO, call, component, nothing, value};
 
-/// A new engine, so that nothing is in memory.
+/// Creates a new engine, so that nothing is in memory, and loads a component.
 fn load(folder: &Path, bytes: &[u8]) -> (Engine, graph_engine::LoadedComponent) {
     let config =
         EngineConfig { cache_dir: Some(folder.to_owned()), concurrency: Some(1), ..EngineConfig::default() };
@@ -46,7 +46,7 @@ fn a_component_that_several_threads_need_is_compiled_once() {
             (0..4).map(|_| scope.spawn(|| engine.load(&component(TESTKIT)).unwrap())).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    // All have what one of them has compiled.
+    // All threads have the component that one of them has compiled.
     assert!(loaded.iter().all(|each| each.imports().as_ptr() == loaded[0].imports().as_ptr()));
 }
 

@@ -1,4 +1,4 @@
-//! What a node is told, and what it may answer.
+//! The input and the answers of a node.
 
 use graph_core::node::{Category, Goto, Outcome};
 use graph_engine::Classification;
@@ -90,7 +90,7 @@ async fn params_that_do_not_fit_are_invalid_input() {
 
 #[tokio::test]
 async fn nothing_is_kept_from_call_to_call() {
-    // It answers with how often it has been called, as far as its own memory knows.
+    // The node returns the number of its calls, as counted in its own memory.
     let node = crate::support::prepare(
         &wat_run(
             "0",

@@ -13,7 +13,7 @@ const TESTKIT: &[u8] = include_bytes!("../../../../tests/formats/contract/0.1.0/
 const TESTKIT_IO: &[u8] = include_bytes!("../../../../tests/formats/contract/0.1.0/testkit-io.wasm");
 const TESTKIT_NET: &[u8] = include_bytes!("../../../../tests/formats/contract/0.1.0/testkit-net.wasm");
 
-/// A WIT text without comments and blanks.
+/// Returns the tokens of a WIT text without comments and blanks.
 fn tokens(path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());

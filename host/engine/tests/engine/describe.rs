@@ -1,4 +1,4 @@
-//! What components say about themselves.
+//! Descriptions by components.
 
 use graph_engine::{CompileError, DescribeError, LoadError};
 use serde_json::json;
@@ -29,7 +29,7 @@ async fn imports_are_there_to_be_declared() {
     }
 }
 
-/// A node whose `describe` calls a function and gives two bytes of `{}` if the function gave 0.
+/// Creates a node whose `describe` calls a function and returns two bytes of `{}` if the function returned 0.
 fn describes_with(interface: &str, function: &str) -> Vec<u8> {
     let core = format!(
         r#"(import "{interface}" "{function}" (func $asked (result i64)))
@@ -55,7 +55,7 @@ async fn its_clock_stands_at_zero() {
 
 #[tokio::test]
 async fn its_random_numbers_are_always_the_same() {
-    // They are not 0, so this one traps; another run of it traps at the same place.
+    // The numbers are not 0, so this component traps; another run traps at the same place.
     let bytes = describes_with("wasi:random/random@0.2.0", "get-random-u64");
     let errors = [
         engine().describe(&component(&bytes)).await.unwrap_err().to_string(),

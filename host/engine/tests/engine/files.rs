@@ -1,4 +1,4 @@
-//! Granted folders: what lies in them, and nothing else.
+//! Granted folders: access to their contents, and to nothing else.
 
 use std::fs;
 use std::time::Duration;
@@ -15,7 +15,7 @@ fn node(folder: &tempfile::TempDir, access: Access) -> PreparedNode {
     prepare(TESTKIT_IO, &everything(folder.path(), access))
 }
 
-/// A granted folder `in` beside a secret.
+/// Creates a granted folder inside of one with a secret.
 fn folders() -> (tempfile::TempDir, tempfile::TempDir) {
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("secret"), "secret").unwrap();

@@ -1,4 +1,4 @@
-//! Functions that components export besides the node action: which of them nodes can call, and what their documentation says.
+//! Functions that components export in addition to the node action: whether nodes can call them, and their documentation.
 
 use graph_core::node::FunctionDescription;
 use graph_engine::{DocumentationError, ExportedFunctions};
@@ -50,7 +50,7 @@ const CORE: &str = r#"(module
   (func (export "acme:math/things@0.1.0#take") (param i32) (result i32) (i32.const 0))
   (func (export "acme:math/things@0.1.0#keep") (param i32) (result i32) (i32.const 0)))"#;
 
-/// A component of that WIT, and the documentation in the WIT as `wit-parser` writes it.
+/// Creates a component of that WIT, and the documentation in the WIT as `wit-parser` writes it.
 fn library() -> (Vec<u8>, Vec<u8>) {
     let mut resolve = Resolve::default();
     let package = resolve.push_source("library.wit", WIT).unwrap();
@@ -72,7 +72,7 @@ fn leb(mut value: usize, to: &mut Vec<u8>) {
     }
 }
 
-/// The component with a section `package-docs`.
+/// Adds a section `package-docs` to the component.
 fn documented(component: &[u8], docs: &[u8]) -> Vec<u8> {
     let name = "package-docs";
     let mut bytes = component.to_vec();
@@ -84,7 +84,7 @@ fn documented(component: &[u8], docs: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A section of version 1.
+/// Creates a section of version 1.
 fn section(json: &str) -> Vec<u8> {
     [&[1], json.as_bytes()].concat()
 }
@@ -197,7 +197,7 @@ fn a_description_is_bounded() {
     let exported = functions(&documented(&bytes, &section(&docs.to_string())));
     let summary = &one(&exported, "add").summary;
     assert_eq!((summary.chars().count(), summary.ends_with("ä…")), (1000, true), "{summary}");
-    // The documentation of functions that are not exported is not taken over.
+    // The documentation of functions that are not exported is ignored.
     let many: serde_json::Map<String, Value> =
         (0..10_000).map(|at| (format!("f{at}"), json!({ "docs": "x" }))).collect();
     let docs = json!({ "worlds": { "w": { "funcs": many } } });

@@ -1,4 +1,4 @@
-//! Nothing is linked that was not granted.
+//! Only granted interfaces are linked.
 
 use graph_core::capability::{Access, CapabilityKind, EffectiveGrant};
 use graph_core::time::Timestamp;

@@ -1,4 +1,4 @@
-//! Requests: what is granted goes where it was checked, and nothing else goes anywhere.
+//! Requests: permitted ones are sent to the checked address, and no others are sent.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::support::{TESTKIT_NET, call, call_within, component, limits, replay, value};
 
-/// Names with the addresses that a name server of the tests gives for them.
+/// Host names with the addresses that the resolver of the tests returns for them.
 #[derive(Debug)]
 struct Names;
 
@@ -38,7 +38,7 @@ fn engine() -> &'static Engine {
     })
 }
 
-/// A server that answers every request with what a function makes of its text.
+/// A server that answers every request with the result of a function of its text.
 struct Server {
     port: u16,
     heard: Arc<Mutex<Vec<String>>>,
@@ -146,7 +146,7 @@ async fn a_granted_request_is_answered_and_answers_again() {
     assert_eq!(server.heard.lock().unwrap().len(), 1, "a replay sent something");
 }
 
-/// Most clients hand a request over, then write its body: it is sent once that is finished, and nothing else can be seen.
+/// Most clients hand a request over, then write its body: the request is sent once the body is finished, with the same result.
 #[tokio::test]
 async fn a_body_may_be_written_after_its_request_is_handed_over() {
     let server = server(ok).await;
@@ -365,7 +365,7 @@ async fn a_secret_is_sent_and_never_seen() {
     let again = replay(&node, &params, report.journal.clone()).await;
     assert_eq!((&again.result, again.fuel_used), (&report.result, report.fuel_used));
 
-    // In another field the handle is sent as it is; by another scheme or to another host it is refused.
+    // In another field the handle is sent unchanged; by another scheme or to another host it is refused.
     let other = json!({"op": "secret", "url": url, "name": "TOKEN", "field": "x-other"});
     assert_eq!(value(&call(&node, other).await)["status"], json!(200));
     assert!(!server.heard.lock().unwrap()[1].contains(VALUE));

@@ -1,4 +1,4 @@
-//! What the world answered is kept, and answers again.
+//! Recorded answers of the outside world, and replays from them.
 
 use std::fs;
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn granted(access: Access) -> (tempfile::TempDir, PreparedNode) {
     (folder, node)
 }
 
-/// What two calls have in common that computed the same.
+/// Returns the parts of a report that are equal for equal computations.
 fn computed(report: &CallReport) -> String {
     format!("{:?} {} {}", report.result, report.fuel_used, report.classification)
 }

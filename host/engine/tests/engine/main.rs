@@ -1,4 +1,4 @@
-//! The engine from outside: what a component may do, and how every way to end is told.
+//! Tests of the engine's public interface: the permissions of a component, and the reports of all ends of a call.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod bounds;

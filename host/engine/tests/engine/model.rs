@@ -1,4 +1,4 @@
-//! Language models: nothing is sent that the budget does not cover, what was used is charged, and the key stays in the host.
+//! Language models: nothing is sent that the budget does not cover, all use is charged, and the key stays in the host.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -27,8 +27,8 @@ use crate::support::{activation, component, engine, limits, value};
 const KEY: &str = "sk-test-0123456789abcdef";
 const PROMPT: &str = "What is the answer?";
 
-/// A node that asks the model `fast` so many times, and then returns the first text of the last answer, which has to be
-/// JSON, or the failure.
+/// Creates a node that calls the model `fast` `times` times, and then returns the first text of the last answer, which has to be JSON, or
+/// the failure.
 fn asking(times: u32) -> Vec<u8> {
     const REQUEST: usize = 1024;
     let mut data = vec![0_u8; 104];
@@ -103,7 +103,7 @@ fn asking(times: u32) -> Vec<u8> {
     ComponentEncoder::default().module(&module).unwrap().validate(true).encode().unwrap()
 }
 
-/// A provider that gives its answers one after the other, part by part; the last one repeats.
+/// A provider that sends its answers one after the other, part by part; the last one repeats.
 struct Provider {
     port: u16,
     heard: Arc<Mutex<Vec<String>>>,
@@ -144,7 +144,7 @@ impl Provider {
         self.heard.lock().unwrap().clone()
     }
 
-    /// The JSON bodies of the requests.
+    /// Returns the JSON bodies of the requests.
     fn asked(&self) -> Vec<Value> {
         let heard = self.heard();
         heard
@@ -174,7 +174,7 @@ fn head(status: u16, fields: &str) -> String {
     format!("HTTP/1.1 {status} X\r\n{fields}connection: close\r\n\r\n")
 }
 
-/// A whole answer with this text, and the usage that is reported.
+/// Creates a whole answer with this text, and the reported usage.
 fn whole(text: &str, usage: &Value) -> Vec<String> {
     let body = json!({
         "id": "1", "object": "chat.completion", "created": 1, "model": "m",
@@ -188,7 +188,7 @@ fn usage(input: u64, output: u64) -> Value {
     json!({ "prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output })
 }
 
-/// A streamed answer with these pieces of text; each is written by itself.
+/// Creates a streamed answer with these pieces of text, each of which is written separately.
 fn streamed(pieces: &[&str], usage: Option<&Value>) -> Vec<String> {
     let event = |choices: Value, usage: Option<&Value>| {
         let chunk = json!({
@@ -212,7 +212,7 @@ fn failing(status: u16, fields: &str, message: &str) -> Vec<String> {
     vec![format!("{}{}", head(status, fields), json!({ "error": { "message": message } }))]
 }
 
-/// One token of a request costs 2 millionths, one of an answer 8.
+/// The price of one token of a request is 2 millionths, that of one of an answer 8.
 const PRICE: ModelPrice =
     ModelPrice { input: 2_000_000, output: 8_000_000, cached: 2_000_000, cache_write: 2_000_000 };
 
@@ -452,7 +452,7 @@ async fn nothing_is_sent_that_the_budget_does_not_cover() {
         let entry = &report.journal[0];
         assert_eq!((entry.refused_figure(), entry.model_use()), (Some(figure), ModelUse::NOTHING));
         replayed(&node, &report, within(most)).await;
-        // Where more is asked for, the attempt begins again.
+        // If more is asked for, the attempt starts again.
         let asking = TaskLimits { model_asks: true, ..within(most) };
         let report = call_with(&node, asking, Journal::Record, Services::default(), None).await;
         assert!((1..limits().fuel / 2).contains(&report.fuel_used), "{}", report.fuel_used);
@@ -483,7 +483,7 @@ async fn a_component_goes_on_where_limits_of_a_node_do_not_suffice() {
     assert!(provider.heard().is_empty(), "{:?}", provider.heard());
     replayed(&node, &report, limits).await;
 
-    // What the manifest bounds more closely ends the attempt.
+    // A tighter limit of the manifest ends the attempt.
     let closer = TaskLimits { model: ModelUse { input: 9, ..model }, ..limits };
     let report = call_with(&node, closer, Journal::Record, Services::default(), None).await;
     assert_eq!(report.classification, Classification::ModelBudget);
@@ -495,7 +495,7 @@ async fn answers_are_shortened_to_what_the_budget_has_left() {
     let node = node(rule(provider.port), 2);
     let most = ModelUse { calls: 5, input: 10_000, output: 100, cost: u64::MAX };
     let report = call_with(&node, within(most), Journal::Record, Services::default(), None).await;
-    // The second answer could have 40 tokens; a provider that does not care about that exceeds the budget.
+    // The second answer could have 40 tokens; a provider that ignores the limit exceeds the budget.
     let (category, message) = failure(&report);
     assert_eq!(category, Category::Limit);
     assert!(message.contains("the provider counts 60 tokens of answers, and 40 were set aside"), "{message}");
@@ -529,7 +529,7 @@ async fn what_is_set_aside_counts_where_the_usage_is_not_known() {
     assert!(reserved.input > PROMPT.len() as u64 && reserved.cost == reserved.input * 2 + 800);
     assert_eq!(report.journal[0].result.0["response"]["usage"]["output"], json!(100));
 
-    // A cut stream is tried again, and counts nevertheless.
+    // A cut stream is retried, and counts nevertheless.
     let cut =
         Provider::answering(vec![streamed(&["4"], None), streamed(&["4", "2"], Some(&usage(10, 2)))]).await;
     let report = call(&node(ModelRule { stream: true, ..rule(cut.port) }, 1)).await;
@@ -538,7 +538,7 @@ async fn what_is_set_aside_counts_where_the_usage_is_not_known() {
     assert_eq!((total.calls, total.output), (2, 102));
     assert!(total.input > 10 + PROMPT.len() as u64);
 
-    // So does a request that the task has no time to wait for.
+    // A request that exceeds the task's time also counts.
     let slow = Provider::answering(vec![vec!["never".to_owned()]]).await;
     let node = node(rule(slow.port), 1);
     let short = TaskLimits { timeout: Duration::from_millis(300), ..limits() };

@@ -56,7 +56,7 @@ pub(crate) fn nothing() -> EffectiveGrant {
     EffectiveGrant::nothing(limits())
 }
 
-/// Everything, with one folder at `/data`.
+/// Creates a grant of everything, with one folder at `/data`.
 pub(crate) fn everything(folder: &Path, access: Access) -> EffectiveGrant {
     EffectiveGrant {
         kinds: CapabilityKind::ALL.into_iter().collect(),
@@ -122,7 +122,7 @@ pub(crate) async fn call(node: &PreparedNode, params: Value) -> CallReport {
     call_within(node, &params, limits()).await
 }
 
-/// The value of a result.
+/// Returns the value of a result.
 pub(crate) fn value(report: &CallReport) -> &Value {
     match &report.result {
         Ok(Outcome::Result(value)) => value,
@@ -130,9 +130,9 @@ pub(crate) fn value(report: &CallReport) -> &Value {
     }
 }
 
-/// A node around core code that defines `run` and `describe`. At hand are a memory of one page that starts with
-/// `data` at 1024, `$result`, which stores `ok(result(text))` and gives its place, and `$description`, which does the
-/// same for a description of one text thrice.
+/// Creates a node around core code that defines `run` and `describe`. The code can use a memory of one page that starts with `data` at
+/// 1024; `$result`, which stores `ok(result(text))` and returns its address; and `$description`, which does the same for a description that
+/// consists of one text three times.
 pub(crate) fn wat(data: &str, code: &str) -> Vec<u8> {
     node_of(
         &format!(
@@ -162,7 +162,7 @@ pub(crate) fn wat(data: &str, code: &str) -> Vec<u8> {
     )
 }
 
-/// A node of core code alone, which imports functions `() -> u64` of the named interfaces.
+/// Creates a node of core code, which imports functions `() -> u64` of the named interfaces.
 #[allow(clippy::format_push_string, reason = "tests read better so")]
 pub(crate) fn node_of(core: &str, imports: &[(&str, &str)]) -> Vec<u8> {
     let mut text = include_str!("node.wat").replace("@CORE@", core);
@@ -186,7 +186,7 @@ pub(crate) fn node_of(core: &str, imports: &[(&str, &str)]) -> Vec<u8> {
 pub(crate) const RUN: &str = r#"(export "graph-host:node/action@0.1.0#run")"#;
 pub(crate) const DESCRIBE: &str = r#"(export "graph-host:node/action@0.1.0#describe")"#;
 
-/// A node whose `run` is the code, and whose `describe` gives the first two bytes of `data` thrice.
+/// Creates a node whose `run` is the code, and whose `describe` returns the first two bytes of `data` thrice.
 pub(crate) fn wat_run(data: &str, code: &str) -> Vec<u8> {
     wat(
         data,

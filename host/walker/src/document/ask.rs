@@ -12,12 +12,12 @@ use graph_core::schema::{InputSchema, SchemaError, SchemaFailure};
 use graph_core::work::CompileBudget;
 use graph_core::yaml::{Fields, Node, Yaml};
 
-/// Whether it is a text with a template, so that its value is not known.
+/// Checks whether a node is a text with a template, so that its value is not known.
 fn is_template(node: &Node) -> bool {
     node.as_text().is_some_and(|text| text.contains("${"))
 }
 
-/// Whether a template gives a part of it.
+/// Checks whether any text in a node has a template.
 fn has_template(node: &Node) -> bool {
     match &node.value {
         Yaml::List(items) => items.iter().any(has_template),
@@ -81,7 +81,7 @@ fn source_of(part: Option<&Node>) -> FormSource {
     }
 }
 
-/// Checks the parts of a form that are right each by itself: no choice is there twice, and the default is an answer.
+/// Checks the parts of a form against each other: all choices are different, and the default is a valid answer.
 fn check_together(
     node: &Node,
     choices: Option<&Node>,

@@ -1,4 +1,4 @@
-//! The limits and the `capabilities` of nodes, and the limits of all nodes of a graph.
+//! Reads the limits and the `capabilities` of nodes, and the limits of all nodes of a graph.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use graph_core::limits::{ModelFigure, ModelLimits, NodeLimits};
 use graph_core::template::ValueTemplate;
 use graph_core::yaml::{Fields, Node, Yaml};
 
-/// Reads the templates of one node. They read what its action's templates do.
+/// Reads the templates of one node. They may read the same roots as its action's templates.
 pub(super) struct Templates<'a, 'n> {
     pub(super) reader: &'a Reader<'n>,
     /// The name of a `foreach` item.
@@ -21,10 +21,10 @@ pub(super) struct Templates<'a, 'n> {
 
 /// A value of a node that may be a template.
 enum Given {
-    /// It is to be read as a constant.
+    /// A constant, to be read by the caller.
     Constant,
     Template(ValueTemplate),
-    /// A template that cannot be read; the problem is reported.
+    /// A template that cannot be read; the problem was reported.
     Unreadable,
 }
 
@@ -50,7 +50,7 @@ impl Templates<'_, '_> {
     }
 }
 
-/// `limits` of a graph: constants, since they hold for every node, and for hooks.
+/// Reads `limits` of a graph: constants, since they apply to every node, and to hooks.
 pub(super) fn of_graph(node: &Node, problems: &Problems) -> NodeLimits {
     let Some(mut fields) = Fields::open(node, &keys::graph::LIMITS, "`limits`", problems) else {
         return NodeLimits::default();
@@ -65,7 +65,7 @@ pub(super) fn of_graph(node: &Node, problems: &Problems) -> NodeLimits {
     limits
 }
 
-/// The limits of a node.
+/// Reads the limits of a node.
 pub(super) fn of_node(
     fields: &mut Fields<'_>,
     templates: &Templates<'_, '_>,
@@ -90,7 +90,7 @@ pub(super) fn of_node(
     limits
 }
 
-/// `fuel` and `memory`.
+/// Reads `fuel` and `memory`.
 fn constants(fields: &mut Fields<'_>) -> NodeLimits {
     let problems = fields.problems();
     let fuel = fields.u64("fuel", 1..=u64::MAX);
@@ -104,7 +104,7 @@ fn constants(fields: &mut Fields<'_>) -> NodeLimits {
     NodeLimits { fuel, memory, ..NodeLimits::default() }
 }
 
-/// The figures of a budget of models.
+/// Reads the figures of a budget of models.
 fn figures(
     fields: &mut Fields<'_>,
     templates: Option<&Templates<'_, '_>>,
@@ -127,7 +127,7 @@ fn figures(
     limits
 }
 
-/// A duration that is not zero.
+/// Reads a duration that is not zero.
 pub(super) fn positive(node: Option<&Node>, what: &str, problems: &Problems) -> Option<Duration> {
     let node = node?;
     let span = node.duration(what, problems)?;
@@ -138,7 +138,7 @@ pub(super) fn positive(node: Option<&Node>, what: &str, problems: &Problems) -> 
     Some(span)
 }
 
-/// `{dispatch, interfaces}`, a list of dispatch patterns, or a template that gives one.
+/// Reads `{dispatch, interfaces}`, a list of dispatch patterns, or a template for such a list.
 pub(super) fn capabilities(
     node: &Node,
     templates: &Templates<'_, '_>,
@@ -173,7 +173,7 @@ pub(super) fn capabilities(
     Some(NodeCapabilities { dispatch, interfaces })
 }
 
-/// Reads a list of dispatch patterns. With a text that is none, the list permits nothing.
+/// Reads a list of dispatch patterns. A list with an invalid pattern permits nothing.
 fn patterns(node: &Node, what: &str, problems: &Problems) -> Option<DispatchPatterns> {
     let found = node.texts(what, problems)?;
     for (text, node) in &found {

@@ -1,4 +1,4 @@
-//! `cache` of a node: when a stored result replaces a dispatch.
+//! Reads `cache` of a node: the conditions under which a stored result replaces a dispatch.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use graph_core::item::{ItemType, Primary};
 use graph_core::keys;
 use graph_core::yaml::{Entry, Fields, Yaml};
 
-/// Reads `{ttl, key}` of a node that has, or has not, this action. `variable` is the name of a `foreach` item.
+/// Reads `{ttl, key}` of a node with this action. `variable` is the name of a `foreach` item.
 pub(super) fn read(
     entry: &Entry,
     action: Option<&Action>,

@@ -1,4 +1,4 @@
-//! The graph as a whole: which nodes can be reached, and whether what they write fits the channels.
+//! Checks of the graph as a whole: reachability of nodes, and whether their writes match the channels.
 
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ pub(super) fn whole(graph: &Graph, entries: &[&Entry], problems: &Problems) {
     }
 }
 
-/// Warns of writes that the reducer of their channel can never take: the run fails at the first of them.
+/// Warns of writes that the reducer of their channel can never accept: the run fails at the first of them.
 fn warn_of_misfits(graph: &Graph, entry: &Entry, node: &Node, problems: &Problems) {
     let value = |key: &str| entry.value.as_mapping()?.get(key);
     if let NodeKind::Foreach(Foreach { collect: Some(key), .. }) = &node.kind
@@ -54,7 +54,7 @@ fn warn_of_misfits(graph: &Graph, entry: &Entry, node: &Node, problems: &Problem
     }
 }
 
-/// The reducer of a channel that does not take every value, and what it takes.
+/// Returns the reducer of a channel that does not accept every value, and a description of the accepted values.
 fn taken_by(graph: &Graph, key: &str) -> Option<(&'static str, &'static str)> {
     let channel = graph.channel(key)?;
     let takes = match channel.reducer {

@@ -22,13 +22,13 @@ use graph_core::work::CompileBudget;
 use graph_core::yaml::{Entry, Fields, Mapping, Node, Yaml};
 use graph_core::{id, keys};
 
-/// How many supersteps a run may have with its child runs, where neither the document nor its `max_steps` asks for more.
+/// Default of the largest number of supersteps of a run and its child runs together, unless `max_steps` is larger.
 const LEAST_TOTAL_STEPS: u64 = 1_000;
-/// How long a graph's name may be, in characters.
+/// Largest number of characters of a graph's name.
 const MOST_NAME: usize = 120;
 
-/// Reads a `config`. The caller sets the graph's id, digest, schema and dialect; `inputs` are the names of all inputs, if
-/// the schema lists them all. `None`, or an error among the problems, means that it cannot be used.
+/// Reads a `config`. The caller sets the graph's id, digest, schema and dialect; `inputs` are the names of all inputs, if the schema is
+/// closed. If the result is `None`, or an error was reported, the `config` cannot be used.
 pub(super) fn lower(
     config: &Node,
     order: Option<&[&str]>,
@@ -79,7 +79,7 @@ pub(super) fn lower(
             .u64("max_concurrency", 1..=u64::from(u32::MAX))
             .and_then(|value| u32::try_from(value).ok()),
         max_fan_out: fields.u64("max_fan_out", 1..=10_000_000).unwrap_or(100_000),
-        // A larger `max_steps` raises the limit for the whole run as well.
+        // A larger `max_steps` also raises the limit of the whole run.
         max_total_steps: fields
             .u64("max_total_steps", 1..=u64::MAX)
             .unwrap_or_else(|| max_steps.max(LEAST_TOTAL_STEPS)),
@@ -107,7 +107,7 @@ pub(super) fn lower(
     Some(graph)
 }
 
-/// The entries of `nodes` in document order, or in the order that a snapshot kept.
+/// Returns the entries of `nodes` in document order, or in the order of a snapshot.
 fn ordered<'n>(nodes: &'n Mapping, order: Option<&[&str]>) -> Vec<&'n Entry> {
     let mut entries: Vec<_> = nodes.iter().collect();
     if let Some(order) = order {
@@ -183,7 +183,7 @@ fn reader<'n>(
     }
 }
 
-/// What people call the graph.
+/// Reads the graph's name for people.
 fn name(node: &Node, problems: &Problems) -> Option<String> {
     let text = node.text("`name`", problems)?;
     let length = text.chars().count();
@@ -195,7 +195,7 @@ fn name(node: &Node, problems: &Problems) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// `start`: a node, a send, or a list of both.
+/// Reads `start`: a node, a send, or a list of both.
 fn start<'n>(node: &'n Node, reader: &Reader<'n>) -> Vec<StartTarget> {
     let items = match &node.value {
         Yaml::List(items) => items.as_slice(),
@@ -237,7 +237,7 @@ fn send<'n>(item: &'n Node, reader: &Reader<'n>) -> Option<StartTarget> {
     Some(StartTarget { node: node?, argument })
 }
 
-/// A declared channel: `{reducer, default}`, or the reducer alone.
+/// Reads a declared channel: `{reducer, default}`, or only the reducer.
 fn channel(entry: &Entry, reader: &Reader<'_>) -> Option<Channel> {
     let problems = reader.problems;
     let name = entry.key.name.as_str();
@@ -262,7 +262,7 @@ fn channel(entry: &Entry, reader: &Reader<'_>) -> Option<Channel> {
     sound.then(|| Channel { name: name.to_owned(), reducer, default })
 }
 
-/// A default must be something that the reducer can continue from.
+/// Checks that the reducer can combine a default with writes.
 fn check_default(node: &Node, reducer: Reducer, problems: &Problems) {
     let what = format!("the `default` of a `{}` channel", reducer.as_str());
     let (fits, expected) = match reducer {

@@ -1,4 +1,4 @@
-//! Hooks as documents: the `hooks` of a graph, and the documents of the project and of the user.
+//! Hooks in documents: the `hooks` of a graph, and the documents of the project and of the user.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,24 +16,24 @@ use graph_core::work::CompileBudget;
 use graph_core::yaml::{Fields, Node, Yaml};
 use graph_core::{id, keys, yaml};
 
-/// Events of conversations: known, and without a meaning in graphs.
+/// Events of conversations: known, and without effect in graphs.
 const ELSEWHERE: [&str; 4] =
     ["thread_started", "context_limit_reached", "after_complete", "directive_return"];
-/// The most that a control result can say.
+/// Largest number of retries in a control result.
 const MOST_RETRIES: u64 = 10_000;
 
-/// A document of hooks that can be used.
+/// A valid document of hooks.
 #[derive(Debug)]
 pub struct LoadedHooks {
     /// The hooks, in document order.
     pub hooks: Vec<Hook>,
-    /// The list as JSON, for the snapshot that a run keeps.
+    /// The list as JSON, for the snapshot in a run.
     pub document: Value,
     /// The warnings of the document.
     pub warnings: Diagnostics,
 }
 
-/// Reads a document of hooks: `hooks: [..]`, or the list alone. `source_name` is what messages call the file.
+/// Reads a document of hooks: `hooks: [..]`, or only the list. `source_name` is the file's name in messages.
 pub fn load_hooks(source_name: &str, text: &str, layer: HookLayer) -> Result<LoadedHooks, Box<Diagnostics>> {
     let problems = Problems::new();
     let read = yaml::parse(text, &problems).and_then(|root| {
@@ -80,14 +80,14 @@ pub fn load_hook_list(node: &Node, text: &str, layer: HookLayer, problems: &Prob
     if node.is_null() { Vec::new() } else { list(node, layer, &reader) }
 }
 
-/// Reads back a [`LoadedHooks::document`] that a run keeps.
+/// Reads a [`LoadedHooks::document`] from a run.
 pub fn load_hooks_snapshot(document: &Value, layer: HookLayer) -> Result<Vec<Hook>, Box<Diagnostics>> {
     let problems = Problems::new();
     let hooks = load_hook_list(&Node::from_json(document), "", layer, &problems);
     problems.finish("the run's snapshot of its hooks", "", Some(hooks)).map(|(hooks, _)| hooks)
 }
 
-/// `hooks`: a list of `{id, description, event, condition, action, required, layer}`.
+/// Reads `hooks`: a list of `{id, description, event, condition, action, required, layer}`.
 pub(super) fn list(node: &Node, layer: HookLayer, reader: &Reader<'_>) -> Vec<Hook> {
     let items = node.list("`hooks`", reader.problems).unwrap_or_default();
     let mut seen = BTreeSet::new();
@@ -105,7 +105,7 @@ pub(super) fn list(node: &Node, layer: HookLayer, reader: &Reader<'_>) -> Vec<Ho
     hooks
 }
 
-/// `None` is a hook that cannot be read, or that can never be asked.
+/// Reads one hook. Returns `None` if it cannot be read, or can never be asked.
 fn hook(item: &Node, layer: HookLayer, place: usize, reader: &Reader<'_>) -> Option<Hook> {
     let problems = reader.problems;
     let mut fields = Fields::open(item, &keys::hooks::HOOK, "a hook", problems)?;
@@ -140,7 +140,7 @@ fn hook(item: &Node, layer: HookLayer, place: usize, reader: &Reader<'_>) -> Opt
     let action = match (action_node, known) {
         (Some(node), Some(event)) => action(node, event, layer, reader),
         (Some(node), None) => {
-            // Without the event it is not known what the hook can read, but its action has to be a mapping.
+            // Without the event, the readable roots are unknown, but the action has to be a mapping.
             node.mapping("a hook's `action`", problems);
             None
         }
@@ -157,7 +157,7 @@ fn hook(item: &Node, layer: HookLayer, place: usize, reader: &Reader<'_>) -> Opt
     })
 }
 
-/// The event; `None` for an unknown one, an error for one that never happens in a graph.
+/// Reads the event; `None` for an unknown one, an error for one that never happens in a graph.
 fn event(node: &Node, reader: &Reader<'_>) -> Option<Result<HookEvent, ()>> {
     let text = node.text("`event`", reader.problems)?;
     if let Some(event) = HookEvent::ALL.into_iter().find(|event| event.as_str() == text) {
@@ -179,14 +179,14 @@ fn event(node: &Node, reader: &Reader<'_>) -> Option<Result<HookEvent, ()>> {
     None
 }
 
-/// A condition over what hooks of the event can read.
+/// Reads a condition over the roots of the event.
 fn condition(node: &Node, event: Option<HookEvent>, reader: &Reader<'_>) -> Option<Condition> {
     let mut spelled = node.clone();
     spell_categories(&mut spelled, reader.problems);
     reader.condition(&spelled, event.map(HookEvent::roots))
 }
 
-/// Hooks read categories as Rye spells them, `rate_limited`; documents may write `-` as well.
+/// Rewrites categories to Rye's spelling, such as `rate_limited`, in which hooks read them; documents may also write `-`.
 fn spell_categories(node: &mut Node, problems: &Problems) {
     match &mut node.value {
         Yaml::List(items) => items.iter_mut().for_each(|item| spell_categories(item, problems)),
@@ -226,7 +226,7 @@ fn spell_category(node: &mut Node, problems: &Problems) {
     }
 }
 
-/// An item's dispatch, or a control result.
+/// Reads an item's dispatch, or a control result.
 fn action(node: &Node, event: HookEvent, layer: HookLayer, reader: &Reader<'_>) -> Option<HookAction> {
     let problems = reader.problems;
     let mapping = node.mapping("a hook's `action`", problems)?;
@@ -254,7 +254,7 @@ fn action(node: &Node, event: HookEvent, layer: HookLayer, reader: &Reader<'_>) 
     Some(HookAction::Control(control))
 }
 
-/// `{retry: true, max_retries: 3}` or `{action: retry, max_retries: 3}`. `Some(None)` says that nothing is to be done.
+/// Reads `{retry: true, max_retries: 3}` or `{action: retry, max_retries: 3}`. `Some(None)` means that the hook does nothing.
 #[allow(clippy::option_option)]
 fn written(node: &Node, problems: &Problems) -> Option<Option<Control>> {
     let before = problems.len();
@@ -293,7 +293,7 @@ fn written(node: &Node, problems: &Problems) -> Option<Option<Control>> {
     }
 }
 
-/// Checks the written-out params of the built-in item.
+/// Checks the literal params of the built-in item.
 fn check_params(
     node: &Node,
     params: &graph_core::template::ValueTemplate,
@@ -319,7 +319,7 @@ fn check_params(
     Some(())
 }
 
-/// Warns about a control result that changes nothing.
+/// Warns about a control result without effect.
 fn check_meaning(node: &Node, control: Control, event: HookEvent, layer: HookLayer, problems: &Problems) {
     let warn = |message: String| {
         problems.push(Diagnostic::warning(codes::HOOK_WITHOUT_EFFECT, node.span.first_line(), message));

@@ -1,4 +1,4 @@
-//! Every row has a key that a loader reads, and every key that a loader reads has a row.
+//! Tests that every row has a key that a loader reads, and that every key that a loader reads has a row.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use graph_core::trust::TrustStore;
 use graph_core::work::Meter;
 use graph_core::yaml::asked;
 
-/// Loads each sample; the problems that name an unknown key. What the readers asked for without a row is found as well.
+/// Loads each sample, and returns the problems that name an unknown key, and the keys that readers asked for without a row.
 fn unknown_keys(table: &'static KeyTable, load: impl Fn(&str) -> Option<Box<Diagnostics>>) -> Vec<String> {
     let mut found = Vec::new();
     let asked = asked::during(|| {
@@ -37,7 +37,7 @@ fn unknown_keys(table: &'static KeyTable, load: impl Fn(&str) -> Option<Box<Diag
     );
     let read: BTreeSet<_> = asked.iter().map(|(table, key, _)| (*table, *key)).collect();
     for table in reachable(&Shape::Table(table)) {
-        // Conditions have a reader of their own, which looks at this table for every key.
+        // Conditions have a custom reader, which checks this table for every key.
         let unread = table.keys.iter().filter(|_| table.name != "condition");
         found.extend(
             unread
@@ -63,7 +63,7 @@ fn a_key_that_belongs_one_level_below_is_told_where() {
     ] {
         assert!(help(node).contains(owner), "{node}: {}", help(node));
     }
-    // Nothing one level below has the first; the other is nearly a key of a node itself.
+    // No table one level below has the first key; the other is similar to a key of a node.
     assert!(help("{ colour: red }").contains("known keys: "));
     assert!(help("{ nxt: a }").contains("did you mean `next`?"));
 }
@@ -103,11 +103,11 @@ fn names_in_tables_are_those_of_the_types() {
     );
 }
 
-/// The defaults of a table of numbers, durations and sizes, as a manifest would read them.
+/// Returns the defaults of a table of numbers, durations and sizes in the syntax of a manifest.
 fn written(table: &KeyTable) -> String {
     let line = |key: &Key| match key.shape {
         Shape::Table(table) => Some(format!("{}: {{ {} }}", key.name, written(table))),
-        // The limit on costs has no value that means that there is none.
+        // The limit on costs has no value for "no limit".
         _ if key.name == "cost" => None,
         _ => Some(format!("{}: {}", key.name, key.default.trim_matches('`'))),
     };
@@ -126,7 +126,7 @@ fn defaults_are_those_of_the_loaders() {
         (manifest.limits_for("a/b"), manifest.run_limits()),
         (TaskLimits::DEFAULT, RunLimits::DEFAULT)
     );
-    // A graph without anything, and one that writes every default out.
+    // A graph without settings, and one that states every default.
     let graph = |config: &str| {
         let text = format!("tool_type: graph\nconfig: {{ start: a, nodes: {{ a: {{}} }} {config} }}\n");
         load("g", &text, "g").map(|loaded| loaded.graph).unwrap()
@@ -154,7 +154,7 @@ fn defaults_are_those_of_the_loaders() {
 
 #[test]
 fn problems_are_gone_where_nothing_is_wrong() {
-    // Guards `unknown_keys`: a key that no table has is found.
+    // Guards `unknown_keys`: a key without a row has to be found.
     let problems = Problems::new();
     let root = graph_core::yaml::parse("{keyz: []}", &problems).unwrap();
     let fields = graph_core::yaml::Fields::open(&root, &trust::TRUST, "t", &problems).unwrap();

@@ -3,7 +3,7 @@
 
 use graph_core::diagnostic::{Diagnostic, Problems, Span, codes};
 
-/// Warns that something is not carried out.
+/// Warns that a key has no effect in this version.
 pub(super) fn warn(span: Span, what: &str, help: Option<&str>, problems: &Problems) {
     let message = format!("not carried out by this version: {what}");
     let problem = Diagnostic::warning(codes::NOT_CARRIED_OUT, span, message);

@@ -1,4 +1,4 @@
-//! The entrances: a graph tool file, a bare `config`, a snapshot.
+//! Loads a graph from a graph tool file, a bare `config`, or a snapshot.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,29 +22,29 @@ use graph_core::{keys, yaml};
 /// The key that selects the dialect.
 const EXECUTOR: &str = "executor_id";
 
-/// A graph document that can be used.
+/// A valid graph document.
 #[derive(Debug)]
 pub struct Loaded {
     /// The graph, with names resolved; the walker needs nothing else.
     pub graph: Graph,
     /// The warnings of the document.
     pub warnings: Diagnostics,
-    /// The signature line at its top. Here it is only recognised; `trust` verifies it.
+    /// The signature line at its top. It is only recognised here; `trust` verifies it.
     pub signature_line: Option<SignatureLine>,
 }
 
 /// A signature in a comment before the document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignatureLine {
-    /// Whose form it has.
+    /// The format of the line.
     pub kind: SignatureKind,
     /// The line without its line break.
     pub text: String,
-    /// Its position in the text.
+    /// The position of the line in the text.
     pub span: Span,
 }
 
-/// Whose form a signature line has.
+/// The format of a signature line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignatureKind {
     /// A line of graph-host's: `# graph-host:signed:…`.
@@ -53,14 +53,13 @@ pub enum SignatureKind {
     Rye,
 }
 
-/// Reads a graph tool file. `source_name` is what messages call the file; `id` is the graph's item id, or the name of
-/// its file.
+/// Reads a graph tool file. `source_name` is the file's name in messages; `id` is the graph's item id, or the name of its file.
 pub fn load(source_name: &str, text: &str, id: &str) -> Result<Loaded, Box<Diagnostics>> {
     load_within(source_name, text, id, &CompileBudget::of_file())
 }
 
-/// Reads a graph tool file like [`load`]. What compiling its patterns and schemas takes is counted against a budget: where the budget has
-/// refused something, the result does not count ([`CompileBudget::refused`]).
+/// Reads a graph tool file like [`load`]. The cost of compiling its patterns and schemas is charged to a budget: if the budget was
+/// exceeded, the result is not valid ([`CompileBudget::refused`]).
 pub fn load_within(
     source_name: &str,
     text: &str,
@@ -73,8 +72,8 @@ pub fn load_within(
     Ok(Loaded { graph, warnings, signature_line: signature_line(text) })
 }
 
-/// Reads a bare `config` that is in another document, whose text is `text`. `None` means that an error has been
-/// reported; warnings are reported to the same place.
+/// Reads a bare `config` in another document, whose text is `text`. Returns `None` after reporting an error; warnings are also added to
+/// `problems`.
 pub fn load_config(
     config: &Node,
     text: &str,
@@ -89,7 +88,7 @@ pub fn load_config(
     graph.filter(|_| !problems.has_errors())
 }
 
-/// Reads back the [`Graph::document`] that a run stores, whatever has happened to the file since.
+/// Reads a [`Graph::document`] that a run stores, independent of the present file.
 pub fn load_snapshot(document: &Value) -> Result<Graph, Box<Diagnostics>> {
     let problems = Problems::new();
     let root = Node::from_json(document);
@@ -104,7 +103,7 @@ fn snapshot(root: &Node, problems: &Problems) -> Option<Graph> {
     let order = fields.required("node_order").and_then(|node| node.texts("`node_order`", problems));
     let schema = fields.filled("config_schema");
     let description = fields.filled("description").and_then(|node| node.text("`description`", problems));
-    // A run that began before documents were kept with their dialect continues in that of this host.
+    // A run that was started before documents contained their dialect continues in this host's.
     let dialect = executor(&mut fields, problems);
     fields.finish();
     let order: Vec<&str> = order?.into_iter().map(|(name, _)| name).collect();
@@ -114,7 +113,7 @@ fn snapshot(root: &Node, problems: &Problems) -> Option<Graph> {
     assemble(parts, "", id?, problems)
 }
 
-/// The whole of a graph tool file.
+/// Reads a whole graph tool file.
 fn tool(
     root: &Node,
     text: &str,
@@ -139,7 +138,7 @@ fn tool(
              Write a component that does the same (`graph-host new node`), or let a node run a script with rye/bash/bash",
             excerpt(kind)
         )));
-        // What follows are keys of another kind of document.
+        // The remaining keys belong to another kind of document.
         return None;
     }
     let dialect = executor(&mut fields, problems);
@@ -159,7 +158,7 @@ fn tool(
     assemble(parts, text, id, problems)
 }
 
-/// `executor_id`: the dialect of the graph.
+/// Reads `executor_id`: the dialect of the graph.
 fn executor(fields: &mut Fields<'_>, problems: &Problems) -> Dialect {
     let Some(node) = fields.filled(EXECUTOR) else { return Dialect::default() };
     let Some(executor) = node.text("`executor_id`", problems) else { return Dialect::default() };
@@ -180,7 +179,7 @@ struct Parts<'n> {
     /// The order of the nodes, if the document does not define it.
     order: Option<&'n [&'n str]>,
     dialect: Dialect,
-    /// What its patterns and schemas may take.
+    /// The budget for compiling its patterns and schemas.
     compiling: &'n CompileBudget<'n>,
 }
 
@@ -191,7 +190,7 @@ fn assemble(parts: Parts<'_>, text: &str, id: &str, problems: &Problems) -> Opti
     }
     let inputs = input_schema.as_ref().and_then(|schema| names_of_inputs(schema, parts.dialect));
     let mut graph = config::lower(parts.config, parts.order, inputs, (text, parts.compiling), problems)?;
-    // The order of nodes determines the order of tasks, and JSON objects have no order: so it is digested separately.
+    // The order of nodes determines the order of tasks, and JSON objects are unordered: so it is digested separately.
     let order: Vec<&str> = graph.nodes.iter().map(|node| node.name.as_str()).collect();
     let mut document = Map::new();
     document.insert("id".to_owned(), json!(id));
@@ -230,8 +229,7 @@ fn assemble(parts: Parts<'_>, text: &str, id: &str, problems: &Problems) -> Opti
     Some(graph)
 }
 
-/// The digest of a graph, from the document that a run keeps of it: [`Graph::digest`]. The description, which is for people,
-/// makes no difference.
+/// Returns the digest of a graph from its stored document: [`Graph::digest`]. The description, which is for people, is left out.
 pub fn document_digest(document: &Value) -> Digest {
     match document.as_object().filter(|document| document.contains_key("description")) {
         Some(described) => {
@@ -244,8 +242,8 @@ pub fn document_digest(document: &Value) -> Digest {
 }
 
 impl Graph {
-    /// Whether a run that keeps a graph with this digest was started with this document. A run of a graph of Rye's that began
-    /// before documents were kept with their dialect continues in the dialect that it began in.
+    /// Checks whether a run with this graph digest was started with this document. A run of a graph of Rye's that was started before
+    /// documents contained their dialect continues in its original dialect.
     pub fn is_document_of(&self, kept: &Digest) -> bool {
         let before_dialects = || {
             let mut document = Value::clone(&self.document);
@@ -259,7 +257,7 @@ impl Graph {
     }
 }
 
-/// The names of the inputs, if a schema names all that there can be.
+/// Returns the names of the inputs if the schema is closed.
 fn names_of_inputs(schema: &Value, dialect: Dialect) -> Option<BTreeSet<String>> {
     const OTHERS: [&str; 6] =
         ["patternProperties", "unevaluatedProperties", "$ref", "allOf", "anyOf", "oneOf"];
@@ -280,7 +278,7 @@ fn check_schema(node: &Node, schema: &Value, compiling: &CompileBudget<'_>, prob
     }
 }
 
-/// The inputs that the schema marks for the host. Rules that would not be read are a problem: nothing would keep to them.
+/// Reads the inputs that the schema marks for the host. Rules at places that are not read are a problem: they would have no effect.
 fn marks_of(node: &Node, schema: &Value, problems: &Problems) -> InputMarks {
     let marks = InputMarks::of(schema);
     if let Some(place) = &marks.elsewhere {
@@ -295,7 +293,7 @@ fn marks_of(node: &Node, schema: &Value, problems: &Problems) -> InputMarks {
     marks
 }
 
-/// The first signature among the comments before the document.
+/// Finds the first signature among the comments before the document.
 fn signature_line(text: &str) -> Option<SignatureLine> {
     let mut start = 0;
     for line in text.split_inclusive('\n') {

@@ -1,13 +1,13 @@
-//! Graph documents: reads YAML into a [`Graph`](crate::graph::Graph), with all checks that are possible without running
-//! it. All problems of a document are reported at once, each with its position.
+//! Graph documents: reads YAML into a [`Graph`](crate::graph::Graph), with all checks that are possible without running it. All problems of
+//! a document are reported at once, each with its position.
 //!
-//! - `load` reads a whole graph tool file, the bare `config` of a case, and the snapshot that a run keeps;
+//! - `load` reads a whole graph tool file, the bare `config` of a case, and the snapshot in a run;
 //! - `config` and `node` lower the two levels of keys;
 //! - `hooks` reads hooks, those of a graph and those of a document of their own;
-//! - `scope` reads names, templates and conditions, and knows what may be read where;
-//! - `revisit` reads what a node that is entered again can read;
-//! - `later` recognises what later releases carry out;
-//! - `check` looks at the graph as a whole.
+//! - `scope` reads names, templates and conditions, and checks which roots they may read;
+//! - `revisit` reads the setting for nodes that are entered again;
+//! - `later` warns about keys that later releases will support;
+//! - `check` checks the graph as a whole.
 
 mod ask;
 mod bounds;

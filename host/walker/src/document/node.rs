@@ -20,11 +20,11 @@ use graph_core::template::ValueTemplate;
 use graph_core::yaml::{Entry, Fields, Node, Yaml};
 use graph_core::{id, json, keys};
 
-/// The attempts of a `retry` that does not say how many.
+/// Default number of attempts of a `retry`.
 const RETRY_ATTEMPTS: u32 = 3;
-/// The name of a `foreach` item that is not named with `as`.
+/// Default name of a `foreach` item.
 const DEFAULT_VARIABLE: &str = "item";
-/// Names that templates have already.
+/// Names that templates use for other roots.
 const TAKEN: [&str; 6] = ["state", "inputs", "result", "argument", "node", "run"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Kind {
     }
 }
 
-/// Reads one node. `None`, or an error among the problems, means that it cannot be used.
+/// Reads one node. If the result is `None`, or an error was reported, the node cannot be used.
 pub(super) fn lower<'n>(entry: &'n Entry, reader: &Reader<'n>) -> Option<GraphNode> {
     let name = entry.key.name.as_str();
     let problems = reader.problems;
@@ -64,7 +64,7 @@ pub(super) fn lower<'n>(entry: &'n Entry, reader: &Reader<'n>) -> Option<GraphNo
     let action_entry = fields.filled("action");
     let action = action_entry.and_then(|node| action(node, IN_ACTION, variable.as_deref(), reader));
     let caching = fields.entry("cache").and_then(|entry| {
-        // On a `return` it has been reported.
+        // A `cache` on a `return` node was reported before.
         let kind = kind.filter(|kind| matches!(kind, Kind::Default | Kind::Foreach))?;
         let variable = variable.as_deref().filter(|_| kind == Kind::Foreach);
         cache::read(entry, action.as_ref(), action_entry.is_some(), variable, reader)
@@ -76,7 +76,7 @@ pub(super) fn lower<'n>(entry: &'n Entry, reader: &Reader<'n>) -> Option<GraphNo
     let kind = node_kind(&mut fields, kind, variable, action_entry, reader);
     let lowered = GraphNode {
         name: name.to_owned(),
-        // An invalid kind has been reported: the other keys are still read.
+        // An invalid kind was reported before: the other keys are read nevertheless.
         kind: kind.unwrap_or(NodeKind::Default),
         action,
         assign: fields.filled("assign").map(|node| assign(node, reader)).unwrap_or_default(),
@@ -106,7 +106,7 @@ pub(super) fn lower<'n>(entry: &'n Entry, reader: &Reader<'n>) -> Option<GraphNo
     Some(lowered)
 }
 
-/// Whether a key belongs to nodes of a kind.
+/// Checks whether a key belongs to nodes of a kind.
 fn kind_takes(key: &str, kind: Option<Kind>) -> bool {
     let takes = |kind: Kind| {
         let row = keys::graph::NODE.find(key);
@@ -132,7 +132,7 @@ fn refuse_foreign_keys(fields: &mut Fields<'_>, kind: Option<Kind>) {
     }
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Joins names: `a`, `a and b`, `a, b and c`.
 fn listed(names: &[String]) -> String {
     match names {
         [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
@@ -182,7 +182,7 @@ fn node_kind(
                 let key = entry.value.text("`collect`", problems)?;
                 reader.state_key(key, entry.value.span).then(|| key.to_owned())
             });
-            // Rye's way of saying `parallel: true`.
+            // Rye's spelling of `parallel: true`.
             let detached =
                 action.and_then(|node| node.descend(["params", "async_exec"]).as_bool()).unwrap_or(false);
             Some(NodeKind::Foreach(Foreach {
@@ -191,7 +191,7 @@ fn node_kind(
                 collect,
                 parallel: parallel.unwrap_or(detached),
                 on_item_error: on_item_error.unwrap_or_default(),
-                // In Rye's dialect, where nothing else is said.
+                // The default of Rye's dialect.
                 keeps_failures: on_item_error.is_none(),
             }))
         }
@@ -216,7 +216,7 @@ fn over(node: &Node, reader: &Reader<'_>) -> Option<ValueTemplate> {
     Some(template)
 }
 
-/// `{primary, item_type, item_id, params}`; the first two have defaults. Its templates read `roots` and the variable.
+/// Reads `{primary, item_type, item_id, params}`; the first two have defaults. Its templates may read `roots` and the variable.
 pub(super) fn action(
     node: &Node,
     roots: &[&str],
@@ -228,7 +228,7 @@ pub(super) fn action(
     let primary = fields.choice("primary", Primary::CHOICES);
     let item_type = fields.choice("item_type", ItemType::CHOICES);
     let primary = primary.unwrap_or(Primary::Execute);
-    // A search looks among items and need not name one.
+    // A search need not name an item.
     let id_node =
         if primary == Primary::Search { fields.filled("item_id") } else { fields.required("item_id") };
     let item_id = match id_node {
@@ -295,13 +295,13 @@ fn assign(node: &Node, reader: &Reader<'_>) -> Vec<Assignment> {
     writes
 }
 
-/// The `v` of `{overwrite: v}` as the document writes it.
+/// Returns the `v` of a literal `{overwrite: v}` in the document.
 fn overwritten(node: &Node) -> Option<&Node> {
     let mapping = node.as_mapping()?;
     mapping.get("overwrite").filter(|_| mapping.iter().count() == 1)
 }
 
-/// A name, a list of names, or a list of `{to, when, label}`.
+/// Reads a name, a list of names, or a list of `{to, when, label}`.
 fn next<'n>(node: &'n Node, reader: &Reader<'n>) -> Option<Next> {
     let problems = reader.problems;
     match &node.value {
@@ -345,7 +345,7 @@ fn edge<'n>(node: &'n Node, reader: &Reader<'n>) -> Option<Edge> {
 
 /// Warns about a list without a default edge, and about edges after one.
 fn check_defaults(node: &Node, items: &[Node], edges: &[Option<Edge>], reader: &Reader<'_>) {
-    // An edge that could not be read may be the default.
+    // An unreadable edge may be the default.
     if edges.iter().any(Option::is_none) {
         return;
     }
@@ -384,7 +384,7 @@ pub(super) fn retry(node: &Node, reader: &Reader<'_>) -> Option<RetryPolicy> {
             .filter_map(|(text, node)| {
                 let found = Category::parse(text);
                 if found.is_none() && problems.is_full() {
-                    // A further problem is dropped.
+                    // Further problems are dropped.
                 } else if found.is_none() {
                     let names = || Category::ALL.into_iter().map(Category::as_str);
                     let message = format!("`retry_on` cannot be `{}`", excerpt(text));
@@ -409,7 +409,7 @@ pub(super) fn retry(node: &Node, reader: &Reader<'_>) -> Option<RetryPolicy> {
         max_attempts: max_attempts.unwrap_or(RETRY_ATTEMPTS),
         initial_interval,
         backoff,
-        // A first wait beyond the default limit is meant.
+        // A first wait above the default limit raises that limit.
         max_interval: max_interval.unwrap_or(Duration::max(default.max_interval, initial_interval)),
         jitter,
         retry_on: retry_on.unwrap_or(default.retry_on),
@@ -441,7 +441,7 @@ fn wait_for<'n>(node: &'n Node, name: &str, reader: &Reader<'n>) -> Vec<crate::g
     found
 }
 
-/// `before`, `after`, or a list of both.
+/// Reads `before`, `after`, or a list of both.
 fn interrupt(node: &Node, reader: &Reader<'_>) -> StaticInterrupt {
     let items = match &node.value {
         Yaml::List(items) => items.as_slice(),
@@ -486,7 +486,7 @@ fn command<'n>(entry: &'n Entry, reader: &Reader<'n>) -> Option<CommandGrant> {
     Some(CommandGrant::new(goto, may_end, names(write), names(overwrite)))
 }
 
-/// A pattern would name one key with a `*` in it, and so deny every write that it was meant to allow.
+/// Checks that a key is not a pattern: a pattern would name one key with a `*` in it, and deny all intended writes.
 fn is_one_key(key: &str, node: &Node, reader: &Reader<'_>) -> bool {
     if reader.is_snapshot || !key.contains('*') {
         return true;
@@ -497,7 +497,7 @@ fn is_one_key(key: &str, node: &Node, reader: &Reader<'_>) -> bool {
     false
 }
 
-/// Only a channel whose writes are folded has something that an overwrite replaces.
+/// Reports an `overwrite` of a key that is not a channel with a reducer: only there an overwrite differs from a write.
 fn check_overwrite(key: &str, node: &Node, reader: &Reader<'_>) {
     if reader.folding.contains(key) {
         return;

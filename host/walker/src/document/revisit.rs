@@ -1,10 +1,10 @@
-//! `revisit` of a node: whether it can read its result from its last visit.
+//! Reads `revisit` of a node: whether its last result is stored for the next visit.
 
 use graph_core::diagnostic::Problems;
 use graph_core::keys;
 use graph_core::yaml::{Fields, Node, Yaml};
 
-/// Reads `{feedback: true}`, or the switch alone.
+/// Reads `{feedback: true}`, or a single boolean.
 pub(super) fn read(node: &Node, problems: &Problems) -> bool {
     match &node.value {
         Yaml::Null => false,

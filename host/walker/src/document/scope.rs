@@ -1,4 +1,4 @@
-//! Names, templates and conditions: what may be named and read where.
+//! Names, templates and conditions, and the roots that they may read.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,54 +14,54 @@ use graph_core::template::{Path, TemplateSyntaxError, ValueTemplate};
 use graph_core::work::CompileBudget;
 use graph_core::yaml::{Node, Yaml};
 
-/// What every part of a document is read with.
+/// Shared state for reading all parts of a document.
 pub(super) struct Reader<'n> {
-    /// The text that places refer to.
+    /// The text to which places refer.
     pub(super) text: &'n str,
     pub(super) problems: &'n Problems,
     /// The nodes by name.
     pub(super) names: BTreeMap<&'n str, NodeIndex>,
     /// The nodes with `wait_for`, which cannot be targets of edges.
     pub(super) barriers: BTreeSet<NodeIndex>,
-    /// The state keys that the document mentions: those that something in the graph can write.
+    /// The state keys that the document mentions: those that a part of the graph can write.
     pub(super) keys: BTreeSet<&'n str>,
-    /// The inputs of `config_schema`, if it lists them all; `None` if there may be others.
+    /// The inputs of `config_schema` if it is closed; `None` if there may be others.
     pub(super) inputs: Option<BTreeSet<String>>,
-    /// Whether a path that is read has to be written in this document. A document of hooks is about other graphs.
+    /// `true` if a path that is read has to be written in this document. A document of hooks is about other graphs.
     pub(super) is_graph: bool,
-    /// The paths that were reported as read and never written.
+    /// The reported paths that are read and never written.
     pub(super) told: RefCell<BTreeSet<String>>,
-    /// The declared channels whose reducer folds writes.
+    /// The declared channels whose reducers combine writes.
     pub(super) folding: BTreeSet<String>,
-    /// The document is what a run has kept of its graph: it was checked when it was read first.
+    /// `true` if the document is the snapshot in a run: it was checked when the run was started.
     pub(super) is_snapshot: bool,
-    /// What its patterns and schemas may still take together.
+    /// The budget for compiling its patterns and schemas.
     pub(super) compiling: &'n CompileBudget<'n>,
-    /// `config.retry`: how often to try a node that does not say it.
+    /// `config.retry`: the default for nodes without `retry`.
     pub(super) retry: Option<RetryPolicy>,
     /// `config.revisit`: the default for nodes without a `revisit` of their own.
     pub(super) feedback: bool,
 }
 
-/// How many names that are read and never written are reported.
+/// Largest number of reported names that are read and never written.
 const MOST_TOLD: usize = 20;
 
-/// State keys that are not the graph's to write.
+/// State keys that the graph must not write.
 const RESERVED: [&str; 4] = ["inputs", "_last_error", "_retries", rye::THREADS];
 
-/// What templates can read in an action and in a node's output, besides a `foreach` variable.
+/// Roots of templates in an action and in a node's output, in addition to a `foreach` variable.
 pub(super) const IN_ACTION: &[&str] = &["state", "inputs", "node", "run", "argument"];
-/// What templates can read in `assign`.
+/// Roots of templates in `assign`.
 pub(super) const IN_ASSIGN: &[&str] = &["state", "inputs", "result", "node", "run", "argument"];
-/// What templates can read in a `start` argument.
+/// Roots of templates in a `start` argument.
 pub(super) const IN_START: &[&str] = &["inputs", "run"];
-/// What templates can read in the run's output.
+/// Roots of templates in the run's output.
 pub(super) const IN_OUTPUT: &[&str] = &["state", "inputs", "run"];
-/// What an edge's condition can read.
+/// Roots of an edge's condition.
 pub(super) const IN_EDGE: &[&str] = &["state", "result", "inputs", "node"];
 
 impl<'n> Reader<'n> {
-    /// The node that a name in the document means, as something that is waited for.
+    /// Returns the node with a name in the document, which may be a barrier.
     pub(super) fn node_named(&self, node: &'n Node, what: &str) -> Option<NodeIndex> {
         let name = node.text(what, self.problems)?;
         let found = self.names.get(name).copied();
@@ -80,7 +80,7 @@ impl<'n> Reader<'n> {
         found
     }
 
-    /// The node that a name in the document means, as something to go to.
+    /// Returns the node with a name in the document, as a target.
     pub(super) fn target(&self, node: &'n Node, what: &str) -> Option<NodeIndex> {
         let found = self.node_named(node, what)?;
         if self.barriers.contains(&found) {
@@ -95,7 +95,7 @@ impl<'n> Reader<'n> {
         Some(found)
     }
 
-    /// Whether a list of targets, or one, names the end of the branch.
+    /// Checks whether a target, or a list of targets, names the end of the branch.
     pub(super) fn names_end(&self, node: &Node) -> bool {
         match &node.value {
             Yaml::List(items) => items.iter().any(|item| self.is_end(item)),
@@ -107,7 +107,7 @@ impl<'n> Reader<'n> {
         item.as_text() == Some(id::END) && !self.names.contains_key(id::END)
     }
 
-    /// A list of targets, or one, without the end of the branch, which [`id::END`] may name. `None` if any of it is wrong.
+    /// Reads a target, or a list of targets, without the end of the branch, which [`id::END`] names. `None` if any of it is invalid.
     pub(super) fn targets_or_end(&self, node: &'n Node, what: &str) -> Option<Vec<NodeIndex>> {
         let items = match &node.value {
             Yaml::Text(_) => std::slice::from_ref(node),
@@ -118,7 +118,7 @@ impl<'n> Reader<'n> {
             }
         };
         let items: Vec<&Node> = items.iter().filter(|item| !self.is_end(item)).collect();
-        // Each is looked at before the first that is wrong ends the matter.
+        // All items are checked, so that every invalid one is reported.
         let found: Vec<_> = items.iter().map(|item| self.target(item, what)).collect();
         let found: Vec<_> = found.into_iter().collect::<Option<_>>()?;
         let mut seen = BTreeSet::new();
@@ -142,7 +142,7 @@ impl<'n> Reader<'n> {
         self.problems.push(Diagnostic::error(code, place, message));
     }
 
-    /// A state key that the graph writes.
+    /// Checks a state key that the graph writes; returns `false` after reporting an invalid one.
     pub(super) fn state_key(&self, name: &str, span: Span) -> bool {
         if let Err(error) = id::check_state_key(name) {
             let message = format!("a state key cannot be `{}`: {error}", excerpt(name));
@@ -158,7 +158,7 @@ impl<'n> Reader<'n> {
         true
     }
 
-    /// A value that may hold templates, which read only `roots` and the variable.
+    /// Reads a value that may contain templates, which may read only `roots` and the variable.
     pub(super) fn template(
         &self,
         node: &Node,
@@ -169,7 +169,7 @@ impl<'n> Reader<'n> {
             Ok(template) => self.check_roots(&template, node, roots, variable).then_some(template),
             Err(_) if self.problems.is_full() => None,
             Err(error) => {
-                // Only the first of its texts is named: to name them all, each is read alone.
+                // The error is only the first: the texts are read one by one to report all.
                 if self.check_leaves(node, roots, variable) {
                     self.bad_template(&error, node.descend(&error.pointer).span);
                 }
@@ -186,7 +186,7 @@ impl<'n> Reader<'n> {
         });
     }
 
-    /// Reports every path of a template that starts with something that does not exist here. Whether there was none.
+    /// Reports every path of a template with an unknown root. Returns `true` if there was none.
     fn check_roots(
         &self,
         template: &ValueTemplate,
@@ -227,7 +227,7 @@ impl<'n> Reader<'n> {
         sound
     }
 
-    /// Reports the problems of all templates in a value. Returns whether each text could be read.
+    /// Reports the problems of all templates in a value. Returns `true` if every text could be read.
     fn check_leaves(&self, node: &Node, roots: &[&str], variable: Option<&str>) -> bool {
         match &node.value {
             Yaml::Text(text) => match ValueTemplate::parse(&serde_json::Value::String(text.value.clone())) {
@@ -251,7 +251,7 @@ impl<'n> Reader<'n> {
         }
     }
 
-    /// A condition, which reads only `roots` if they are given.
+    /// Reads a condition, which may read only `roots` if they are given.
     pub(super) fn condition(&self, node: &Node, roots: Option<&[&str]>) -> Option<Condition> {
         let read = Condition::from_json_within(&node.to_json(), self.compiling);
         let condition = match read {
@@ -288,8 +288,7 @@ impl<'n> Reader<'n> {
         sound.then_some(condition)
     }
 
-    /// Warns of a path that leads nowhere whatever happens: a state key that nothing in the graph writes, an input that the
-    /// schema does not have.
+    /// Warns of a path without a possible value: a state key that no part of the graph writes, or an input that the schema does not have.
     fn warn_of_nothing(&self, path: &Path, place: impl FnOnce() -> Span) {
         let Some(name) = path.first_key().filter(|name| self.is_graph && !name.starts_with('_')) else {
             return;
@@ -345,7 +344,7 @@ impl<'n> Reader<'n> {
     }
 }
 
-/// The `path` in a condition that has this text.
+/// Finds the `path` with this text in a condition.
 fn find_text<'n>(node: &'n Node, text: &str) -> Option<&'n Node> {
     match &node.value {
         Yaml::Mapping(mapping) => mapping
@@ -357,7 +356,7 @@ fn find_text<'n>(node: &'n Node, text: &str) -> Option<&'n Node> {
     }
 }
 
-/// A few names for a message.
+/// Returns a few names for a message.
 fn some_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const SHOWN: usize = 12;
     let mut names: Vec<_> = names.take(SHOWN + 1).map(excerpt).collect();
@@ -368,7 +367,7 @@ fn some_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// Whether a name is written like a variable of the environment: in capital letters.
+/// Checks whether a name is written like a variable of the environment: in capital letters.
 fn is_shell_variable(name: &str) -> bool {
     let is_in_it = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     name.bytes().all(is_in_it) && name.bytes().any(|byte| byte.is_ascii_uppercase())

@@ -34,7 +34,7 @@ fn refused(text: &str) -> Diagnostics {
     }
 }
 
-/// A document with this number of typical nodes: an action with params, a write, and an edge with a condition.
+/// Creates a document with this number of typical nodes: an action with params, a write, and an edge with a condition.
 fn of_nodes(count: usize) -> String {
     let mut text = "tool_type: graph\nconfig:\n  start: n0\n  nodes:\n".to_owned();
     for at in 0..count {
@@ -69,7 +69,7 @@ fn a_graph_of_too_many_values_is_refused_with_what_to_do() {
     );
 }
 
-/// Diagnostics as a terminal without colours shows them.
+/// Renders diagnostics like a terminal without colours.
 fn shown(diagnostics: &Diagnostics) -> String {
     let mut out = String::new();
     miette::GraphicalReportHandler::new_themed(miette::GraphicalTheme::unicode_nocolor())
@@ -87,18 +87,18 @@ fn codes(diagnostics: &Diagnostics, severity: Severity) -> Vec<&str> {
         .collect()
 }
 
-/// A tool around a `config` that is given from its `start` on.
+/// Creates a tool around a `config` that is given from its `start` on.
 fn tool(config: &str) -> String {
     let config: String = config.lines().flat_map(|line| ["  ", line, "\n"]).collect();
     format!("tool_type: graph\nconfig:\n{config}")
 }
 
-/// The codes of the errors of a `config`.
+/// Returns the codes of the errors of a `config`.
 fn errors(config: &str) -> Vec<String> {
     codes(&refused(&tool(config)), Severity::Error).into_iter().map(str::to_owned).collect()
 }
 
-/// The codes of the warnings of a `config` that loads.
+/// Returns the codes of the warnings of a `config` that loads.
 fn warnings(config: &str) -> Vec<String> {
     codes(&loaded(&tool(config)).warnings, Severity::Warning).into_iter().map(str::to_owned).collect()
 }
@@ -117,7 +117,7 @@ fn rye_graphs_load_unchanged() {
     assert!(edges[0].when.is_some() && edges[1].when.is_none());
     let search = graph.node(graph.find("find_style").unwrap()).action.as_ref().unwrap();
     assert_eq!(search.primary, Primary::Search);
-    // Its hook's condition reads `state.step_count`, which Rye's walker does not have either; another hook does nothing.
+    // The condition of a hook reads `state.step_count`, which Rye's walker does not have either; another hook has no effect.
     assert_eq!(codes(&notes.warnings, Severity::Warning), ["GH0406", "GH0321"]);
     let line = notes.signature_line.unwrap();
     assert_eq!((line.kind, line.span.line), (SignatureKind::Rye, 1));
@@ -233,7 +233,7 @@ fn a_document_cannot_act_on_the_terminal() {
     assert!(shown.contains("\\u{1b}[2Jx\\u{202e}"), "{shown}");
     let raw = shown.chars().filter(|c| *c == '\u{1b}' || *c == '\u{202e}').count();
     assert_eq!(raw, 0);
-    // Written out, the character is refused; the snippet must not pass it on.
+    // A literal control character is refused, and the snippet must not contain it.
     let refused = refused("tool_type: graph\n# \u{1b}[2J\n");
     assert!(!self::shown(&refused).contains('\u{1b}'));
 }
@@ -600,7 +600,7 @@ fn hostile_documents_are_refused_in_bounded_time() {
     }
 }
 
-/// A document has room for ten thousand patterns that each take a megabyte once they are compiled.
+/// A document has room for ten thousand patterns that each take a megabyte once compiled.
 #[test]
 fn the_patterns_of_a_document_are_bounded_together() {
     let edges = |count: usize, pattern: &dyn Fn(usize) -> String| {
@@ -744,7 +744,7 @@ fn limits_and_capabilities_that_cannot_be_read_are_reported() {
         let found = errors(&format!("start: a\nnodes:\n  a: {{ action: {{ item_id: t/a }}, {keys} }}"));
         assert_eq!(found, [code], "{keys}");
     }
-    // For all nodes of a graph, and for nodes that dispatch nothing.
+    // Limits for all nodes of a graph, and for nodes that dispatch nothing.
     for (config, code) in [
         (
             r#"start: a
@@ -770,7 +770,7 @@ fn a_command_names_each_key() {
         let found = errors(&format!("start: a\nnodes: {{ a: {{ command: {{ {write} }} }} }}"));
         assert!(found.iter().any(|code| code == "GH0310"), "{write}: {found:?}");
     }
-    // A run that has kept such a graph is read all the same.
+    // A stored run with such a graph can be read nevertheless.
     let document = json!({
         "id": "t/kept",
         "config": { "start": "a", "nodes": { "a": { "command": { "write": ["*"] } } } },

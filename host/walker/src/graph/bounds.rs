@@ -1,10 +1,10 @@
-//! Templates that set the limits and capabilities of a node for each task.
+//! Limits of a node: constants of its document, and templates that each task evaluates.
 
 use graph_core::limits::ModelFigure;
 use graph_core::template::ValueTemplate;
 
-/// What of a node's limits and `capabilities` is a template. Each task evaluates these when it is made; they lower what the document's
-/// constants, the graph and the manifest leave, and raise nothing.
+/// The templates in a node's limits and `capabilities`. Each task evaluates them when it is made; they lower the limits of the document's
+/// constants, the graph and the manifest, and raise none.
 #[derive(Debug, Default)]
 pub struct NodeTemplates {
     /// `timeout`.
@@ -16,12 +16,12 @@ pub struct NodeTemplates {
 }
 
 impl NodeTemplates {
-    /// Whether there is none.
+    /// Checks whether there is no template.
     pub fn is_empty(&self) -> bool {
         self.iter().next().is_none()
     }
 
-    /// All of them.
+    /// Returns all templates.
     pub fn iter(&self) -> impl Iterator<Item = &ValueTemplate> {
         self.timeout.iter().chain(self.model.iter().map(|(_, template)| template)).chain(&self.dispatch)
     }

@@ -1,10 +1,10 @@
-//! Which nodes can run at all.
+//! Reachability of nodes.
 
 use std::collections::VecDeque;
 
 use crate::graph::{Graph, Next, Node, NodeIndex};
 
-/// The nodes that a node can lead to by itself.
+/// Returns the nodes to which a node can lead directly.
 fn successors(node: &Node) -> impl Iterator<Item = NodeIndex> {
     let next: Vec<NodeIndex> = match &node.next {
         Next::End => Vec::new(),
@@ -15,7 +15,7 @@ fn successors(node: &Node) -> impl Iterator<Item = NodeIndex> {
     next.into_iter().chain(node.on_error).chain(goto)
 }
 
-/// For each node whether it can run: something leads to it, or all that it waits for can run.
+/// Computes for each node whether it can run: an edge leads to it, or all nodes that it waits for can run.
 pub(crate) fn reachable(graph: &Graph) -> Vec<bool> {
     let mut reached = vec![false; graph.nodes.len()];
     let mut waiting: Vec<usize> = graph.nodes.iter().map(|node| node.wait_for.len()).collect();

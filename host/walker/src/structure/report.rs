@@ -12,17 +12,17 @@ use graph_core::capability::{Manifest, capability_name};
 use graph_core::diagnostic::{codes, nearest, printable};
 use graph_core::policy::Reducer;
 
-/// Something in a graph that its author may want to look at.
+/// A probable mistake in a graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Finding {
     /// The kind of the finding.
     pub kind: FindingKind,
-    /// The nodes that it is about, in document order.
+    /// The nodes of the finding, in document order.
     pub nodes: Vec<String>,
     /// The finding as a sentence.
     pub message: String,
-    /// What to do about it.
+    /// Advice for the author.
     pub help: String,
 }
 
@@ -36,18 +36,18 @@ pub enum FindingKind {
     BarrierNeverOpens,
     /// A branch ends without `return` in a graph that returns elsewhere.
     DeadEnd,
-    /// A conditional list has no default.
+    /// A conditional list has no default edge.
     NoDefaultEdge,
     /// Two nodes that are always active together write the same channel, which takes one write.
     ConflictingWrites,
-    /// The manifest allows something that no node needs.
+    /// The manifest allows a capability that no node needs.
     UnneededCapability,
-    /// Something is read that nothing writes.
+    /// A value is read that no node writes.
     ReadsNothing,
 }
 
 impl FindingKind {
-    /// The name in output.
+    /// Returns the name in output.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Unreachable => "unreachable",
@@ -61,7 +61,7 @@ impl FindingKind {
     }
 }
 
-/// The probable mistakes in a graph's structure: by kind, then in document order.
+/// Returns the probable mistakes in a graph's structure: by kind, then in document order.
 pub fn findings(graph: &Graph) -> Vec<Finding> {
     let reached = reachable(graph);
     let is_reached = |index: NodeIndex| reached[index.0 as usize];
@@ -102,7 +102,7 @@ pub fn findings(graph: &Graph) -> Vec<Finding> {
     found
 }
 
-/// The same of a document that was read: what its warnings say of keys that nothing writes is among the findings.
+/// Returns the findings of a loaded document, including its warnings about keys that no node writes.
 pub fn findings_of(loaded: &Loaded) -> Vec<Finding> {
     let mut found = findings(&loaded.graph);
     let reads = loaded.warnings.iter().filter(|warning| warning.code() == codes::READS_NOTHING);
@@ -142,16 +142,16 @@ fn unreached(graph: &Graph, is_reached: &impl Fn(NodeIndex) -> bool, found: &mut
     }
 }
 
-/// Whether nothing can come after a node that no barrier waits for but the end of its branch, and it does not say so.
+/// Checks whether a node that no barrier waits for silently ends its branch.
 fn ends_a_branch(node: &Node) -> bool {
     let goes = node.command.as_ref().is_some_and(|command| command.may_end || !command.goto.is_empty());
     matches!(node.next, Next::End) && !matches!(node.kind, NodeKind::Return { .. }) && !goes
 }
 
-/// How many writes are looked at for conflicts. A node may be in every list, and each list looks at all that it writes.
+/// Largest number of writes that are checked for conflicts. A node may be in every list, and each list checks all writes of its nodes.
 const MOST_WRITES: usize = 100_000;
 
-/// Nodes that one list activates together, and that write one channel which takes one write.
+/// Finds nodes that one list activates together and that write the same channel, which accepts one write.
 fn conflicts(graph: &Graph, is_reached: &impl Fn(NodeIndex) -> bool, found: &mut Vec<Finding>) {
     let mut together: BTreeSet<Vec<NodeIndex>> = BTreeSet::new();
     let mut add = |list: Vec<NodeIndex>| {
@@ -214,7 +214,7 @@ fn conflicts(graph: &Graph, is_reached: &impl Fn(NodeIndex) -> bool, found: &mut
     }
 }
 
-/// The channels that a node writes whenever it succeeds.
+/// Returns the channels that a node writes whenever it succeeds.
 fn written(node: &Node) -> BTreeSet<&str> {
     let collect = match &node.kind {
         NodeKind::Foreach(foreach) => foreach.collect.as_deref(),
@@ -223,8 +223,8 @@ fn written(node: &Node) -> BTreeSet<&str> {
     node.assign.iter().map(|write| write.channel.as_str()).chain(collect).collect()
 }
 
-/// Warnings about keys that an update writes and that nothing else of the run knows: the graph declares no such channel, none of
-/// its nodes writes it, and the state does not have it. They are probably misspelt.
+/// Returns warnings about keys of an update that no part of the run has: the graph declares no such channel, none of its nodes writes it,
+/// and the state does not have it. They are probably misspelt.
 pub fn unknown_channels<'k>(
     graph: &Graph,
     state: &Map<String, Value>,
@@ -251,9 +251,8 @@ const fn takes_one(reducer: Reducer) -> bool {
     matches!(reducer, Reducer::LastValue | Reducer::Ephemeral | Reducer::Untracked)
 }
 
-/// What a manifest allows and no node of these graphs needs: dispatch patterns that match none of their actions, and
-/// entries for items that none of them dispatches. If an item id is a template, anything may be needed, and nothing is
-/// reported.
+/// Finds capabilities that a manifest allows and no node of these graphs needs: dispatch patterns that match none of their actions, and
+/// entries for items that none of them dispatches. If an item id is a template, any capability may be needed, and nothing is reported.
 pub fn unneeded_capabilities(graphs: &[&Graph], manifest: &Manifest) -> Vec<Finding> {
     let actions = || graphs.iter().flat_map(|graph| &graph.nodes).filter_map(|node| node.action.as_ref());
     let mut names = BTreeSet::new();
@@ -278,7 +277,7 @@ pub fn unneeded_capabilities(graphs: &[&Graph], manifest: &Manifest) -> Vec<Find
             "take the line out of `dispatch`",
         ));
     }
-    // Each id is looked up once: a graph has as many as a manifest has entries, and more.
+    // Each id is looked up only once: a graph may have as many ids as a manifest has entries, and more.
     let applied: BTreeSet<&str> =
         ids.iter().filter_map(|id| Some(manifest.entry_for(id)?.pattern.as_str())).collect();
     for entry in manifest.items().iter().filter(|entry| !applied.contains(entry.pattern.as_str())) {

@@ -38,14 +38,14 @@ fn a_barrier_that_waits_for_what_comes_after_it() {
 fn a_branch_that_ends_beside_a_return() {
     let config = "  start: [a, b]\n  nodes: { a: { next: out }, b: {}, out: { type: return } }";
     assert_eq!(kinds_in(config), only(FindingKind::DeadEnd, &["b"]));
-    // It says that it ends.
+    // An explicit end is no finding.
     for end in ["next: __end__", "next: [__end__]", "next: []", "command: { goto: [__end__] }"] {
         let config = format!(
             "  start: [a, b]\n  nodes: {{ a: {{ next: out }}, b: {{ {end} }}, out: {{ type: return }} }}"
         );
         assert_eq!(kinds_in(&config), [], "{end}");
     }
-    // What a barrier waits for, or what says where it may go, is not the end of its branch.
+    // The end of a branch is no finding if a barrier waits for the node, or if a command names targets.
     let config = "  start: [a, b, c]\n  nodes: { a: {}, b: {}, c: { command: { goto: [out] } }, \
                   join: { wait_for: [a, b], next: out }, out: { type: return } }";
     assert_eq!(kinds_in(config), []);

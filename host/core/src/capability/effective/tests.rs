@@ -125,7 +125,7 @@ fn refusals_say_why_and_what_would_grant() {
         .collect();
     insta::assert_snapshot!(shown.join("\n"));
 
-    // The lines are a manifest that grants.
+    // The suggested lines are a manifest that grants the interface.
     let lines = refusals[0].manifest_lines.clone().unwrap();
     let granted = manifest(&lines);
     assert!(effective_grant(&request(&declared[..2], &all, &granted)).is_ok());
@@ -213,7 +213,7 @@ items:
     let most = ModelUse { calls: 7, output: 900, ..ModelUse::OF_TASK };
     assert_eq!(granted(&request), (vec!["slow".to_owned(), "fast".to_owned()], most));
 
-    // The signature says less.
+    // The signature allows less.
     let limits = TaskLimits { model: ModelUse { calls: 3, ..ModelUse::UNBOUNDED }, ..TaskLimits::UNBOUNDED };
     let signed = Ceiling { limits: Some(limits), ..all.clone() };
     assert_eq!(granted(&GrantRequest { ceiling: &signed, ..request }).1, ModelUse { calls: 3, ..most });
@@ -223,7 +223,7 @@ items:
         says(GrantRequest { ceiling: &unsigned, ..request }).ends_with("does not reach as far as `model`")
     );
 
-    // The caller or the run above has less: the same name with another provider is another model.
+    // The caller or the run above has less: a model with the same name and another provider is another model.
     let mut parent = effective_grant(&request).unwrap();
     parent.models.retain(|model| model.name == "fast");
     parent.limits.model.output = 5;
@@ -321,12 +321,12 @@ proptest! {
             prop_assert!(at_most(grant.limits, entry.limits));
             prop_assert!(ceiling.limits.is_none_or(|limits| at_most(grant.limits, limits)));
             prop_assert!(parent.as_ref().is_none_or(|parent| at_most(grant.limits, parent.limits)));
-            // Whatever it needs, something that was granted brings.
+            // Some granted kind brings each interface.
             for interface in &declared {
                 let Provision::Kinds { brought_by, .. } = interface.provision() else { continue };
                 prop_assert!(brought_by.iter().any(|kind| grant.kinds.contains(kind)));
             }
-            // Without a parent and without the node's narrowing it is granted all the more.
+            // Without a parent and without the node's restriction, the grant is at least as large.
             let wider = GrantRequest { parent: None, node: None, ..request };
             let wide = effective_grant(&wider).unwrap();
             prop_assert!(wide.kinds.is_superset(&grant.kinds) && at_most(grant.limits, wide.limits));

@@ -1,31 +1,30 @@
-//! Entries of a manifest that are as specific as each other and cover the same items.
+//! Entries of a manifest that are equally specific and cover the same items.
 
 use std::collections::BTreeMap;
 
 use super::super::item::ItemPattern;
 
-/// The most work of all comparisons of a manifest, in pairs of parts of patterns: a thousand patterns of 16 parts that all
-/// begin alike are compared, each with each.
+/// Limit on the work of all comparisons of a manifest, in pairs of parts of patterns: enough for a thousand patterns of 16 parts with the
+/// same beginning, each compared with each.
 const MOST_WORK: u64 = 200_000_000;
-/// How many pairs are reported.
+/// Largest number of reported pairs.
 const MOST_PAIRS: usize = 200;
 
-/// The pairs of patterns of which neither is more specific for some item.
+/// Pairs of patterns that are equally specific for some item.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Ambiguous {
-    /// The places of two patterns, the smaller one first; in the order of the greater.
+    /// The indices of two patterns, the smaller one first; ordered by the greater one.
     pub(super) pairs: Vec<(usize, usize)>,
-    /// The place of a pattern whose comparison was one too many.
+    /// The index of the pattern at which the comparison stopped.
     pub(super) stopped_at: Option<usize>,
-    /// How many pairs were compared.
+    /// Number of compared pairs.
     pub(super) compared: u64,
-    /// The work of these comparisons.
+    /// The work of these comparisons, in pairs of parts.
     pub(super) work: u64,
 }
 
 impl Ambiguous {
-    /// Compares the patterns that can meet at all: those that are as specific as each other and begin with the same
-    /// characters.
+    /// Compares the patterns that can overlap: those that are equally specific and begin with the same characters.
     pub(super) fn among(patterns: &[&ItemPattern]) -> Self {
         let mut found = Self::default();
         let mut places: BTreeMap<_, Vec<usize>> = BTreeMap::new();

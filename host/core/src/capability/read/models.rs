@@ -10,17 +10,17 @@ use crate::diagnostic::{Diagnostic, Problems, codes, excerpt, is_invisible};
 use crate::keys;
 use crate::yaml::{Fields, Mapping, Node};
 
-/// How long one request may take, unless the manifest says otherwise.
+/// Default time limit of one request.
 const TIMEOUT: Duration = Duration::from_mins(2);
-/// The most tokens of an answer, unless the manifest says otherwise.
+/// Default of the largest number of tokens of an answer.
 const MAX_OUTPUT: u64 = 4096;
-/// The most tokens of an answer that a manifest can allow.
+/// Largest number of tokens of an answer that a manifest can allow.
 const LARGEST_OUTPUT: u64 = 1 << 20;
-/// How often a request is sent, unless the manifest says otherwise.
+/// Default number of attempts of a request.
 const ATTEMPTS: u32 = 3;
-/// The most that a manifest can allow.
+/// Largest number of attempts that a manifest can allow.
 const MOST_ATTEMPTS: u64 = 10;
-/// How many names a message shows.
+/// Number of names that a message shows.
 const SHOWN: usize = 10;
 
 /// Reads `models`: each entry names a model.
@@ -128,7 +128,7 @@ fn read_model(name: &str, mut fields: Fields<'_>, base: &str, problems: &Problem
     })
 }
 
-/// Whether a host is this machine.
+/// Checks whether a host is this machine.
 fn is_local(host: &str) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }

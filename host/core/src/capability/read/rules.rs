@@ -15,7 +15,7 @@ pub(super) fn bad(node: &Node, reason: &str, problems: &Problems) {
     problems.push(Diagnostic::error(codes::BAD_RULE, node.span, format!("{written}{reason}")));
 }
 
-/// The entries of a list that is not empty.
+/// Returns the entries of a list that must not be empty.
 pub(super) fn entries<'n>(node: &'n Node, key: &str, problems: &Problems) -> &'n [Node] {
     let list = node.list(format!("`{key}`"), problems);
     if list.is_some_and(<[Node]>::is_empty) {
@@ -24,14 +24,14 @@ pub(super) fn entries<'n>(node: &'n Node, key: &str, problems: &Problems) -> &'n
     list.unwrap_or_default()
 }
 
-/// The entries of a list of which each is compared with others.
+/// Returns at most [`MOST_ENTRIES`] entries of a list whose entries are compared with each other.
 pub(super) fn bounded_entries<'n>(node: &'n Node, key: &str, problems: &Problems) -> &'n [Node] {
     let list = entries(node, key, problems);
     bounded(node, key, list.len(), problems);
     list.get(..MOST_ENTRIES).unwrap_or(list)
 }
 
-/// A text of a key that has to pass a check; anything else is reported.
+/// Reads a text that has to pass a check; anything else is reported.
 fn checked(
     fields: &mut Fields<'_>,
     key: &'static str,
@@ -101,7 +101,7 @@ pub(super) fn http(node: &Node, problems: &Problems) -> Vec<HttpRule> {
     .collect()
 }
 
-/// Reads `addresses`: what a host may have besides public ones.
+/// Reads `addresses`: ranges that a host may have in addition to public addresses.
 pub(super) fn addresses(fields: &mut Fields<'_>, problems: &Problems) -> Vec<AddressRange> {
     let Some(node) = fields.get("addresses") else { return Vec::new() };
     let mut addresses = Vec::new();
@@ -122,7 +122,7 @@ fn is_variable_name(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Reads where the host reads a secret: `{env: ..}` or `{file: ..}`.
+/// Reads the source of a secret: `{env: ..}` or `{file: ..}`.
 pub(super) fn secret_source(
     node: &Node,
     what: &str,
@@ -136,7 +136,7 @@ pub(super) fn secret_source(
         (Some(node), None) => {
             let name = node.text("`env`", problems)?;
             if !is_variable_name(name) {
-                // What is there may be the secret, so the message does not have it.
+                // The invalid name may be the secret itself, so the message omits it.
                 let message = "`env` has to be the name of an environment variable: letters, digits and `_`, at most 128";
                 let help =
                     "the secret itself is not written into a manifest: the host reads it from that variable";
@@ -186,14 +186,14 @@ pub(super) fn secrets(node: &Node, base: &str, problems: &Problems) -> Vec<Secre
     rules
 }
 
-/// Warns of rules under which nothing can ever be sent: a host of this machine or a private network whose address the rule
-/// does not name, and a secret that no request may carry.
+/// Warns of rules under which nothing can ever be sent: a host of this machine or a private network whose address the rule does not name,
+/// and a secret that no request may contain.
 pub(super) fn warn_of_idle(
     (http_node, http): (Option<&Node>, &[HttpRule]),
     (secrets_node, secrets): (Option<&Node>, &[SecretRule]),
     problems: &Problems,
 ) {
-    // Of the rules that are read at most, each is looked up among all others at most.
+    // Each rule that is read is searched for among at most `MOST_ENTRIES` others.
     let place = |node: Option<&Node>, key: &str, value: &str| {
         let items = node.and_then(Node::as_list).unwrap_or_default();
         let is_it = |item: &&Node| item.descend([key]).as_text() == Some(value);
@@ -213,7 +213,7 @@ pub(super) fn warn_of_idle(
     for secret in secrets {
         let hosts: Vec<&HttpRule> = http.iter().filter(|rule| rule.host == secret.host).collect();
         let carries = |rule: &&HttpRule| rule.schemes.iter().any(|scheme| secret.schemes.contains(scheme));
-        // Without any entry of `http`, it is the request that is not granted.
+        // Without any entry of `http`, the missing grant is that of the request.
         if http.is_empty() || hosts.iter().any(carries) {
             continue;
         }

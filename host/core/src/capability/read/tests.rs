@@ -151,7 +151,7 @@ run: { model: { calls: 20, input_tokens: 30, output_tokens: 40, cost: 1.25 } }
     );
     assert_eq!((slow.max_output, slow.attempts, slow.stream, slow.port), (4096, 3, true, 443));
     assert!(fast.encrypted_reasoning && slow.encrypted_reasoning && !plain.encrypted_reasoning);
-    // What a run is pinned to has no word of it where it is as it was before the key.
+    // The JSON of a model omits the key at its default, so that the digests of older runs stay valid.
     let written = |model: &ModelRule| serde_json::to_string(model).unwrap();
     assert!(
         !written(slow).contains("encrypted_reasoning")

@@ -104,7 +104,7 @@ fn item_id() -> impl Strategy<Value = String> {
 }
 
 fn declared() -> impl Strategy<Value = Vec<InterfaceName>> {
-    // What accompanies others is declared beside them, as compilers do.
+    // Accompanying interfaces are declared as well, as compilers do.
     let own: Vec<InterfaceName> = CapabilityKind::ALL
         .into_iter()
         .flat_map(CapabilityKind::interfaces)

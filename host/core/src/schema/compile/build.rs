@@ -1,4 +1,4 @@
-//! From each subschema to a node of the program.
+//! Compiles each subschema to a node of the program.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,14 @@ use crate::schema::program::{
 };
 use crate::work::{Exhausted, Meter, PatternError, ReadPattern, rates, size};
 
-/// How many states all patterns of one schema may have together, which bounds the memory that they take to a few MiB.
+/// Largest number of states of all patterns of one schema together, which bounds their memory to a few MiB.
 const MOST_STATES: u64 = 20_000;
-/// The longest pattern in bytes.
+/// Length of the longest pattern, in bytes.
 const LONGEST_PATTERN: usize = 16_384;
-/// Which part of what a pattern is expected to cost is charged before it is compiled. It is less than its states cost.
+/// Divisor of the expected cost of a pattern that is charged before it is compiled. The result is less than the cost of its states.
 const EXPECTED: u64 = 8;
 
-/// Compiles a schema, or says all that is wrong with it.
+/// Compiles a schema, or returns all its errors.
 pub(in crate::schema) fn compile(schema: &Value, meter: &Meter) -> Result<Program, Vec<SchemaError>> {
     let exhausted = |error: Exhausted| {
         let message = format!("the schema cannot be compiled: {error}");
@@ -81,7 +81,7 @@ impl<'s> Builder<'s, '_> {
         Ok(nodes)
     }
 
-    /// What a subschema demands. A keyword whose value has the wrong form was reported, and is passed over.
+    /// Returns the keywords of a subschema. A keyword whose value has the wrong form was reported before, and is skipped.
     fn keywords(&mut self, node: NodeId, fields: &'s Map<String, Value>) -> Result<Vec<Keyword>, Exhausted> {
         let mut keywords = Vec::new();
         for (name, value) in fields {
@@ -118,7 +118,7 @@ impl<'s> Builder<'s, '_> {
         }))
     }
 
-    /// Keywords without subschemas.
+    /// Compiles a keyword without subschemas.
     fn plain(&mut self, node: NodeId, name: &str, value: &'s Value) -> Result<Option<Keyword>, Exhausted> {
         let number = || value.as_number().cloned();
         Ok(match name {
@@ -157,7 +157,7 @@ impl<'s> Builder<'s, '_> {
         })
     }
 
-    /// Keywords with subschemas, apart from those about the fields of objects.
+    /// Compiles a keyword with subschemas, apart from those about the fields of objects.
     fn applicator(
         &mut self,
         name: &str,
@@ -204,7 +204,7 @@ impl<'s> Builder<'s, '_> {
         })
     }
 
-    /// `properties`, `patternProperties` and `additionalProperties`.
+    /// Compiles `properties`, `patternProperties` and `additionalProperties`.
     fn fields(&mut self, node: NodeId, all: &'s Map<String, Value>) -> Result<Option<Fields>, Exhausted> {
         let about = ["properties", "patternProperties", "additionalProperties"];
         if !about.iter().any(|keyword| all.contains_key(*keyword)) {
@@ -261,7 +261,7 @@ impl<'s> Builder<'s, '_> {
         Ok(Options { all, texts, others })
     }
 
-    /// The place of a compiled pattern. If it cannot be used, an error is noted.
+    /// Returns the index of a compiled pattern. If it cannot be used, an error is added.
     fn pattern(&mut self, node: NodeId, place: &[&str], text: &'s str) -> Result<Option<usize>, Exhausted> {
         let meter = self.scan.meter;
         meter.charge(rates::LOOKUP.saturating_add(text.len() as u64))?;
@@ -279,7 +279,7 @@ impl<'s> Builder<'s, '_> {
         meter.charge(rates::PATTERN_COMPILE)?;
         meter.charge_each(text.len(), rates::PATTERN_COMPILE_BYTE)?;
         let translated = translated(text);
-        // The states say what it has cost, once it is compiled. A part of what it is going to cost is charged before.
+        // The actual cost is known from the states after compiling. A part of the expected cost is charged before.
         let mut before = 0;
         let compiled = ReadPattern::of(&translated).map_or_else(
             |error| Ok(Err(error)),
@@ -291,7 +291,7 @@ impl<'s> Builder<'s, '_> {
         let compiled = match compiled {
             Ok(compiled) => compiled,
             Err(PatternError::Syntax(reason)) => {
-                // The last line of the parser's message says what is wrong, the others draw where.
+                // The last line of the parser's message states the problem, the others draw its position.
                 let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ");
                 return fail(self, &format!("is not a usable pattern: {reason}"));
             }
@@ -319,7 +319,7 @@ fn types(value: &Value) -> Option<Types> {
     names.iter().all(|name| name.as_str().is_some_and(|name| types.add(name))).then_some(types)
 }
 
-/// A whole number from 0, which may be written with a fraction of 0. What is above all counts is the largest count.
+/// Reads an integer from 0, which may be written with a fraction of 0. Numbers above the range become the largest count.
 fn count(value: &Value) -> Option<u64> {
     let number = value.as_number()?;
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]

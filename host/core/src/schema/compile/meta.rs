@@ -1,10 +1,10 @@
-//! The meta-schema of draft 2020-12, which schemas may refer to.
+//! The meta-schema of draft 2020-12, to which schemas may refer.
 
 use std::sync::LazyLock;
 
 use serde_json::Value;
 
-/// What all parts of the meta-schema are called, up to the rest of their names.
+/// Common prefix of the names of all parts of the meta-schema.
 pub(super) const BASE: &str = "https://json-schema.org/draft/2020-12/";
 
 /// The parts of the meta-schema by the rest of their names.
@@ -20,11 +20,11 @@ const PARTS: [(&str, &str); 9] = [
     ("meta/validation", include_str!("metaschema/validation.json")),
 ];
 
-/// They are read once, by the first reference to one of them.
+/// The parsed parts, read at the first reference to one of them.
 static READ: LazyLock<Vec<Option<Value>>> =
     LazyLock::new(|| PARTS.iter().map(|(_, text)| serde_json::from_str(text).ok()).collect());
 
-/// The part of the meta-schema that a URI without a fragment names.
+/// Returns the part of the meta-schema with this URI, which has no fragment.
 pub(super) fn part(uri: &str) -> Option<&'static Value> {
     let name = uri.strip_prefix(BASE)?;
     let at = PARTS.iter().position(|(known, _)| *known == name)?;

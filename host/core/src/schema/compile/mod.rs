@@ -1,5 +1,4 @@
-//! From the JSON of a schema to a [`Program`](super::program::Program): everything that can be wrong with a schema is
-//! found here, and all of it is charged for.
+//! Compiles the JSON of a schema to a [`Program`](super::program::Program). All errors of a schema are found here, and all work is charged.
 
 mod build;
 mod meta;
@@ -11,5 +10,5 @@ mod uri;
 
 pub(super) use build::compile;
 
-/// The most errors that are reported for one schema.
+/// Largest number of errors that are reported for one schema.
 const MOST_ERRORS: usize = 50;

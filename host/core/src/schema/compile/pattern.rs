@@ -1,13 +1,12 @@
-//! Patterns of JSON Schema, which are ECMAScript's, in the syntax of the `regex` crate.
+//! Translation of JSON Schema patterns, which are ECMAScript's, to the syntax of the `regex` crate.
 
-/// What `\s` means in ECMAScript, as the inside of a class.
+/// The characters of ECMAScript's `\s`, as the inside of a class.
 const SPACE: &str =
     r"\t\n\x0B\x0C\r \u{a0}\u{1680}\u{2000}-\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}\u{feff}";
 
-/// A pattern in which everything that both syntaxes know and read differently is written so that it keeps its meaning:
-/// `\d`, `\w` and `\s` know ASCII digits and letters and ECMAScript's spaces, `\cA` is a control character, and within a
-/// class `[`, `&&`, `--` and `~~` are nothing but characters. The rest is unchanged; what is not supported, such as
-/// look-around, is refused where the pattern is compiled.
+/// Translates the parts of a pattern that both syntaxes have with different meanings: `\d`, `\w` and `\s` match ASCII digits, ASCII letters
+/// and ECMAScript's spaces, `\cA` is a control character, and within a class `[`, `&&`, `--` and `~~` are plain characters. The rest is
+/// unchanged; unsupported syntax, such as look-around, is refused when the pattern is compiled.
 pub(super) fn translated(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len() + 16);
     let mut chars = pattern.chars().peekable();
@@ -30,7 +29,7 @@ pub(super) fn translated(pattern: &str) -> String {
                     let is_class = matches!(next, Some('d' | 'D' | 'w' | 'W' | 's' | 'S' | 'p' | 'P'));
                     class = if is_class { Class::Escaped } else { Class::Inside };
                 }
-                // The name of a Unicode class is no list of characters.
+                // The name of a Unicode class is not a list of characters.
                 if matches!(next, Some('p' | 'P')) && chars.peek() == Some(&'{') {
                     for c in chars.by_ref() {
                         out.push(c);
@@ -81,7 +80,7 @@ pub(super) fn translated(pattern: &str) -> String {
     out
 }
 
-/// Where in a class of characters, such as `[a-z]`, a place is.
+/// The position in a class of characters, such as `[a-z]`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Outside,

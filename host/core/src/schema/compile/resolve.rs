@@ -1,4 +1,4 @@
-//! What references refer to. Nothing outside of the schema is ever fetched.
+//! Resolution of references. Nothing outside of the schema is ever fetched.
 
 use serde_json::Value;
 
@@ -8,18 +8,18 @@ use crate::diagnostic::excerpt_of;
 use crate::schema::program::{NodeId, ResourceId};
 use crate::work::{Exhausted, rates};
 
-/// The draft that is read, as `$schema` names it.
+/// The supported draft, as `$schema` names it.
 pub(super) const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// What a reference refers to.
+/// The target of a reference.
 pub(super) struct Target {
     pub(super) node: NodeId,
-    /// Whether it does so by the name of a `$dynamicAnchor`.
+    /// `true` if the reference uses the name of a `$dynamicAnchor`.
     pub(super) dynamic: bool,
 }
 
 impl<'s> Scan<'s, '_> {
-    /// What a reference in a subschema refers to. If that was not found, an error is noted.
+    /// Returns the target of a reference in a subschema. If there is none, an error is added.
     pub(super) fn resolve(
         &mut self,
         from: NodeId,
@@ -53,7 +53,7 @@ impl<'s> Scan<'s, '_> {
         Ok(found)
     }
 
-    /// The resource of a URI, which may be a part of the meta-schema.
+    /// Returns the resource of a URI, which may be a part of the meta-schema.
     fn resource(&mut self, uri: &str) -> Result<Option<ResourceId>, Exhausted> {
         self.meter.charge(rates::LOOKUP)?;
         if let Some(known) = self.by_uri.get(uri) {
@@ -65,7 +65,7 @@ impl<'s> Scan<'s, '_> {
         }
     }
 
-    /// What a JSON pointer leads to from the root of a resource.
+    /// Returns the target of a JSON pointer from the root of a resource.
     fn pointed(&mut self, resource: ResourceId, pointer: &str) -> Result<Option<Target>, Exhausted> {
         let Some(mut inside) = self.resources.get(resource).map(|resource| resource.root) else {
             return Ok(None);

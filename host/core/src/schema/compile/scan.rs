@@ -1,4 +1,4 @@
-//! Finding all subschemas of a document, and what they are called.
+//! Finds all subschemas of a document with their ids and anchors.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ use crate::work::{Exhausted, Meter, rates};
 /// The base of a schema without an `$id`.
 const NAMELESS: &str = "json-schema:///";
 
-/// A value that is read as a schema. Its place in the list of all of them is the place of its node.
+/// A value that is read as a schema. Its index in the list of all of them is that of its node.
 pub(super) struct SchemaLocation<'s> {
     pub(super) value: &'s Value,
     pub(super) resource: ResourceId,
-    /// What it is in, and what leads from there to it.
+    /// The enclosing subschema, and the path from there.
     parent: Option<(NodeId, Vec<Token<'s>>)>,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Resource {
     pub(super) root: NodeId,
 }
 
-/// What an `$anchor` or a `$dynamicAnchor` names.
+/// The target of an `$anchor` or a `$dynamicAnchor`.
 #[derive(Clone, Copy)]
 pub(super) struct Anchor {
     pub(super) node: NodeId,
@@ -51,13 +51,13 @@ pub(super) struct Scan<'s, 'm> {
     pub(super) by_uri: BTreeMap<String, ResourceId>,
     pub(super) anchors: BTreeMap<(ResourceId, &'s str), Anchor>,
     pub(super) errors: Vec<SchemaError>,
-    /// The places of values by their addresses, which stay what they are as long as the schema is borrowed.
+    /// The indices of values by their addresses, which do not change while the schema is borrowed.
     by_address: BTreeMap<*const Value, NodeId>,
     scanned: usize,
 }
 
 impl<'s, 'm> Scan<'s, 'm> {
-    /// Finds all that is in a schema.
+    /// Finds all subschemas, resources and anchors of a schema.
     pub(super) fn of(schema: &'s Value, meter: &'m Meter) -> Result<Self, Exhausted> {
         let mut scan = Self {
             meter,
@@ -73,7 +73,7 @@ impl<'s, 'm> Scan<'s, 'm> {
         Ok(scan)
     }
 
-    /// Adds a document that is called so, unless it says something else itself.
+    /// Adds a document with the URI `base`, unless its `$id` states another.
     pub(super) fn add_document(&mut self, schema: &'s Value, base: &str) -> Result<ResourceId, Exhausted> {
         let (resource, root) = (self.resources.len(), self.places.len());
         let named = schema.get("$id").and_then(Value::as_str);
@@ -86,7 +86,7 @@ impl<'s, 'm> Scan<'s, 'm> {
         Ok(resource)
     }
 
-    /// Adds a value that something refers to, though it is not where subschemas are.
+    /// Adds a value to which a reference leads, although it is not at a place of subschemas.
     pub(super) fn add_referred(
         &mut self,
         value: &'s Value,
@@ -112,12 +112,12 @@ impl<'s, 'm> Scan<'s, 'm> {
         Ok(node)
     }
 
-    /// The place of a value that was found to be a subschema.
+    /// Returns the index of a value that is a known subschema.
     pub(super) fn node_of(&self, value: &Value) -> Option<NodeId> {
         self.by_address.get(&std::ptr::from_ref(value)).copied()
     }
 
-    /// Looks into what was added. A list of what is left to do takes the place of a recursion.
+    /// Scans the added places iteratively, which replaces a recursion.
     fn scan(&mut self) -> Result<(), Exhausted> {
         while self.scanned < self.places.len() && self.errors.len() < MOST_ERRORS {
             let node = self.scanned;
@@ -178,7 +178,7 @@ impl<'s, 'm> Scan<'s, 'm> {
         Ok(())
     }
 
-    /// Notes what a subschema is called: `$id`, `$anchor` and `$dynamicAnchor`.
+    /// Registers the names of a subschema: `$id`, `$anchor` and `$dynamicAnchor`.
     fn name(&mut self, node: NodeId, fields: &'s serde_json::Map<String, Value>) -> Result<(), Exhausted> {
         let text = |keyword: &str| fields.get(keyword).and_then(Value::as_str);
         if let Some(draft) = text("$schema")
@@ -222,7 +222,7 @@ impl<'s, 'm> Scan<'s, 'm> {
         Ok(())
     }
 
-    /// Notes an error at a part of a subschema.
+    /// Adds an error at a part of a subschema.
     pub(super) fn error(&mut self, node: NodeId, part: &[&str], message: &str) -> Result<(), Exhausted> {
         if self.errors.len() >= MOST_ERRORS {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What each keyword of draft 2020-12 must look like, as the meta-schema says.
+//! The required forms of the keywords of draft 2020-12, as in the meta-schema.
 
 use serde_json::Value;
 
@@ -12,13 +12,13 @@ use crate::work::{Exhausted, Meter, rates};
 pub(super) enum Shape {
     /// One subschema.
     Schema,
-    /// Subschemas, one at least.
+    /// At least one subschema.
     Schemas,
-    /// Subschemas by names.
+    /// Subschemas by name.
     SchemasByName,
-    /// Subschemas by patterns.
+    /// Subschemas by pattern.
     SchemasByPattern,
-    /// Subschemas or lists of names, by names: `dependencies`, which older drafts had.
+    /// Subschemas or lists of names, by name: `dependencies` of older drafts.
     Dependencies,
     Text,
     /// A URI reference without a fragment.
@@ -36,15 +36,15 @@ pub(super) enum Shape {
     Positive,
     /// Different names.
     Names,
-    /// Lists of different names, by names.
+    /// Lists of different names, by name.
     NamesByName,
-    /// A type or different types.
+    /// A type or a list of different types.
     Types,
     List,
     Any,
 }
 
-/// The form of a keyword; none for what is no keyword of the draft.
+/// Returns the form of a keyword; `None` if the draft has no such keyword.
 pub(super) fn of(keyword: &str) -> Option<Shape> {
     Some(match keyword {
         "additionalProperties"
@@ -82,10 +82,10 @@ pub(super) fn of(keyword: &str) -> Option<Shape> {
     })
 }
 
-/// What is wrong within the value of a keyword: where, as keys and indices, and what.
+/// An error within the value of a keyword: its path of keys and indices, and the message.
 pub(super) type Wrong = (Vec<String>, String);
 
-/// Checks the form of a keyword's value, subschemas apart, and adds what is wrong with it.
+/// Checks the form of a keyword's value, subschemas excepted, and adds the errors.
 pub(super) fn check(
     shape: Shape,
     value: &Value,
@@ -225,7 +225,7 @@ fn duplicates(
     Ok(())
 }
 
-/// The message for a value of another type.
+/// Returns the message for a value of another type.
 pub(super) fn not_of(kind: &str, value: &Value) -> String {
     format!("{} is not of type \"{kind}\"", shown(value))
 }

@@ -1,4 +1,4 @@
-//! References of URIs, resolved as RFC 3986 (section 5.2) says.
+//! Resolution of URI references according to RFC 3986 (section 5.2).
 
 /// The parts of a reference without its fragment.
 #[derive(Clone, Copy)]
@@ -9,12 +9,12 @@ struct Parts<'t> {
     query: Option<&'t str>,
 }
 
-/// A reference in two: the part before `#`, and the fragment after it, which is empty where there is none.
+/// Splits a reference into the part before `#` and the fragment after it, which may be empty.
 pub(super) fn split(reference: &str) -> (&str, &str) {
     reference.split_once('#').unwrap_or((reference, ""))
 }
 
-/// A reference without a fragment, resolved against a base without a fragment.
+/// Resolves a reference without a fragment against a base without a fragment.
 pub(super) fn resolve(base: &str, reference: &str) -> String {
     if reference.is_empty() {
         return base.to_owned();
@@ -83,7 +83,7 @@ fn write(scheme: Option<&str>, authority: Option<&str>, path: &str, query: Optio
     text
 }
 
-/// A path without `.` and `..`; an opaque one, such as that of a URN, is unchanged.
+/// Removes `.` and `..` from a path; an opaque one, such as that of a URN, is unchanged.
 fn without_dots(path: &str) -> String {
     if !path.contains('.') {
         return path.to_owned();
@@ -94,7 +94,7 @@ fn without_dots(path: &str) -> String {
         let last = segments.peek().is_none();
         match segment {
             "." | ".." => {
-                // The empty segment before a leading slash stays.
+                // The empty segment before a leading slash is kept.
                 if segment == ".." && kept.len() > usize::from(path.starts_with('/')) {
                     kept.pop();
                 }
@@ -108,7 +108,7 @@ fn without_dots(path: &str) -> String {
     kept.join("/")
 }
 
-/// A fragment with its percent-encoded bytes decoded. None, if the result is not UTF-8.
+/// Decodes the percent-encoded bytes of a fragment; `None` if the result is not UTF-8.
 pub(super) fn decoded(fragment: &str) -> Option<String> {
     let hex = |byte: Option<&u8>| byte.and_then(|&byte| char::from(byte).to_digit(16));
     let bytes = fragment.as_bytes();

@@ -1,4 +1,4 @@
-//! Schemas and values that are made to take long, or much memory. What counts is what is charged: never the time.
+//! Schemas and values that are made to take much time or memory. The tests compare charges, never time.
 #![allow(clippy::unwrap_used)]
 
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ fn compile(schema: &Value) -> InputSchema {
     InputSchema::compile(schema, &Meter::of_one_step()).unwrap()
 }
 
-/// What checking a value results in, and what it costs.
+/// Returns the result of checking a value, and its cost.
 fn check(schema: &Value, value: Value) -> (Result<Value, SchemaFailure>, u64) {
     let schema = compile(schema);
     let meter = Meter::of_one_step();
@@ -76,7 +76,7 @@ fn alternatives_that_double_with_each_level_of_a_value_are_charged() {
     let value = |levels| (0..levels).fold(json!("x"), |inner, _| json!({"a": inner}));
     let (result, _) = check(&schema, value(3));
     assert!(matches!(result, Err(SchemaFailure::Problems(_))), "{result:?}");
-    // What is missing is found before the next level is looked at.
+    // A missing field is found before the next level is evaluated.
     assert!(check(&schema, value(60)).1 < 1_000_000);
     let schema = json!({"anyOf": [
         {"additionalProperties": {"$ref": "#"}}, {"additionalProperties": {"$ref": "#"}}
@@ -185,7 +185,7 @@ fn distinct_items_are_found_in_less_than_quadratic_time() {
     assert!(large < small * 14, "{small}, {large}");
     let texts = |n: usize| (0..n).map(|at| json!(format!("{at:06}"))).collect::<Vec<_>>();
     assert!(spent(texts(100_000)) < STEP / 2);
-    // Long texts that differ at their ends are charged for every time that they are compared.
+    // Long texts that differ at their ends are charged for each comparison.
     let long: Vec<_> = (0..400).map(|at| json!(format!("{}{at:03}", "x".repeat(100_000)))).collect();
     assert!(is_exhausted(&check(&schema, Value::from(long)).0));
     let mut same = texts(100_000);
@@ -214,7 +214,7 @@ fn patterns_are_charged_for_their_states_and_the_text() {
     let spent = |n: usize| check(&schema, json!(["b".repeat(n)])).1;
     assert!(spent(2_000) > spent(1_000) * 3 / 2);
     assert!(is_exhausted(&check(&schema, json!(["a".repeat(1_000_000)])).0));
-    // Of patterns that are too large, each is charged, and all of them together are bounded.
+    // Each of several patterns that are too large is charged, and their sum is bounded.
     let meter = Meter::of_one_step();
     let many = |pattern: &str, n: usize| {
         let each = (0..n).map(|at| json!({"pattern": format!("{at}{pattern}")}));

@@ -11,10 +11,10 @@ use crate::schema::evaluate::Run;
 use crate::schema::explain;
 use crate::work::Meter;
 
-/// Why cases are not run: nothing is fetched.
+/// The reason why cases are skipped: nothing is fetched.
 const REMOTE: &str = "it refers to a schema on a server";
 
-/// Cases that are not run: the file, the description, and why.
+/// Skipped cases: the file, the description, and the reason.
 const SKIPPED: [(&str, &str, &str); 5] = [
     ("dynamicRef.json", "strict-tree schema, guards against misspelled properties", REMOTE),
     ("dynamicRef.json", "tests for implementation dynamic anchor and reference link", REMOTE),
@@ -46,7 +46,7 @@ fn the_required_tests_of_the_draft_pass() {
                 }
             };
             for test in case["tests"].as_array().unwrap() {
-                // Defaults are not filled in: to the suite, they say nothing about missing properties.
+                // Defaults are not filled in: the suite expects missing properties to remain missing.
                 let meter = Meter::of_one_step();
                 let data = &test["data"];
                 let valid = Run::new(&schema.program, &meter).fits(0, data, None).unwrap();

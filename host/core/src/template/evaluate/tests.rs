@@ -235,7 +235,7 @@ fn results_are_bounded() {
     assert_eq!(error, TemplateError::TooDeep);
 }
 
-/// What filling in a template costs, where this much fuel is left.
+/// Returns the result of evaluating a template with this much fuel, and its cost.
 fn cost_within(fuel: u64, template: &Value, state: &Value) -> (Result<Value, TemplateError>, u64) {
     let template = ValueTemplate::parse(template).unwrap();
     let scope = Scope::new().with("state", Root::Value(state));
@@ -286,7 +286,7 @@ fn what_costs_more_than_there_is_is_refused() {
     for template in ["-${state.s}".repeat(8), "${state.s | upper | lower}".to_owned()] {
         assert!(cost(&json!(template), &state).0 == refused, "{}", template.len());
     }
-    // Escapes make JSON text of JSON text longer every time.
+    // Escapes make nested JSON text longer each time.
     let state = json!({"s": "\"\n".repeat(1 << 10)});
     let doubling = format!("${{state.s{}}}", " | json".repeat(40));
     assert!(cost(&json!(doubling), &state) == (refused.clone(), FUEL));
@@ -297,7 +297,7 @@ fn what_costs_more_than_there_is_is_refused() {
     assert!(cost(&json!(["${state | keys}", "${state | keys}"]), &wide).0 == refused);
 }
 
-/// A state that is written back into itself grows up to what one step may copy, and no further.
+/// A state that is written back into itself grows only up to the limit of one step.
 #[test]
 fn a_text_that_doubles_stops_at_the_step() {
     let template = ValueTemplate::parse(&json!("${state.s}${state.s}")).unwrap();
@@ -339,7 +339,7 @@ fn no_text_grows_more_than_is_charged() {
     }
 }
 
-/// Strings in which templates, their parts and their escapes are frequent.
+/// Generates strings in which templates, their parts and their escapes are frequent.
 fn template_text() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         Just("${state.a}"),
@@ -373,9 +373,9 @@ proptest! {
                 let meter = Meter::of_one_step();
                 let _ = template.evaluate(&scope, TemplateMode::Strict, &mut Vec::new(), &meter);
                 let value = template.evaluate(&scope, TemplateMode::Lenient, &mut Vec::new(), &meter);
-                // The charge covers what is taken for the result.
+                // The charge covers the memory of the result.
                 prop_assert!(value.is_ok_and(|value| size::of(&value) <= meter.spent()));
-                // A meter with less allows less, and never more.
+                // A meter with less fuel is never charged more than it has.
                 let scarce = Meter::new(meter.spent() / 2);
                 let _ = template.evaluate(&scope, TemplateMode::Lenient, &mut Vec::new(), &scarce);
                 prop_assert!(scarce.spent() <= meter.spent() / 2);
@@ -403,7 +403,7 @@ proptest! {
 
     #[test]
     fn escaped_text_means_itself(text in template_text()) {
-        // A `$` right before `${` would read as a part of the escape.
+        // A `$` directly before `${` would read as a part of the escape.
         prop_assume!(!text.contains("$${"));
         let escaped = text.replace("${", "$${");
         prop_assert_eq!(run(&json!(escaped), &json!({"a": 1})), json!(text));

@@ -1,4 +1,4 @@
-//! From `trust.yaml` to a store.
+//! Reads a trust store from `trust.yaml`.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use crate::limits::TaskLimits;
 use crate::time::Timestamp;
 use crate::yaml::{Fields, Node};
 
-/// What an absent limit of a ceiling means: no bound of its own.
+/// Values of the missing keys of a ceiling's `limits`: unbounded.
 pub(super) const UNBOUNDED: TaskLimits =
     TaskLimits { timeout: Duration::from_millis(u64::MAX), ..TaskLimits::UNBOUNDED };
 
-/// A store, unless a problem is in its way: that is reported.
+/// Reads a store; returns `None` after reporting problems.
 pub(super) fn read(source_name: &str, root: &Node, problems: &Problems) -> Option<TrustStore> {
     let mut fields = Fields::open(root, &keys::trust::TRUST, "the trust store", problems)?;
     fields.format_version(1);
@@ -67,7 +67,7 @@ fn requirement_problem(node: &Node, message: &str, label: &str, problems: &Probl
     problems.push(Diagnostic::error(codes::TRUST_REQUIREMENT, node.span.first_line(), message).label(label));
 }
 
-/// The key of a name. `named` are the names of entries that could not be read too: those are reported already.
+/// Finds the key with a name. `named` are the names of all entries, also unreadable ones, which are reported already.
 fn find_named(node: &Node, keys: &[TrustedKey], named: &[&str], problems: &Problems) -> Option<KeyName> {
     let name = node.text("the name of a key", problems)?;
     let found = keys.iter().find(|key| key.name == name).map(TrustedKey::named);
@@ -112,7 +112,7 @@ fn read_requirement(
     Some(Requirement { items: items?, threshold: u32::try_from(threshold).ok()?, keys: wanted, place: None })
 }
 
-/// An entry, as far as it can be read: any problem that is reported makes the whole store unusable.
+/// Reads an entry as far as possible: any reported problem makes the whole store unusable.
 fn read_key(node: &Node, problems: &Problems) -> Option<TrustedKey> {
     let mut fields = Fields::open(node, &keys::trust::TRUSTED_KEY, "an entry of `keys`", problems)?;
     let name = fields.required("name").and_then(|node| {
@@ -154,7 +154,7 @@ fn read_key(node: &Node, problems: &Problems) -> Option<TrustedKey> {
         Some(revoked) => revoked.then_some(Revocation::Always),
         None => read_time(node, "`revoked`", problems).map(Revocation::Since),
     });
-    // It is looked up once all keys are known.
+    // The successor is looked up once all keys are known.
     fields.also_known(&["succeeds"]);
     fields.finish();
     Some(TrustedKey {

@@ -1,4 +1,4 @@
-//! From a store, or a change of it, to `trust.yaml`.
+//! Writes a trust store, or a change of it, to `trust.yaml`.
 
 use std::fmt::Write as _;
 
@@ -6,14 +6,14 @@ use super::super::store::{Revocation, TrustedKey};
 use crate::diagnostic::Problems;
 use crate::yaml::{self, Yaml};
 
-/// The column of the dashes, from 0, if the keys are a block list.
+/// Returns the column of the dashes, from 0, if the keys are a block list.
 pub(super) fn indent_of_entries(text: &str) -> Option<usize> {
     let root = yaml::parse(text, &Problems::new())?;
     let first = root.as_mapping()?.get("keys")?.as_list()?.first()?;
     first.span.column.checked_sub(3)
 }
 
-/// The text with a field of an entry put in or replaced; whether it says the right thing is for the caller to check.
+/// Inserts or replaces a field of an entry in the text. The caller has to check the meaning of the result.
 pub(super) fn with_field(text: &str, at: usize, name: &str, value: &str) -> Option<String> {
     let root = yaml::parse(text, &Problems::new())?;
     let node = root.as_mapping()?.get("keys")?.as_list()?.get(at)?;
@@ -31,7 +31,7 @@ pub(super) fn with_field(text: &str, at: usize, name: &str, value: &str) -> Opti
     Some([&text[..line_end], "\n", &indent, name, ": ", value, &text[line_end..]].concat())
 }
 
-/// Where a list or a mapping in brackets ends; `None` for one without brackets.
+/// Returns the end of a list or a mapping in brackets; `None` for one without brackets.
 fn closed_at(text: &str, start: usize) -> Option<usize> {
     let mut depth = 0_u32;
     let mut quote = None;
@@ -43,21 +43,21 @@ fn closed_at(text: &str, start: usize) -> Option<usize> {
             (None, ']' | '}') if depth == 1 => return Some(start + at + 1),
             (None, ']' | '}') => depth = depth.checked_sub(1)?,
             (None, _) if depth == 0 => return None,
-            // In quotes, or in brackets.
+            // A character in quotes or in brackets.
             _ => {}
         }
     }
     None
 }
 
-/// Whether an entry has a field.
+/// Checks whether an entry has a field.
 pub(super) fn has_field(text: &str, at: usize, name: &str) -> bool {
     let root = yaml::parse(text, &Problems::new());
     let keys = root.as_ref().and_then(|root| root.as_mapping()?.get("keys")?.as_list());
     keys.and_then(|keys| keys.get(at)?.as_mapping()?.get(name)).is_some()
 }
 
-/// The text without an entry, whose lines are its own; whether the rest says the right thing is for the caller to check.
+/// Removes an entry with its lines from the text. The caller has to check the meaning of the rest.
 pub(super) fn without_entry(text: &str, at: usize) -> Option<String> {
     let root = yaml::parse(text, &Problems::new())?;
     let keys = root.as_mapping()?.get("keys")?.as_list()?;
@@ -72,7 +72,7 @@ pub(super) fn without_entry(text: &str, at: usize) -> Option<String> {
     Some([&text[..begin], &text[end..]].concat())
 }
 
-/// What can be changed in an entry, as text; `None` where there is nothing to say.
+/// Returns the changeable fields of an entry as text; `None` for a field without a value.
 pub(super) fn fields_of(key: &TrustedKey) -> [(&'static str, Option<String>); 4] {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let items: Vec<_> = key.items.iter().map(|pattern| quoted(pattern.as_str())).collect();
@@ -86,7 +86,7 @@ pub(super) fn fields_of(key: &TrustedKey) -> [(&'static str, Option<String>); 4]
     ]
 }
 
-/// The limits of a key's ceiling, as a mapping on one line.
+/// Returns the limits of a key's ceiling as a mapping on one line.
 fn limits_text(key: &TrustedKey) -> Option<String> {
     let limits = key.ceiling.limits?;
     let millis = u64::try_from(limits.timeout.as_millis()).unwrap_or(u64::MAX);
@@ -118,7 +118,7 @@ pub(super) fn revocation_text(revocation: Revocation) -> String {
     }
 }
 
-/// A key as an entry of the list, its dash at the column `indent`.
+/// Returns a key as an entry of the list, with its dash at the column `indent`.
 pub(super) fn entry(key: &TrustedKey, indent: usize) -> String {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let mut lines = vec![format!("name: {}", quoted(&key.name)), format!("key: {}", quoted(&key.key.hex()))];

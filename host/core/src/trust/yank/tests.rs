@@ -1,4 +1,4 @@
-//! Who may yank what, and which of several statements counts.
+//! Permission to yank, and the order of several statements.
 
 #![allow(clippy::unwrap_used)]
 
@@ -49,7 +49,7 @@ fn verify(envelope: &str) -> Result<Vec<Yank>, YankError> {
     store().verify_yank(envelope, &about(), NOW)
 }
 
-/// What is in force of statements, each by a key, at a time, a yank or not.
+/// Returns the yank in force after statements, each given by a key, a time and `is_yanked`.
 fn decided(store: &TrustStore, statements: &[(u8, u64, bool)]) -> Option<(u64, KeyId)> {
     let verified: Vec<Yank> = statements
         .iter()
@@ -61,7 +61,7 @@ fn decided(store: &TrustStore, statements: &[(u8, u64, bool)]) -> Option<(u64, K
     store.yank_of(&verified).map(|yank| (yank.statement().at.0, yank.key().id))
 }
 
-/// An envelope around any payload, properly signed.
+/// Creates a properly signed envelope around any payload.
 fn envelope_of(payload: &Value) -> String {
     sign_document(YANK_TYPE, payload.to_string().into_bytes(), &key(1)).unwrap()
 }
@@ -121,7 +121,7 @@ fn only_a_statement_about_this_very_content_counts() {
         |statement| statement.version = "1.2.1".to_owned(),
         |statement| statement.subject = YankSubject::Content(Digest::of_bytes(b"other")),
         |statement| statement.subject = YankSubject::Manifest(Digest::of_bytes(b"other")),
-        // The digest of one is none of the other.
+        // The digest of a content does not count as that of a manifest.
         |statement| statement.subject = YankSubject::Manifest(content()),
     ];
     for change in changes {
@@ -138,10 +138,10 @@ fn another_manifest_around_the_same_content_takes_no_yank_back() {
     assert!(store().verify_yank(&envelope, &moved, NOW).is_ok());
     let unknown = PublishedVersion { content: None, ..about() };
     assert_eq!(store().verify_yank(&envelope, &unknown, NOW), Err(YankError::UnknownContent));
-    // Strangers make nobody fetch a content.
+    // A statement by an unknown key is refused before any content is fetched.
     let stranger = statement(5, true).sign(&key(9)).unwrap();
     assert_eq!(store().verify_yank(&stranger, &unknown, NOW), Err(YankError::UnknownKey));
-    // An artifact can state any version of a text that says none.
+    // The artifact of a text without a version can state any version.
     let restated = PublishedVersion { version: "9.0.0".to_owned(), ..about() };
     assert!(matches!(store().verify_yank(&envelope, &restated, NOW), Err(YankError::Other { .. })));
     let restated = PublishedVersion { has_signed_version: false, ..restated };
@@ -169,7 +169,7 @@ fn statements_of_the_first_format_still_count() {
     assert_eq!(yanked(&[manifest(5, true)]), Some(5));
     assert_eq!(yanked(&[manifest(5, true), manifest(6, false)]), None);
     assert_eq!(yanked(&[manifest(5, true), statement(6, false)]), None);
-    // A manifest is less than the content.
+    // A statement about the manifest does not take back one about the content.
     assert_eq!(yanked(&[statement(5, true), manifest(6, false)]), Some(5));
     assert_eq!(yanked(&[statement(3, true), manifest(5, true), manifest(6, false)]), Some(3));
     assert_eq!(yanked(&[statement(3, true), manifest(5, true), statement(6, false)]), None);
@@ -214,14 +214,14 @@ fn only_a_key_that_counts_for_the_item_now_can_yank() {
 #[test]
 fn junk_is_refused() {
     let envelope = statement(5, true).sign(&key(1)).unwrap();
-    // The name of a trusted key does not make its signature.
+    // Naming a trusted key does not make a signature valid.
     let stranger = statement(5, true).sign(&key(9)).unwrap();
     let forged = stranger.replace(&key(9).id().to_string(), &key(1).id().to_string());
     assert!(matches!(verify(&forged), Err(YankError::BadSignature(_))));
-    // Nor does a signature without a name count, which would have to be tried with every key.
+    // A signature without a key id does not count: it would have to be tried with every key.
     let unnamed = envelope.replace(&key(1).id().to_string(), "");
     assert_eq!(verify(&unnamed), Err(YankError::UnknownKey));
-    // What the key has signed as another kind of document is no yank.
+    // A document of another kind that the key has signed is not a yank.
     let payload = json!({ "yanked": true }).to_string().into_bytes();
     let other = sign_document(IN_TOTO, payload, &key(1)).unwrap();
     assert!(matches!(verify(&other), Err(YankError::Envelope(EnvelopeError::PayloadType { .. }))));
@@ -241,7 +241,7 @@ fn the_latest_statement_counts_and_at_the_same_time_the_yank() {
     assert_eq!(decided(&store, &[(1, 6, true), (2, 5, false)]), by(6, 1));
     assert_eq!(decided(&store, &[(1, 5, true), (1, 6, false), (2, 7, true)]), by(7, 2));
     assert_eq!(decided(&store, &[(1, 5, true), (2, 5, false)]), by(5, 1));
-    // Strangers change nothing.
+    // Statements by unknown keys change nothing.
     assert_eq!(decided(&store, &[(9, 5, true)]), None);
     assert_eq!(decided(&store, &[(1, 5, true), (9, 6, false)]), by(5, 1));
 }
@@ -253,7 +253,7 @@ fn a_statement_of_the_future_does_not_count_before_its_time() {
     assert!(decided(&store, &[(1, soon, true)]).is_some(), "clocks differ a little");
     assert_eq!(decided(&store, &[(1, soon + 1, true)]), None);
     assert!(decided(&store, &[(1, 5, true), (1, soon + 1, false)]).is_some());
-    // A clock that was wrong by years locks nothing: what was stated since counts.
+    // A clock that was wrong by years blocks nothing: later statements count.
     assert_eq!(decided(&store, &[(1, u64::MAX / 4, true), (1, 5, true), (1, 6, false)]), None);
 }
 
@@ -272,8 +272,8 @@ fn taking_a_yank_back_needs_as_many_keys_as_the_item() {
     assert_eq!(decided(&store, &[(1, 5, true), (2, 7, false), (3, 6, false)]), None);
 }
 
-/// Other texts of an envelope, which anyone can write: spaced, in another order, with signatures of nobody, or those of two keys
-/// in one.
+/// Returns other texts of an envelope, which anyone can write: spaced, in another order, with invalid signatures, or with those of two
+/// keys.
 fn respelled(envelope: &str) -> Vec<String> {
     let value: Value = serde_json::from_str(envelope).unwrap();
     let with = |change: &dyn Fn(&mut Value)| {
@@ -332,7 +332,7 @@ fn an_item_is_found_in_its_statements_whatever_its_version() {
 }
 
 proptest! {
-    /// What is left out of what decides changes nothing, now or with what is stated later.
+    /// Statements that [`deciding_yanks`] leaves out change nothing, now or together with later statements.
     #[test]
     fn what_decides_is_kept(
         first in prop::collection::vec((1u8..=3, 1u64..6, any::<bool>(), 0u8..3), 0..12),
@@ -368,7 +368,7 @@ proptest! {
 }
 
 proptest! {
-    /// The order in which a registry lists statements does not matter.
+    /// The order in which a registry lists statements has no effect.
     #[test]
     fn the_order_of_statements_does_not_matter(
         statements in prop::collection::vec((1u8..=4, 1u64..4, any::<bool>()), 0..6),

@@ -1,4 +1,4 @@
-//! Errors of the file system, as components see them.
+//! Errors of the file system for components.
 
 use std::io::{self, ErrorKind};
 
@@ -7,7 +7,7 @@ use wasmtime::component::ResourceTableError;
 use crate::bindings::wasi::filesystem::types::ErrorCode;
 use crate::limiter::LimitReached;
 
-/// Why a call of the file system failed: an error code for the component, or an error that ends the task.
+/// The reason why a call of the file system failed: an error code for the component, or an error that ends the task.
 #[derive(Debug)]
 #[allow(unreachable_pub)]
 pub enum FsError {
@@ -39,11 +39,11 @@ impl From<LimitReached> for FsError {
     }
 }
 
-/// The code for an error of the system.
+/// Returns the code for an error of the system.
 pub(crate) fn code_of(error: &io::Error) -> ErrorCode {
     match error.kind() {
         ErrorKind::NotFound => ErrorCode::NoEntry,
-        // cap-std reports this for a path that leads out of the granted folder, and the system for a protected file.
+        // cap-std reports this error for a path that leads out of the granted folder, and the system for a protected file.
         ErrorKind::PermissionDenied => ErrorCode::NotPermitted,
         ErrorKind::AlreadyExists => ErrorCode::Exist,
         ErrorKind::InvalidInput => ErrorCode::Invalid,

@@ -1,4 +1,4 @@
-//! Opening and listing what is in a granted folder.
+//! Opens and lists the contents of a granted folder.
 
 use std::io;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::bindings::wasi::filesystem::types::{
 };
 use crate::limiter::LimitReached;
 
-/// The most entries of one folder that are listed.
+/// Largest number of entries of one folder that are listed.
 const MAX_ENTRIES: usize = 100_000;
 
 impl OpenFolder {
@@ -19,12 +19,12 @@ impl OpenFolder {
         Self { dir, path, writable }
     }
 
-    /// The folder itself.
+    /// Returns the folder itself.
     pub(super) fn dir(&self) -> Result<&Dir, FsError> {
         self.dir.as_deref().ok_or_else(|| FsError::Code(ErrorCode::BadDescriptor))
     }
 
-    /// Refuses to change anything in a folder that was granted read-only.
+    /// Refuses changes in a folder that was granted read-only.
     pub(super) fn to_change(&self) -> Result<(), FsError> {
         if self.writable { Ok(()) } else { Err(ErrorCode::ReadOnly.into()) }
     }
@@ -34,7 +34,7 @@ impl OpenFolder {
         Ok(if follow { dir.metadata(path) } else { dir.symlink_metadata(path) }?)
     }
 
-    /// The path of something in this folder, as the component would name it.
+    /// Returns the path of an entry of this folder, as the component would name it.
     pub(super) fn path_of(&self, path: &str) -> String {
         format!("{}/{path}", self.path.trim_end_matches('/'))
     }
@@ -79,14 +79,14 @@ impl OpenFolder {
             .truncate(truncate);
         never_wait(&mut options, follow);
         let file = self.dir()?.open_with(path, &options)?;
-        // The path was checked before it was opened and may name another file by now: the open file is checked again.
+        // The path was checked before it was opened and may name another file now: the open file is checked again.
         if !file.metadata()?.is_file() {
             return Err(ErrorCode::NotPermitted.into());
         }
         Ok(self.opened_file(Some(Arc::new(file.into_std())), path, flags))
     }
 
-    /// Refuses what would change a folder that was granted read-only.
+    /// Refuses modes of opening that would change a folder that was granted read-only.
     pub(super) fn may_open(&self, open: OpenFlags, flags: DescriptorFlags) -> Result<(), FsError> {
         let changes = OpenFlags::CREATE | OpenFlags::TRUNCATE | OpenFlags::EXCLUSIVE;
         if open.intersects(changes)
@@ -122,7 +122,7 @@ impl OpenFolder {
         })
     }
 
-    /// All entries by name. A name that is not Unicode cannot be passed to a component, and is left out.
+    /// Returns all entries by name. A name that is not Unicode cannot be passed to a component, and is left out.
     pub(super) fn entries(&self) -> Result<Vec<DirectoryEntry>, FsError> {
         let mut entries = Vec::new();
         for entry in self.dir()?.entries()? {
@@ -139,7 +139,7 @@ impl OpenFolder {
     }
 }
 
-/// Opens whatever is at a path for reading.
+/// Opens the file at a path for reading.
 pub(super) fn open_to_read(dir: &Dir, path: &str) -> io::Result<std::fs::File> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -147,7 +147,7 @@ pub(super) fn open_to_read(dir: &Dir, path: &str) -> io::Result<std::fs::File> {
     Ok(dir.open_with(path, &options)?.into_std())
 }
 
-/// Opening a pipe waits for its other end unless asked not to.
+/// Sets flags with which opening a pipe does not wait for its other end.
 #[cfg(unix)]
 fn never_wait(options: &mut OpenOptions, follow: bool) {
     use cap_std::fs::OpenOptionsExt as _;

@@ -44,14 +44,14 @@ fn writable<'a>(table: &'a ResourceTable, handle: &Resource<Descriptor>) -> FsRe
         .and_then(|file| if file.writable { Ok(file) } else { Err(ErrorCode::BadDescriptor.into()) })
 }
 
-/// Refuses what would make a file larger than one may be.
+/// Refuses writes that would make a file larger than the limit.
 fn may_grow(offset: u64, length: usize) -> FsResult<()> {
     let end = offset.saturating_add(length as u64);
     if end > MAX_FILE { Err(ErrorCode::FileTooLarge.into()) } else { Ok(()) }
 }
 
 impl OpenFile {
-    /// The file itself.
+    /// Returns the file itself.
     pub(super) fn handle(&self) -> std::io::Result<&std::fs::File> {
         self.file.as_deref().ok_or_else(|| std::io::ErrorKind::NotFound.into())
     }
@@ -106,7 +106,7 @@ impl TaskState {
         )
     }
 
-    /// A change of the granted folder that a path names.
+    /// Performs a change of a granted folder at a path.
     fn change(
         &mut self,
         function: &'static str,
@@ -232,7 +232,7 @@ impl types::HostDescriptor for TaskState {
         })
     }
 
-    // Times are hidden, so there are none to set.
+    // Times are hidden, so none can be set.
     fn set_times(&mut self, _: Resource<Descriptor>, _: NewTimestamp, _: NewTimestamp) -> FsResult<()> {
         Err(ErrorCode::Unsupported.into())
     }
@@ -316,8 +316,8 @@ impl types::HostDescriptor for TaskState {
         self.stat_of_path(&this, flags, &path)
     }
 
-    // A second name for a file could give a writable path to a read-only file, and a link could mislead people who read
-    // the folder later: components can make neither.
+    // A hard link to a file could make a read-only file writable, and a symbolic link could mislead people who read the folder later:
+    // components can create neither.
     fn link_at(
         &mut self,
         _: Resource<Descriptor>,

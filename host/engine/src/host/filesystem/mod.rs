@@ -1,11 +1,10 @@
 //! `wasi:filesystem` over the granted folders.
 //!
-//! A component sees regular files and folders only: anything else in a folder can be listed, not opened, so that no
-//! call waits for a pipe or a device. What differs from host to host is hidden: entries come sorted by name, times
-//! are absent, links count as one, and the metadata hash is made of path, kind and size. Paths are resolved by
-//! cap-std beneath the granted folder, whatever links are in it.
+//! A component sees only regular files and folders: other entries of a folder can be listed, not opened, so that no call waits for a
+//! pipe or a device. Differences between hosts are hidden: entries are sorted by name, times are absent, the number of links is 1, and the
+//! metadata hash covers path, kind and size. cap-std resolves paths beneath the granted folder, whatever links are in it.
 
-// What the generated bindings name has to be `pub`, though nothing outside of this crate can reach it.
+// Types that the generated bindings name have to be `pub`, though they are not reachable from outside of this crate.
 #![allow(unreachable_pub)]
 
 mod error;
@@ -25,10 +24,10 @@ use crate::bindings::wasi::filesystem::types::DirectoryEntry;
 pub use error::FsError;
 pub(crate) use mount::UnusableFolder;
 
-/// An open folder that a component sees.
+/// An open folder that is visible to a component.
 pub(crate) struct OpenMount {
     guest: String,
-    /// None where a journal answers, and no file of this machine is read.
+    /// `None` if a journal answers, and no file of this machine is read.
     dir: Option<Arc<Dir>>,
     writable: bool,
 }
@@ -38,7 +37,7 @@ pub(crate) struct OpenMount {
 pub(crate) struct Mounts(Vec<OpenMount>);
 
 impl Mounts {
-    /// Opens the folders of a grant; says which could not be opened.
+    /// Opens the folders of a grant; the error names the one that could not be opened.
     pub(crate) fn open(mounts: &[Mount]) -> Result<Self, UnusableFolder> {
         let open = |mount: &Mount| {
             Ok(OpenMount {
@@ -50,7 +49,7 @@ impl Mounts {
         mounts.iter().map(open).collect::<Result<_, _>>().map(Self)
     }
 
-    /// The folders of a grant, of which none is opened.
+    /// Creates the folders of a grant without opening them.
     pub(crate) fn unopened(mounts: &[Mount]) -> Self {
         let named = |mount: &Mount| OpenMount {
             guest: mount.guest.clone(),
@@ -60,7 +59,7 @@ impl Mounts {
         Self(mounts.iter().map(named).collect())
     }
 
-    /// Opens a file again by the path that the component used for it.
+    /// Opens a file again by the component's path of it.
     pub(crate) fn open_again(&self, path: &str) -> std::io::Result<std::fs::File> {
         let below = |mount: &OpenMount| {
             let rest = path.strip_prefix(mount.guest.trim_end_matches('/'))?.strip_prefix('/')?;
@@ -74,7 +73,7 @@ impl Mounts {
     }
 }
 
-/// A file or folder that a component holds open.
+/// A file or folder that a component has opened.
 pub enum Descriptor {
     File(OpenFile),
     Folder(OpenFolder),
@@ -83,21 +82,21 @@ pub enum Descriptor {
 /// An open regular file.
 #[derive(Clone)]
 pub struct OpenFile {
-    /// None where a journal answers.
+    /// `None` if a journal answers.
     file: Option<Arc<std::fs::File>>,
     path: String,
     readable: bool,
     writable: bool,
 }
 
-/// A folder that a component has open, with what it may do there.
+/// A folder that a component has opened, with its permissions.
 #[derive(Clone)]
 pub struct OpenFolder {
-    /// None where a journal answers, except for granted folders that were opened.
+    /// `None` if a journal answers, except for granted folders that were opened.
     dir: Option<Arc<Dir>>,
     path: String,
     writable: bool,
 }
 
-/// The entries of a folder that are still to be given, by name.
+/// The entries of a folder that are still to be returned, by name.
 pub struct Entries(std::vec::IntoIter<DirectoryEntry>);

@@ -1,7 +1,7 @@
 //! Opens a granted folder by exactly the path that the manifest names.
 //!
-//! If a component of the path were a link, as a stranger's project may contain, another folder would be granted than the
-//! user reads in the manifest. So the folder is opened component by component from the root, without following links.
+//! If a component of the path were a link, as an untrusted project may contain, another folder would be granted than the manifest shows to
+//! the user. So the folder is opened component by component from the root, without following links.
 
 use std::io;
 use std::path::{Component, Path};
@@ -10,17 +10,17 @@ use cap_std::fs::Dir;
 
 use crate::error::PrepareError;
 
-/// Why a granted folder cannot be used.
+/// The reason why a granted folder cannot be used.
 #[derive(Debug)]
 pub(crate) enum UnusableFolder {
-    /// It cannot be opened.
+    /// The folder cannot be opened.
     Unopened { folder: String, source: io::Error },
-    /// A step of its path is a link.
+    /// A component of its path is a link.
     Linked { folder: String, link: String, target: String },
 }
 
 impl UnusableFolder {
-    /// The error of preparing an item.
+    /// Returns the error of preparing an item.
     pub(crate) fn granted_to(self, id: &str) -> PrepareError {
         let id = id.to_owned();
         match self {
@@ -47,13 +47,13 @@ pub(super) fn open(folder: &str) -> Result<Dir, UnusableFolder> {
         .map_err(|source| UnusableFolder::Unopened { folder: folder.to_owned(), source })
 }
 
-/// The first component of a path that is a link.
+/// Returns the first component of a path that is a link.
 fn first_link(path: &Path) -> Option<std::path::PathBuf> {
     let steps: Vec<&Path> = path.ancestors().collect();
     steps.into_iter().rev().find(|step| step.is_symlink()).map(Path::to_path_buf)
 }
 
-/// Opens a folder from the root, component by component. The path was checked before: a link in it by now is an error.
+/// Opens a folder from the root, component by component. The path was checked before: a new link in it is an error.
 #[cfg(unix)]
 fn open_steps(path: &Path) -> io::Result<Dir> {
     use rustix::fs::{CWD, Mode, OFlags, openat};

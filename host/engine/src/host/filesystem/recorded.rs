@@ -1,4 +1,4 @@
-//! What the file system answers, as the journal has it.
+//! Answers of the file system in the journal.
 
 use graph_core::record::journal::{as_digested, as_kept};
 use serde_json::{Value, json};
@@ -105,7 +105,7 @@ pub(super) fn as_entries(value: &Value) -> Option<Vec<DirectoryEntry>> {
     value.as_array()?.iter().map(entry).collect()
 }
 
-/// How something is opened, for a request.
+/// Returns the flags of an open for a request.
 pub(super) fn flags(path: PathFlags, open: OpenFlags, flags: DescriptorFlags) -> Value {
     let set = [
         (path.contains(PathFlags::SYMLINK_FOLLOW), "follow"),
@@ -120,7 +120,7 @@ pub(super) fn flags(path: PathFlags, open: OpenFlags, flags: DescriptorFlags) ->
     set.into_iter().filter(|(set, _)| *set).map(|(_, name)| name).collect()
 }
 
-/// The bytes that a read gave: from the journal, or from the file if the journal has their digest alone.
+/// Returns the bytes of a read again: from the journal, or from the file if the journal has only their digest.
 pub(super) fn bytes_again(
     journal: &SharedJournal,
     kept: &RecordedAnswer,
@@ -146,7 +146,7 @@ pub(super) fn bytes_again(
 }
 
 impl TaskState {
-    /// Lets the world answer, and keeps what it says; or lets the journal answer.
+    /// Lets the outside world answer and records the answer, or lets the journal answer.
     pub(super) fn file_call<T>(
         &mut self,
         function: &'static str,
@@ -181,7 +181,7 @@ impl TaskState {
         }
     }
 
-    /// A call that answers with nothing.
+    /// Performs a call without a result.
     pub(super) fn file_change(
         &mut self,
         function: &'static str,

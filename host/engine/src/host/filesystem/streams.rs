@@ -17,10 +17,10 @@ use crate::bindings::wasi::filesystem::types::ErrorCode;
 use crate::journal::{Answer, RecordedAnswer, SharedJournal};
 use crate::state::Granted;
 
-/// The most bytes that one call reads or writes.
+/// Largest number of bytes that one call reads or writes.
 pub(super) const MAX_CHUNK: usize = 1 << 20;
 
-/// The largest file that a component may make, in bytes. A sparse file takes no room, but its readers' time.
+/// Size of the largest file that a component may create, in bytes. A sparse file takes no room, but its readers' time.
 pub(super) const MAX_FILE: u64 = 1 << 30;
 
 /// Reads at an offset; the file's own position is not used.
@@ -48,7 +48,7 @@ pub(super) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usi
     std::os::windows::fs::FileExt::seek_write(file, bytes, offset)
 }
 
-/// Why a stream failed: the same text and code wherever it happens.
+/// A failure of a stream, with the same text and code on every host.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("{}", .0.name())]
 pub(super) struct StreamFault(pub(super) ErrorCode);
@@ -57,7 +57,7 @@ fn failed(code: ErrorCode) -> StreamError {
     StreamError::LastOperationFailed(StreamFault(code).into())
 }
 
-/// Lets the world answer a stream and records the answer, or lets the journal answer.
+/// Lets the outside world answer a stream and records the answer, or lets the journal answer.
 fn answered<T>(
     journal: &SharedJournal,
     function: &'static str,

@@ -1,7 +1,7 @@
 //! Bodies of requests: limited while they are written, and sent as a whole once they are finished.
 //!
-//! Components usually hand a request over, then write its body, then finish the body. This replaces two of wasmtime's
-//! functions of `wasi:http/types`, which have no limit and do not report when a body is finished.
+//! Components usually hand a request over, then write its body, then finish the body. This module replaces two of wasmtime's functions
+//! of `wasi:http/types`, which have no limit and do not report the end of a body.
 
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
@@ -25,14 +25,14 @@ const INTERFACE: &str = "wasi:http/types@0.2.12";
 
 /// A request that was handed over before its body was finished.
 pub(super) struct Unfinished {
-    /// The handle of the future that its response goes to.
+    /// The handle of the future that receives its response.
     pub(super) place: u32,
     pub(super) request: Request,
     pub(super) options: RequestOptions,
     pub(super) body: Body,
 }
 
-/// The body of a request, as far as it has been written.
+/// The body of a request as far as it is written.
 pub(super) struct Body {
     from: HyperOutgoingBody,
     bytes: BytesMut,
@@ -47,9 +47,9 @@ impl Body {
         self.bytes.freeze()
     }
 
-    /// Takes what has been written, and says whether that is all of it.
+    /// Takes the written bytes, and returns `true` once the body is complete.
     pub(super) fn collect(&mut self, most: u64) -> Result<bool, Problem> {
-        // All data that is available is taken at once, in however many pieces.
+        // All available data is taken at once, in any number of pieces.
         let taken = pin!(tokio::task::coop::unconstrained(std::future::poll_fn(|context| {
             Poll::Ready(self.take(context, most))
         })));

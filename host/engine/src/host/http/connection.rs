@@ -22,7 +22,7 @@ const MAX_RESPONSE_FIELDS: usize = 128;
 
 type Message = hyper::Request<Full<Bytes>>;
 
-/// A connection. It reads and writes only while someone waits for an exchange, in the task that waits.
+/// A connection. It reads and writes only during an exchange, in the task that awaits it.
 pub(super) struct Connection {
     requests: http1::SendRequest<Full<Bytes>>,
     work: Work,
@@ -33,25 +33,25 @@ pub(super) struct Connection {
 /// The result of a request over a connection.
 pub(super) enum Exchanged {
     Answered(Response),
-    /// The connection was closed, or could not be used any more, before anything of the request was sent.
+    /// The connection was closed, or unusable, before any part of the request was sent.
     Unsent,
 }
 
-/// Reads and writes, until the connection is closed.
+/// The future that reads and writes until the connection is closed.
 struct Work(Option<Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>>);
 
 impl Work {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Some(work) = &mut self.0 else { return Poll::Ready(()) };
         if work.as_mut().poll(context).is_ready() {
-            // What went wrong is known to the exchange.
+            // The exchange reports the error.
             self.0 = None;
             return Poll::Ready(());
         }
         Poll::Pending
     }
 
-    /// Works until `exchange` is done. What has arrived can still be read when the connection is closed.
+    /// Works until `exchange` is done. Data that has arrived can still be read after the connection is closed.
     async fn until<T>(&mut self, exchange: impl Future<Output = T>) -> T {
         let mut exchange = std::pin::pin!(exchange);
         std::future::poll_fn(|context| {
@@ -59,7 +59,7 @@ impl Work {
             if let Poll::Ready(done) = exchange.as_mut().poll(context) {
                 return Poll::Ready(done);
             }
-            // The end may be what the exchange waits for.
+            // The exchange may wait for the end of the connection.
             if is_open && self.poll(context).is_ready() {
                 exchange.as_mut().poll(context)
             } else {
@@ -85,13 +85,13 @@ impl Connection {
         Ok(Self { requests, work: Work(Some(Box::pin(connection))), counter, opened: Instant::now() })
     }
 
-    /// When it was opened.
+    /// Returns the time at which it was opened.
     pub(super) const fn opened(&self) -> Instant {
         self.opened
     }
 
-    /// Sends a request and reads its response, which `arriving` sees part by part. The body may have `most` bytes;
-    /// `received` counts and limits everything that the server sends.
+    /// Sends a request and reads its response, which `arriving` receives part by part. The body may have `most` bytes; `received` counts
+    /// and limits all bytes from the server.
     pub(super) async fn exchange(
         &mut self,
         request: &Request,
@@ -104,7 +104,7 @@ impl Connection {
         work.until(answer(requests, message, (most, received), arriving)).await
     }
 
-    /// Whether another request can be sent: nothing of the last exchange is left, on either side.
+    /// Checks whether another request can be sent: no part of the last exchange is left, on either side.
     pub(super) async fn is_idle(&mut self) -> bool {
         std::future::poll_fn(|context| Poll::Ready(self.work.poll(context).is_pending())).await
             && self.requests.is_ready()
@@ -196,7 +196,7 @@ fn broken(error: &hyper::Error, received: &Received) -> Problem {
     }
 }
 
-/// Whether the connection was reset, or has ended in the midst of a body: the error of the body does not say so itself.
+/// Checks whether the connection was reset, or ended within a body: only the sources of the error show it.
 fn is_cut(error: &hyper::Error) -> bool {
     use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
     let mut cause = std::error::Error::source(error);

@@ -29,7 +29,7 @@ use crate::state::TaskState;
 
 const INTERFACE: &str = "wasi:http/outgoing-handler";
 const FUNCTION: &str = "handle";
-/// Fields of a request.
+/// Largest number of fields of a request.
 const MAX_REQUEST_FIELDS: usize = 128;
 
 impl outgoing_handler::Host for TaskState {
@@ -53,7 +53,7 @@ impl outgoing_handler::Host for TaskState {
         let answer = match complete(asked, self.limits.request_body) {
             Ok(Whole::Request(request)) => self.answer(request, options).await?,
             Ok(Whole::Unfinished(request, body)) => {
-                // There is no answer before the body is finished.
+                // There is no answer until the body is finished.
                 let never = wasmtime_wasi::runtime::spawn(std::future::pending());
                 let future = self.table.push(HostFutureIncomingResponse::Pending(never))?;
                 let place = future.rep();
@@ -69,7 +69,7 @@ impl outgoing_handler::Host for TaskState {
 }
 
 impl TaskState {
-    /// A body has been finished: the requests that waited for it are sent.
+    /// Sends the requests whose bodies are finished.
     pub(super) async fn body_finished(&mut self) -> wasmtime::Result<()> {
         let mut waiting = std::mem::take(&mut self.http.unfinished);
         let most = self.limits.request_body;
@@ -97,7 +97,7 @@ impl TaskState {
         Ok(())
     }
 
-    /// An answer as the component gets it.
+    /// Converts an answer for the component.
     fn answered(
         &mut self,
         answer: Result<Response, Problem>,
@@ -129,7 +129,7 @@ enum Whole {
 }
 
 impl TaskState {
-    /// The outcome of a request, from the world or from the journal.
+    /// Returns the outcome of a request, from the outside world or from the journal.
     async fn answer(
         &mut self,
         request: Request,
@@ -148,7 +148,7 @@ impl TaskState {
                     most,
                     received: received.clone(),
                     connect: options.connect_timeout,
-                    // Components must not share what a server knows of a connection.
+                    // Components must not share a server's knowledge about a connection.
                     destination: None,
                     within: options.first_byte_timeout,
                 };
@@ -186,7 +186,7 @@ impl TaskState {
     }
 }
 
-/// A request of a component, in a normalised form.
+/// Reads a component's request, and normalises it.
 fn complete(asked: HostOutgoingRequest, most: u64) -> Result<Whole, Problem> {
     let bad = |message: &str| Problem::new(Kind::Uri, message);
     let method = match asked.method {
@@ -214,7 +214,7 @@ fn complete(asked: HostOutgoingRequest, most: u64) -> Result<Whole, Problem> {
     }
     let host = authority.host().to_ascii_lowercase();
     let host = match host.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')) {
-        // An address is written in one form, whatever form it was given in.
+        // An address is written in one form, whatever its form in the request.
         Some(inner) => {
             inner.parse::<IpAddr>().map_err(|_| bad("the request's host is no address"))?.to_string()
         }

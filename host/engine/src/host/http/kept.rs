@@ -11,16 +11,16 @@ use tokio::time::Instant;
 
 use super::connection::Connection;
 
-/// How long a connection is kept. It is far less than servers wait for another request, since a request that is sent while the server closes the
-/// connection fails, and may have been read.
+/// Time for which an idle connection is kept. It is far less than servers wait for another request, since a request that is sent while the
+/// server closes the connection fails, and may have been read.
 const KEPT: Duration = Duration::from_secs(1);
-/// How long a connection is used: then the name of its server is looked up again, and the addresses are checked again.
+/// Time for which a connection is used: afterwards the name of its server is resolved, and its addresses are checked, again.
 const USED: Duration = Duration::from_mins(1);
-/// How many connections are kept.
+/// Largest number of kept connections.
 const MOST: usize = 16;
 
-/// What connections are made for. One is used again only for requests that may go to the same addresses, with the same secret: what a server knows of
-/// a connection stays with those that the secret is granted to.
+/// The destination of connections. A connection is reused only for requests that may be sent to the same addresses, with the same secret: a
+/// server's knowledge about a connection stays with components to which the secret is granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::host) struct Destination {
     pub(super) scheme: Scheme,
@@ -31,7 +31,7 @@ pub(in crate::host) struct Destination {
 }
 
 impl Destination {
-    /// The provider of a model.
+    /// Returns the destination of a model's provider.
     pub(in crate::host) fn of(rule: &ModelRule) -> Self {
         Self {
             scheme: rule.scheme,
@@ -43,23 +43,23 @@ impl Destination {
     }
 }
 
-/// A connection that is kept.
+/// A connection that is kept for reuse.
 struct Idle {
     destination: Destination,
-    /// The runtime that it belongs to: no other one learns of what arrives.
+    /// The runtime to which it belongs, the only one that is notified of arriving data.
     runtime: Id,
     connection: Connection,
     since: Instant,
 }
 
-/// The connections that are kept, the oldest first.
+/// The kept connections, the oldest first.
 #[derive(Default)]
 pub(super) struct Kept {
     idle: Mutex<VecDeque<Idle>>,
 }
 
 impl Kept {
-    /// The newest connection to a destination.
+    /// Removes and returns the newest connection to a destination.
     pub(super) fn take(&self, destination: &Destination) -> Option<Connection> {
         let mut idle = self.young();
         let runtime = Handle::current().id();
@@ -67,7 +67,7 @@ impl Kept {
         idle.remove(at).map(|one| one.connection)
     }
 
-    /// Keeps a connection, for a short time.
+    /// Keeps a connection, unless it was opened too long ago.
     pub(super) fn put(self: &Arc<Self>, destination: Destination, connection: Connection) {
         if connection.opened().elapsed() >= USED {
             return;

@@ -1,9 +1,9 @@
-//! `wasi:http/outgoing-handler`: requests to what is granted, each checked at every step, each answered whole.
+//! `wasi:http/outgoing-handler`: requests within the grant, each checked at every step and answered as a whole.
 //!
-//! The host follows no redirects: a component that follows one sends another request, which is checked like the first. A
-//! request is sent when its body is finished: by `handle`, or by the `finish` of a body that is written later. The whole
-//! response has arrived when that call returns, so that a component can observe neither the network's pace nor its
-//! packets. Secrets are inserted when a request is sent and removed from the response.
+//! The host follows no redirects: a component that follows one sends another request, which is checked like the first. A request is sent
+//! when its body is finished: by `handle`, or by the `finish` of a body that is written later. The whole response has arrived when that
+//! call returns, so that a component can observe neither the network's pace nor its packets. Secrets are inserted when a request is sent
+//! and removed from the response.
 
 #![allow(unreachable_pub)]
 
@@ -43,11 +43,11 @@ pub(super) use sender::Sender;
 
 use crate::state::TaskState;
 
-/// The most that the fields of one request or response take in memory, in bytes.
+/// Largest memory of the fields of one request or response, in bytes.
 const MAX_FIELDS: usize = 128 << 10;
-/// Pieces in which a component may write a request's body.
+/// Largest number of pieces in which a component may write a request's body.
 const MAX_CHUNKS: usize = 4096;
-/// The longest of these pieces, in bytes.
+/// Length of the longest piece, in bytes.
 const MAX_CHUNK: usize = 16 << 10;
 
 /// The requests of one call.
@@ -55,7 +55,7 @@ pub(crate) struct HttpState {
     context: WasiHttpCtx,
     hooks: Hooks,
     pub(super) outgoing: Arc<Outgoing>,
-    /// How many more requests may be sent.
+    /// Number of requests that may still be sent.
     left: u64,
     /// Requests that were handed over before their bodies were finished.
     unfinished: Vec<Unfinished>,
@@ -69,14 +69,14 @@ impl HttpState {
     }
 }
 
-/// Lets the stock functions of `wasi:http/types` work on the call's state.
+/// Lets the stock functions of `wasi:http/types` use the call's state.
 pub(crate) fn view(state: &mut TaskState) -> WasiHttpCtxView<'_> {
     WasiHttpCtxView { hooks: &mut state.http.hooks, table: &mut state.table, ctx: &mut state.http.context }
 }
 
 struct Hooks;
 
-/// Fields that only the host writes, since they define where a message ends or where it goes.
+/// Checks for fields that only the host writes, since they define the end or the destination of a message.
 fn is_forbidden(name: &HeaderName) -> bool {
     DEFAULT_FORBIDDEN_HEADERS.contains(name) || [header::TE, header::TRAILER, header::EXPECT].contains(name)
 }
@@ -103,7 +103,7 @@ impl WasiHttpHooks for Hooks {
                 >,
             > + Send,
     > {
-        // Requests are sent only by `handler`.
+        // Only `handler` sends requests.
         Box::new(async { Err(Error::HttpRequestDenied) })
     }
 

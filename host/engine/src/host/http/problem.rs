@@ -1,17 +1,17 @@
-//! Why a request failed.
+//! Failures of requests.
 
 use serde_json::{Value, json};
 use wasmtime_wasi_http::Error;
 
-/// A request that failed: what the component sees, and details for readers of the log. It contains nothing from the
-/// request's fields or from what was received.
+/// A failed request: the error for the component, and details for readers of the log. It contains nothing from the request's fields or from
+/// the response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::host) struct Problem {
     pub(in crate::host) kind: Kind,
     pub(in crate::host) message: String,
 }
 
-/// What the component sees.
+/// The kind of failure, from which the component's error follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::host) enum Kind {
     Denied,
@@ -58,7 +58,7 @@ impl Problem {
         Self::new(Kind::Terminated, "the server ended the connection before its response was complete")
     }
 
-    /// The journal's form of the problem.
+    /// Returns the journal's form of the problem.
     pub(super) fn kept(&self) -> Value {
         let name = KINDS.iter().find(|(kind, _)| *kind == self.kind).map_or("", |(_, name)| name);
         json!({"error": name, "message": self.message})
@@ -71,7 +71,7 @@ impl Problem {
         Some(Self::new(kind, kept.get("message")?.as_str()?))
     }
 
-    /// The error that the component gets.
+    /// Returns the error for the component.
     pub(super) fn error(&self) -> Error {
         match self.kind {
             Kind::Denied => Error::HttpRequestDenied,

@@ -1,8 +1,8 @@
 //! Counts the bytes that a server sends.
 //!
-//! The limit on a response's body applies to its content. A server may send far more than that: any number of interim
-//! (1xx) responses, extensions of chunks, trailers. The component sees none of it, but all of it is read. So every byte
-//! that is read from the connection counts, with a limit on the total.
+//! The limit on a response's body applies to its content. A server may send far more than that: any number of interim (1xx) responses,
+//! extensions of chunks, trailers. The component sees none of it, but all of it is read. So every byte that is read from the connection
+//! counts, with a limit on the total.
 
 use std::io;
 use std::pin::Pin;
@@ -14,11 +14,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::send::MAX_HEAD;
 
-/// What a response may have besides its head and its body, apart from half the length that its body may have: chunks that
-/// are not tiny, their sizes and line ends, trailers, an interim response or two.
+/// Number of bytes of a response other than its head and its body, in addition to half the limit on its body: chunks that are not tiny,
+/// their sizes and line ends, trailers, an interim response or two.
 const FRAMING: u64 = 64 << 10;
 
-/// How many bytes were read for one request, after TLS, and the limit.
+/// The number of bytes that were read for one request, after TLS, and their limit.
 #[derive(Clone, Debug)]
 pub(in crate::host) struct Received {
     bytes: Arc<AtomicU64>,
@@ -26,29 +26,29 @@ pub(in crate::host) struct Received {
 }
 
 impl Received {
-    /// No bytes yet. `body` is the limit on the response's body, in bytes.
+    /// Creates a counter. `body` is the limit on the response's body, in bytes.
     pub(in crate::host) fn for_body_of(body: u64) -> Self {
         let most = body.saturating_add(body / 2).saturating_add(MAX_HEAD as u64).saturating_add(FRAMING);
         Self { bytes: Arc::default(), most }
     }
 
-    /// How many bytes were read.
+    /// Returns the number of bytes that were read.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// The limit on all bytes.
+    /// Returns the limit on all bytes.
     pub(super) const fn most(&self) -> u64 {
         self.most
     }
 
-    /// Whether more bytes arrived than the limit.
+    /// Checks whether more bytes arrived than the limit.
     pub(super) fn is_too_much(&self) -> bool {
         self.bytes() > self.most
     }
 }
 
-/// What the bytes of a connection count for: the request that is sent over it.
+/// The request to which the bytes of a connection are counted.
 #[derive(Clone)]
 pub(super) struct Counter(Arc<Mutex<Received>>);
 
@@ -57,7 +57,7 @@ impl Counter {
         Self(Arc::new(Mutex::new(received.clone())))
     }
 
-    /// From here on, the bytes count for another request.
+    /// Counts further bytes for another request.
     pub(super) fn count_for(&self, received: &Received) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = received.clone();
     }
@@ -71,7 +71,7 @@ impl Counter {
     }
 }
 
-/// A connection whose bytes are counted. Once there are too many, reading fails.
+/// A connection whose bytes are counted. Reading fails once they exceed the limit.
 pub(super) struct Counted<S> {
     stream: S,
     counter: Counter,

@@ -6,12 +6,12 @@ use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
 
-/// The addresses of a name, once they are known.
+/// A lookup of the addresses of a name.
 pub type Resolving<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
 
 /// Resolves host names. The addresses are checked before anything is sent to them.
 pub trait Resolver: fmt::Debug + Send + Sync {
-    /// All addresses of a host's name.
+    /// Returns all addresses of a host's name.
     fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a>;
 }
 

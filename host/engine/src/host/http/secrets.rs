@@ -5,25 +5,25 @@ use graph_core::capability::{SecretRule, SecretSource, SecretValue, UnusableSecr
 use crate::bindings::graph_host::host::secrets;
 use crate::state::TaskState;
 
-/// Why a secret cannot be used. No message shows its value.
+/// The reason why a secret cannot be used. No message shows its value.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum SecretError {
     /// The environment variable with its value is not set.
     #[error("the secret `{name}` is to come from the environment variable `{variable}`, which is not set")]
     Unset { name: String, variable: String },
-    /// Its file cannot be read.
+    /// The secret's file cannot be read.
     #[error("the secret `{name}` is to come from {path}, which cannot be read: {source}")]
     File { name: String, path: String, source: std::io::Error },
-    /// It contains bytes that a header cannot have, or its length is wrong.
+    /// The value contains bytes that are invalid in a header, or its length is invalid.
     #[error(transparent)]
     Unusable(#[from] UnusableSecret),
 }
 
-/// What takes the place of a value that is not read.
+/// The value of a secret that is not read.
 const PLACEHOLDER: &str = "a-value-that-is-not-read";
 
-/// A secret whose value is not read: for a component that a journal or doubles answer.
+/// Creates a secret whose value is not read: for a component that a journal or doubles answer.
 pub(crate) fn placeholder(rule: &SecretRule) -> Result<SecretValue, SecretError> {
     Ok(SecretValue::new(rule, PLACEHOLDER.to_owned())?)
 }

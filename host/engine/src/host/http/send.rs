@@ -17,13 +17,14 @@ use super::problem::{Kind, Problem};
 use super::received::Received;
 use super::resolver::Resolver;
 
-/// How long a connection may take, TLS included.
+/// Time limit of connecting, TLS included.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Bytes of the head of a response.
+/// Largest number of bytes of the head of a response.
 pub(super) const MAX_HEAD: usize = 64 << 10;
-/// The least that a server has to wait for another request, in seconds, if it says for how long: far longer than a connection is kept.
+/// Least number of seconds for which a server has to keep the connection open, if it states a number: far longer than a connection is kept
+/// here.
 const SHORTEST: u64 = 3;
-/// Addresses of one host that are tried.
+/// Largest number of addresses of one host that are tried.
 const MAX_TRIES: usize = 4;
 
 /// A request, checked and complete.
@@ -39,7 +40,7 @@ pub(in crate::host) struct Request {
 }
 
 impl Request {
-    /// The URL, for journals and messages.
+    /// Returns the URL, for journals and messages.
     pub(in crate::host) fn url(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         format!("{}://{host}:{}{}", self.scheme, self.port, self.path)
@@ -53,16 +54,16 @@ impl fmt::Debug for Request {
     }
 }
 
-/// Sees a response while it arrives, as the server sends it: secrets may be in it.
+/// Receives a response while it arrives from the server: it may contain secrets.
 pub(in crate::host) trait Arriving: Send {
-    /// The head has arrived.
+    /// Receives the head.
     fn head(&mut self, status: u16, fields: &[HttpField]);
 
-    /// A part of the body has arrived. After a break, the rest of the body is not read.
+    /// Receives a part of the body. After a break, the rest of the body is not read.
     fn chunk(&mut self, bytes: &[u8]) -> ControlFlow<()>;
 }
 
-/// No one looks at a response before it is complete.
+/// Ignores a response until it is complete.
 pub(in crate::host) struct Unwatched;
 
 impl Arriving for Unwatched {
@@ -73,7 +74,7 @@ impl Arriving for Unwatched {
     }
 }
 
-/// Sends requests: a resolver, the TLS configuration, and the connections that are kept.
+/// Sends requests: a resolver, the TLS configuration, and the kept connections.
 #[derive(Debug)]
 pub(crate) struct Client {
     resolver: Arc<dyn Resolver>,
@@ -81,11 +82,11 @@ pub(crate) struct Client {
     kept: Arc<Kept>,
 }
 
-/// The bounds of one request.
+/// The limits of one request.
 pub(super) struct Bounds<'a> {
-    /// How long it may take to connect; none: as long as the host allows.
+    /// Time limit of connecting; `None`: the host's own.
     pub(super) connect: Option<Duration>,
-    /// The most bytes of the response's body.
+    /// Largest number of bytes of the response's body.
     pub(super) most: u64,
     /// Counts and limits everything that the server sends.
     pub(super) received: &'a Received,
@@ -96,8 +97,8 @@ impl Client {
         Self { resolver, tls: Tls::default(), kept: Arc::default() }
     }
 
-    /// The addresses of a request's host. All of them have to be allowed, so that the order of a name server's answer
-    /// does not matter.
+    /// Returns the addresses of a request's host. All of them have to be permitted, so that the order in a name server's answer has no
+    /// effect.
     async fn addresses(&self, request: &Request, rule: &HttpRule) -> Result<Vec<IpAddr>, Problem> {
         let host = &request.host;
         let found =
@@ -121,8 +122,8 @@ impl Client {
         }
     }
 
-    /// Sends a request and reads the whole response, which `arriving` sees part by part. With a destination, a connection to it that was kept is used,
-    /// and the connection is kept.
+    /// Sends a request and reads the whole response, which `arriving` receives part by part. With a destination, a kept connection to it is
+    /// used, and the connection is kept afterwards.
     pub(super) async fn send(
         &self,
         request: &Request,
@@ -146,7 +147,7 @@ impl Client {
         response.ok_or_else(Problem::terminated)
     }
 
-    /// Sends a request over a connection, and keeps that for the destination if it can be used again. None if nothing was sent.
+    /// Sends a request over a connection, and keeps that for the destination if it can be reused. Returns `None` if nothing was sent.
     async fn exchange(
         &self,
         mut connection: Connection,
@@ -190,8 +191,8 @@ impl Client {
     }
 }
 
-/// Whether a server says that it waits for another request. One that says nothing may close the connection at any time, and a request that meets that
-/// is lost: it may have been read, so it counts.
+/// Checks whether a server promises to wait for another request. Other servers may close the connection at any time, and a request that is
+/// sent at that moment is lost: it may have been read, so it counts.
 fn promises_to_wait(response: &Response) -> bool {
     let mut promises = false;
     for (name, value) in &response.fields {
@@ -215,7 +216,7 @@ fn promises_to_wait(response: &Response) -> bool {
     promises
 }
 
-/// Connects to the first of the checked addresses that answers.
+/// Connects to the first of the checked addresses that accepts.
 async fn reach(addresses: &[IpAddr], port: u16) -> Result<TcpStream, Problem> {
     for address in addresses.iter().take(MAX_TRIES) {
         if let Ok(stream) = TcpStream::connect(SocketAddr::new(*address, port)).await {

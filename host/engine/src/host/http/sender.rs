@@ -1,4 +1,4 @@
-//! Has a request answered: by doubles, or by its server.
+//! Gets a request answered by doubles or by its server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,27 +12,27 @@ use super::received::Received;
 use super::send::{Arriving, Bounds, Client, Request, Unwatched};
 use crate::services::{DoubledAnswer, HttpAnswer, HttpDoubles, HttpRequest};
 
-/// What requests leave by: what is granted, and the bounds of one request.
+/// The grant and the limits of one request.
 #[derive(Clone)]
 pub(in crate::host) struct Sender {
-    /// What may be sent, and the secrets in it.
+    /// The permitted requests, and the secrets in them.
     pub(in crate::host) outgoing: Arc<Outgoing>,
     pub(in crate::host) client: Arc<Client>,
-    /// The most bytes of the response's body.
+    /// Largest number of bytes of the response's body.
     pub(in crate::host) most: u64,
     /// Counts everything that the server sends.
     pub(in crate::host) received: Received,
-    /// How long it may take to connect; none: as long as the host allows.
+    /// Time limit of connecting; `None`: the host's own.
     pub(in crate::host) connect: Option<Duration>,
-    /// What the connection is kept for after the response; none: it is closed.
+    /// The destination for which the connection is kept after the response; `None`: it is closed.
     pub(in crate::host) destination: Option<Destination>,
-    /// How long the whole exchange may take; none: no limit of its own.
+    /// Time limit of the whole exchange; `None`: no limit of its own.
     pub(in crate::host) within: Option<Duration>,
 }
 
 impl Sender {
-    /// Checks a request, sends it with its secrets, and takes them out of the response. What `arriving` sees is the
-    /// server's, secrets included.
+    /// Checks a request, sends it with its secrets, and removes them from the response. `arriving` receives the server's bytes, secrets
+    /// included.
     pub(in crate::host) async fn send(
         &self,
         mut request: Request,
@@ -53,8 +53,8 @@ impl Sender {
             .map_err(|error| Problem::new(Kind::Encoding, error.to_string()))
     }
 
-    /// Lets doubles answer a request that is permitted. If they have it sent, that takes no time of the run, whose clock
-    /// may be virtual. The error ends the attempt.
+    /// Lets doubles answer a permitted request. If they have it sent, that takes no time of the run, whose clock may be virtual. The error
+    /// ends the attempt.
     pub(in crate::host) async fn doubled(
         &self,
         doubles: &dyn HttpDoubles,
@@ -81,7 +81,7 @@ impl Sender {
             }
             DoubledAnswer::Missing(message) => Err(Failure::new(Category::Denied, message)),
             DoubledAnswer::Send => {
-                // A connection works in its own runtime only, which ends with the exchange.
+                // A connection works only in its own runtime, which ends with the exchange.
                 let sender = Self { destination: None, ..self.clone() };
                 let sent = move || {
                     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -1,4 +1,4 @@
-//! Connections that are kept: what goes over them, and what ends them.
+//! Connections that are kept: the requests over them, and their ends.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,10 +16,10 @@ use super::received::Received;
 use super::resolver::SystemResolver;
 use super::send::{Arriving, Bounds, Client, Request, Unwatched};
 
-/// What a server does with a request.
+/// The reaction of a server to a request.
 #[derive(Clone, Copy)]
 enum Does {
-    /// Sends this. The connection stays open.
+    /// Sends this, and leaves the connection open.
     Answers(&'static str),
     /// Sends this, and closes the connection.
     Ends(&'static str),
@@ -29,10 +29,10 @@ enum Does {
 
 const OK: Does = Does::Answers("HTTP/1.1 200 OK\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\nok");
 
-/// The path of a request whose body is longer than what is under way between two sockets.
+/// The path of a request whose body is longer than the buffers between two sockets.
 const LONG: &str = "/long";
 
-/// A server that treats its requests one after the other as it is told, and remembers by which connection each of them came.
+/// A server that reacts to its requests one after the other as configured, and records the connection of each.
 struct Server {
     port: u16,
     heard: Arc<Mutex<Vec<(usize, String)>>>,
@@ -76,7 +76,7 @@ impl Server {
         server
     }
 
-    /// The paths that were asked for, each with the number of its connection.
+    /// Returns the requested paths, each with the number of its connection.
     fn heard(&self) -> Vec<(usize, String)> {
         self.heard.lock().unwrap().clone()
     }
@@ -91,7 +91,7 @@ impl Server {
         }
     }
 
-    /// Asks for a path; for this destination, if it is given.
+    /// Requests a path, with a destination if it is given.
     async fn asked(
         &self,
         client: &Client,
@@ -129,7 +129,7 @@ impl Server {
     }
 }
 
-/// The path of a request, when the whole request has come, or the head of a long one; none at the end of the connection.
+/// Returns the path of a request once the whole request has arrived, or the head of a long one; `None` at the end of the connection.
 async fn read_request(stream: &mut TcpStream) -> Option<String> {
     let mut bytes = Vec::new();
     while !bytes.ends_with(b"\r\n\r\nbody") && !bytes.starts_with(b"POST /long") {
@@ -229,7 +229,7 @@ async fn an_answer_that_was_sent_too_early_answers_nothing() {
     assert_eq!(paths(&server.heard()), [(0, "/1"), (1, "/2")]);
 }
 
-/// Wants nothing of a body but its first part.
+/// A receiver that stops after the first part of a body.
 struct Enough;
 
 impl Arriving for Enough {
@@ -266,7 +266,7 @@ async fn a_connection_whose_request_was_not_read_is_not_used() {
 
 #[tokio::test]
 async fn each_request_has_its_own_bounds() {
-    // Interim responses, of which a request without a body takes no more than 128 KiB.
+    // Interim responses: a request without a body accepts at most 128 KiB of them.
     let early = "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(3000);
     let long = Does::Answers(Box::leak(
         format!("{early}HTTP/1.1 200 OK\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\nok").into(),

@@ -1,4 +1,4 @@
-//! Asks a model: sends what a call says, waits, and tries again.
+//! Calls a model: sends requests, waits, and retries.
 
 use std::time::SystemTime;
 
@@ -16,23 +16,23 @@ use crate::host::output::Output;
 use crate::journal::SharedJournal;
 use crate::services::{AskedModel, DoubledModel, Services};
 
-/// What a call of a model is made with.
+/// The context of a call of a model.
 pub(super) struct Asking<'a> {
     pub(super) provider: &'a Provider,
-    /// Which call of the component it is, from 1.
+    /// The call of the component, from 1.
     pub(super) call: u64,
     /// The component's idempotency key, and the attempt of its task.
     pub(super) caller: (&'a str, u32),
     pub(super) journal: &'a SharedJournal,
     pub(super) services: &'a Services,
     pub(super) output: &'a Output,
-    /// One for each try.
+    /// The sender, cloned for each attempt.
     pub(super) sender: Sender,
     pub(super) deadline: Instant,
 }
 
 impl Asking<'_> {
-    /// Asks until there is an answer, as often as the manifest allows.
+    /// Sends requests until there is an answer, as often as the manifest allows.
     pub(super) async fn ask(&self, call: &mut Call) -> Ended {
         let streamed = self.provider.model().rule().stream && self.services.http.is_none();
         loop {
@@ -51,7 +51,7 @@ impl Asking<'_> {
                 Ok(tried) => tried,
                 Err(failure) => return self.journal.end_model(call, call.used(&Spent::Call), failure),
             };
-            // A live replay sends no more requests than were sent before.
+            // A live replay sends at most as many requests as were sent before.
             if let TryResult::Unanswered(unanswered) = &mut tried.result {
                 unanswered.again &= !self.journal.is_live();
             }
@@ -63,7 +63,7 @@ impl Asking<'_> {
         }
     }
 
-    /// One try. The error ends the attempt of the task: a case has no answer.
+    /// Performs one attempt. The error ends the attempt of the task, since doubles have no answer.
     async fn try_once(&self, call: &Call, encoded: Encoded) -> Result<Tried, Failure> {
         let (key, of_task) = self.caller;
         let request = call.request();
@@ -105,7 +105,7 @@ impl Asking<'_> {
     }
 }
 
-/// The response with the time of its arrival as its `date`, if its server has not said one (RFC 9110, section 6.6.1).
+/// Adds the time of arrival as `date` to a response whose server has not stated one (RFC 9110, section 6.6.1).
 fn dated(mut response: HttpResponse) -> HttpResponse {
     if !response.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("date")) {
         let now = httpdate::fmt_http_date(SystemTime::now());

@@ -48,7 +48,7 @@ impl wit::Host for TaskState {
 }
 
 impl TaskState {
-    /// A request that may be sent, with the place of its model among the granted ones.
+    /// Reads a request that may be sent, with the index of its model among the granted ones.
     fn readable(&self, request: wit::Request) -> Result<(usize, Call), Failure> {
         let request =
             convert::request(request).map_err(|message| Failure::new(Category::InvalidInput, message))?;
@@ -58,7 +58,7 @@ impl TaskState {
         Ok((at, Call::open(self.granted.models[at].model().clone(), request)?))
     }
 
-    /// The answer to a request, from the provider or from the journal.
+    /// Returns the answer to a request, from the provider or from the journal.
     async fn answer_of_model(
         &mut self,
         at: usize,
@@ -104,12 +104,12 @@ impl TaskState {
             deadline: self.deadline.into(),
         };
         let ended = if self.services.http.is_some() {
-            // What doubles send takes no time of the run, whose clock may be virtual.
+            // Requests that doubles send take no time of the run, whose clock may be virtual.
             Some(asking.ask(&mut call).await)
         } else {
             tokio::time::timeout_at(self.deadline.into(), asking.ask(&mut call)).await.ok()
         };
-        // The provider counts a request that the host no longer waits for.
+        // The provider counts a request even if the host no longer waits for it.
         let Ended { outcome, kept } = ended.unwrap_or_else(|| self.journal.late_model(&call));
         let journal = &self.journal;
         match outcome {

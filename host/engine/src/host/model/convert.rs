@@ -1,4 +1,4 @@
-//! Requests and answers of components, in their own types.
+//! Converts requests and answers between the contract's types and the host's.
 
 use graph_core::limits::ModelUse;
 use graph_model::exchange::{
@@ -8,7 +8,7 @@ use graph_model::{Media, Request, Response, Role, StopReason, ToolChoice, ToolRe
 
 use crate::bindings::graph_host::host::model as wit;
 
-/// A request, or where in it is no JSON.
+/// Converts a request; the error names the place that is not JSON.
 pub(super) fn request(request: wit::Request) -> Result<Request, String> {
     let tool = |wit::Tool { name, description, parameters }| GivenTool { name, description, parameters };
     let given = GivenRequest {
@@ -52,7 +52,7 @@ fn block(block: wit::Block) -> GivenBlock {
     }
 }
 
-/// An answer for a component, with its cost in millionths.
+/// Converts an answer for a component, with its cost in millionths.
 pub(super) fn response(response: Response, cost: u64) -> wit::Response {
     let GivenResponse { message, stop, usage } = GivenResponse::new(response, cost);
     let GivenUsage { input, output, cached, reasoning, cost } = usage;
@@ -89,7 +89,7 @@ fn answered_block(block: GivenBlock) -> wit::Block {
     }
 }
 
-/// What is left of a budget; a figure without a limit is none.
+/// Converts the rest of a budget; a figure without a limit becomes `None`.
 pub(super) fn budget(left: ModelUse) -> wit::Budget {
     let figure = |figure: u64| (figure != u64::MAX).then_some(figure);
     let ModelUse { calls, input, output, cost } = left;

@@ -7,12 +7,12 @@ use graph_model::exchange::Provider;
 
 use crate::host::http::{Request, SecretError, placeholder, read_secret};
 
-/// Reads the key of a model; unless `with_key`, a placeholder takes its place.
+/// Reads the key of a model, or uses a placeholder unless `with_key`.
 pub(crate) fn provider(rule: &ModelRule, with_key: bool) -> Result<Provider, SecretError> {
     Provider::new(rule.clone(), |secret| if with_key { read_secret(secret) } else { placeholder(secret) })
 }
 
-/// The request to a provider.
+/// Creates the HTTP request to a provider.
 pub(super) fn http(provider: &Provider, encoded: Encoded) -> Request {
     let rule = provider.model().rule();
     let field = |(name, value): &(&str, &str)| ((*name).to_owned(), value.as_bytes().to_vec());

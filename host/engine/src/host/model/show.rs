@@ -1,4 +1,4 @@
-//! Shows parts of an answer while it arrives, and reads it.
+//! Reports parts of an answer while it arrives, and reads the answer.
 
 use std::ops::ControlFlow;
 
@@ -16,11 +16,11 @@ pub(super) struct Shown<'a> {
     output: &'a Output,
     call: u64,
     attempt: u32,
-    /// The text that is arriving, and what it belongs to.
+    /// The place and the text of the part that is arriving.
     current: Option<(Place, CleanedText<'a>)>,
 }
 
-/// Where in an answer a text belongs; calls of tools are counted from 0.
+/// The place of a text in an answer; calls of tools are counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Text,
@@ -29,7 +29,7 @@ enum Place {
 }
 
 impl<'a> Shown<'a> {
-    /// Parts of the answer to this try of this call, both counted from 1.
+    /// Creates a reporter for an attempt of a call, both counted from 1.
     pub(super) fn new(provider: &'a Provider, output: &'a Output, call: u64, attempt: u32) -> Self {
         Self { provider, output, call, attempt, current: None }
     }
@@ -55,7 +55,7 @@ impl<'a> Shown<'a> {
         self.report(place, tool.map(|tool| outgoing.clean(tool)), text);
     }
 
-    /// Nothing follows at this place.
+    /// Reports the rest of the text at the current place.
     fn flush(&mut self) {
         if let Some((place, rest)) = self.current.take() {
             self.report(place, None, rest.finish());
@@ -82,7 +82,7 @@ impl<'a> Shown<'a> {
         });
     }
 
-    /// Shows an answer that has come as a whole. Of what the model has thought, nothing is shown: it has the provider's form.
+    /// Reports an answer that has arrived as a whole. Its reasoning is not reported, since it has the provider's form.
     pub(super) fn whole(mut self, response: &Response) {
         let mut calls = 0..;
         for block in &response.message.blocks {
@@ -100,7 +100,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Reads an answer while it arrives, if it comes as a stream of events.
+/// An answer that is read while it arrives, if it is a stream of events.
 pub(super) struct ArrivingAnswer<'a> {
     shown: Shown<'a>,
     bounds: Bounds,
@@ -109,18 +109,18 @@ pub(super) struct ArrivingAnswer<'a> {
 }
 
 impl<'a> ArrivingAnswer<'a> {
-    /// An answer whose body has at most `most` bytes.
+    /// Creates an answer whose body has at most `most` bytes.
     pub(super) fn new(shown: Shown<'a>, most: u64) -> Self {
         Self { shown, bounds: Bounds::for_body(most), stream: None, failed: None }
     }
 
-    /// What is known of the usage of an answer that has not ended.
+    /// Returns the known usage of an answer that has not ended.
     pub(super) fn usage(&self) -> Option<Usage> {
         let stream = self.stream.as_ref().and_then(Stream::usage);
         self.failed.as_ref().and_then(DecodeError::usage).or(stream)
     }
 
-    /// The whole answer of a response with status 200 and this body.
+    /// Returns the whole answer of a response with status 200 and this body.
     pub(super) fn read(self, body: &[u8]) -> Result<Response, DecodeError> {
         let Self { mut shown, bounds, stream, failed } = self;
         shown.flush();
@@ -141,7 +141,7 @@ impl Arriving for ArrivingAnswer<'_> {
         let is_events = |(name, value): &HttpField| {
             name == "content-type" && value.to_ascii_lowercase().starts_with(b"text/event-stream")
         };
-        // A server may answer as a whole although a stream was asked for.
+        // A server may send a whole answer although a stream was requested.
         if status == 200 && fields.iter().any(is_events) {
             self.stream = Some(Stream::new(self.shown.provider.model().api(), self.bounds));
         }
