@@ -1,4 +1,4 @@
-//! What templates of a node read.
+//! Values and scopes that templates of a node read.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::template::{Root, Scope, TemplateError};
 use crate::work::{Exhausted, Meter, rates, size};
 
 impl Walker {
-    /// What templates of a node read as `node` and `run`.
+    /// Builds the values that templates of a node read as `node` and `run`.
     pub(super) fn context(
         &self,
         node: &Node,
@@ -33,7 +33,7 @@ impl Walker {
         Ok(Context { node: about, run: self.run_document() })
     }
 
-    /// The value of `node` in edges of a node, if they read it.
+    /// Builds the context for the edges of a node, if they read `node`.
     pub(super) fn edge_context(
         &self,
         node: &Node,
@@ -49,7 +49,7 @@ impl Walker {
         }
     }
 
-    /// What templates read as `run`.
+    /// Returns the value that templates read as `run`.
     pub(super) fn run_document(&self) -> Value {
         let identity = &self.setup.identity;
         json!({
@@ -62,7 +62,7 @@ impl Walker {
         })
     }
 
-    /// What templates of a node read.
+    /// Builds the scope of a node's templates.
     pub(super) fn scope<'a>(
         &'a self,
         context: &'a Context,
@@ -83,7 +83,7 @@ impl Walker {
         scope
     }
 
-    /// Evaluates a template of a node; missing paths become warnings, or the failure that strict templates ask for.
+    /// Evaluates a template of a node. Missing paths become warnings, or a failure in the strict mode.
     pub(super) fn evaluate(
         &self,
         template: &crate::template::ValueTemplate,
@@ -108,7 +108,7 @@ impl Walker {
     }
 }
 
-/// What templates read as `node` and `run`.
+/// The values that templates read as `node` and `run`.
 #[derive(Debug, Default)]
 pub(super) struct Context {
     node: Value,
@@ -116,7 +116,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// What templates and edges read as `node`.
+    /// The value that templates and edges read as `node`.
     pub(super) const fn node(&self) -> &Value {
         &self.node
     }
