@@ -1,7 +1,7 @@
-//! The costs of some pieces of work, which are the same on every target.
+//! Costs of some pieces of work, which are the same on every target.
 //!
-//! [`FUEL`] is compared with [`measured`] where the crate is tested, and wherever else it runs: a figure that depends on
-//! the width of a pointer or on the order of a hash map would show here.
+//! Tests of the crate compare [`FUEL`] with [`measured`], and so do other targets: a figure that depends on the width
+//! of a pointer or on the order of a hash map would differ.
 
 use serde_json::{Value, json};
 
@@ -116,7 +116,7 @@ pub fn measured() -> Vec<(&'static str, u64)> {
     ]
 }
 
-/// The cost of folding values into a channel's current value. The result is dropped.
+/// Returns the cost of folding values into a channel's current value. The result is dropped.
 pub fn fold(reducer: Reducer, current: Option<&Value>, values: Vec<Value>) -> u64 {
     crate::walker::fold_fuel(reducer, current, values)
 }
