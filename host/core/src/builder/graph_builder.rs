@@ -279,7 +279,7 @@ impl GraphBuilder {
         self
     }
 
-    /// Lets every node read its result from its last visit, unless the node says otherwise.
+    /// Lets every node without its own setting read its result from its last visit.
     pub fn feedback(&mut self) -> &mut Self {
         self.config.set("revisit", true);
         self

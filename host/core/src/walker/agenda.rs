@@ -78,7 +78,7 @@ pub(super) struct Routes {
     seen: BTreeSet<NodeIndex>,
     sends: Vec<Step>,
     edges: Fired,
-    /// For each branch that ended because no edge matched: the node, and its edges as text.
+    /// Branches that ended because no edge matched: the node, and its edges as text.
     unmatched: Vec<(String, String)>,
 }
 

@@ -149,7 +149,7 @@ mod tests {
             has_changed,
         };
         let (same_form, other_form) = (form_digest(&shown), form_digest(&other));
-        // Without changes the form is that of the question, whatever a template gives now.
+        // Without changes the form is that of the question, whatever its template evaluates to now.
         assert_eq!(why(&given(Some(&other), other_form, false)), None);
         assert_eq!(why(&given(Some(&shown), same_form, true)), None);
         assert_eq!(why(&given(Some(&shown), None, true)), None);

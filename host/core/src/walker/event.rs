@@ -22,7 +22,7 @@ use crate::record::{
 use crate::time::Timestamp;
 use crate::trust::SigningKey;
 
-/// Something that has happened. Time comes with it, as an argument of [`Walker::handle`](super::Walker::handle).
+/// An event, for the walker to handle. Its time is an argument of [`Walker::handle`](super::Walker::handle).
 #[derive(Clone, Debug)]
 pub enum Event {
     /// The run is started. The first event of a new run, and of no other.
@@ -33,7 +33,7 @@ pub enum Event {
         task: Arc<str>,
         /// The number of the attempt, from 1.
         attempt: u32,
-        /// Its result, and what it used.
+        /// The result, and the use.
         report: TaskReport,
     },
     /// An attempt is about to ask a language model. The answer is [`Effect::ModelRecorded`], unless the attempt has ended.
@@ -65,7 +65,7 @@ pub enum Event {
     HookDone {
         /// The id of the call, which the walker gave it.
         hook: Arc<str>,
-        /// Its result, and what it used.
+        /// The result, and the use.
         report: TaskReport,
     },
     /// All persists up to this one are accepted under the run's durability mode.
@@ -94,7 +94,7 @@ pub enum Event {
     Continued,
 }
 
-/// The result of an attempt, and what it used.
+/// The result of an attempt, and its use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskReport {
     /// The answer or the failure.
@@ -309,8 +309,8 @@ pub enum Effect {
     },
     /// Report a notice to the observers of the run.
     Emit(Notice),
-    /// There is more to do. Check for signals, stop requests and due timers, report whatever has happened, and otherwise
-    /// answer with [`Event::Continued`].
+    /// The walker has work left. Check for signals, stop requests and due timers, report all events that have happened,
+    /// and otherwise answer with [`Event::Continued`].
     Continue,
     /// The run has stopped before its end; a later [`Event::Resumed`] resumes it.
     Suspend(Status),
@@ -390,7 +390,7 @@ pub struct TaskSpec {
     pub item_type: ItemType,
     /// The item's id, templates resolved.
     pub item_id: String,
-    /// Its params, templates resolved.
+    /// The item's params, templates resolved.
     pub params: Value,
     /// The activation that the component receives; its `task` and `attempt` name the attempt.
     pub activation: Activation,
@@ -407,7 +407,7 @@ pub struct TaskSpec {
 /// Position of a task's item in the list of its `foreach`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ItemPlace {
-    /// Its number in the list, from 1.
+    /// Position in the list, from 1.
     pub number: u64,
     /// Number of items in the list.
     pub of: u64,
@@ -418,9 +418,9 @@ pub struct ItemPlace {
 pub enum Notice {
     /// A superstep has begun.
     SuperstepStarted {
-        /// Its number, from 1.
+        /// Number of the superstep, from 1.
         superstep: u64,
-        /// Its nodes, in task order.
+        /// Nodes of the superstep, in task order.
         nodes: Vec<String>,
         /// Number of tasks.
         tasks: u64,
@@ -464,9 +464,9 @@ pub enum Notice {
     },
     /// A superstep has committed.
     Committed {
-        /// Its number, from 1.
+        /// Number of the superstep, from 1.
         superstep: u64,
-        /// Its nodes, in task order.
+        /// Nodes of the superstep, in task order.
         nodes: Vec<String>,
         /// Fuel of all its tasks.
         fuel: u64,
@@ -492,7 +492,7 @@ pub enum Notice {
         /// Item of a `foreach` that the child run is for.
         item: Option<ItemPlace>,
     },
-    /// Something has happened in a child run.
+    /// A notice of a child run.
     Child {
         /// The child run's namespace.
         namespace: Arc<str>,

@@ -134,12 +134,10 @@ impl Walker {
         self.event_time
     }
 
-    /// The walker's graph.
     pub(super) const fn graph(&self) -> &Arc<Graph> {
         &self.graph
     }
 
-    /// The walker's setup.
     pub(super) const fn setup(&self) -> &Setup {
         &self.setup
     }
@@ -154,7 +152,6 @@ impl Walker {
         (self.line.sequence(), self.line.step())
     }
 
-    /// The status of the run.
     pub(super) const fn status(&self) -> Status {
         self.stop.status()
     }

@@ -80,7 +80,7 @@
 //! }
 //! assert_eq!(end, Some(Status::Completed));
 //! assert_eq!(run.summary().state["twice"], json!(42));
-//! // The boundary before the first superstep, what the task gave, and the boundary after it.
+//! // The boundary before the first superstep, the task's result, and the boundary after it.
 //! assert_eq!(records.len(), 3);
 //! ```
 //!

@@ -21,7 +21,7 @@ use crate::record::{
 pub struct Identity {
     /// The id of the run in its store; child runs have that of the root run.
     pub run: String,
-    /// The run at the top of the tree of runs.
+    /// Id of the root run of the tree of runs.
     pub root: String,
     /// The run that started this one.
     pub parent: Option<String>,
@@ -210,7 +210,7 @@ pub struct CheckpointRef {
     pub sequence: u64,
     /// The digest of its text, which the next checkpoint names as its parent.
     pub digest: Digest,
-    /// The digest of what the run has computed up to here.
+    /// The digest of the results that the run has computed so far.
     pub result_digest: ResultDigest,
 }
 

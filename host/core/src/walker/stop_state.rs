@@ -27,7 +27,7 @@ pub(super) enum Phase {
     Hooks,
     /// A suspension waits to be persisted.
     Suspending(PersistId),
-    /// Nothing happens until the run is resumed.
+    /// The run waits to be resumed.
     Suspended,
     /// The run has ended.
     Finished,
@@ -48,7 +48,7 @@ pub(super) struct StopState {
     interrupts: Vec<InterruptRecord>,
     /// `true` if static interrupts of the newest boundary have been passed.
     released: bool,
-    /// `true` if the run crashed: a resume continues it without recording new starts of tasks.
+    /// `true` if the run crashed: a resume keeps the recorded starts of its tasks, from which reservations follow.
     recovered: bool,
     cancel_requested: bool,
     /// `true` if the requested stop discards running tasks.

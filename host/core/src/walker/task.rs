@@ -27,7 +27,7 @@ pub(super) struct Task {
     activated: usize,
     /// The item of a `foreach`.
     item: Option<Arc<Value>>,
-    /// Its dispatch; none for a node without an action.
+    /// Dispatch of the task; none for a node without an action.
     dispatch: Option<Dispatch>,
     state: TaskState,
     /// The attempt, from 1; 0 before the first.
@@ -74,13 +74,13 @@ impl Dispatch {
 /// The state of a task.
 #[derive(Debug)]
 pub(super) enum TaskState {
-    /// Not yet started; ready, or behind an earlier item of a serial `foreach`.
+    /// The task has not started: it is ready, or behind an earlier item of a serial `foreach`.
     Waiting,
     /// An attempt is running.
     Running,
     /// An attempt has failed; the next is due.
     Backoff { due: Timestamp, failure: Failure },
-    /// It has failed, and hooks are asked about the failure; `told`: asking has begun.
+    /// The task has failed, and hooks are to be asked about the failure; `told`: asking has begun.
     Failing { failure: Failure, told: bool },
     /// The task waits for the answer to a question.
     Interrupted {
@@ -188,7 +188,7 @@ impl Task {
         self.item = Some(item);
     }
 
-    /// Its dispatch; none for a node without an action.
+    /// Dispatch of the task; none for a node without an action.
     #[inline]
     pub(super) const fn dispatch(&self) -> Option<&Dispatch> {
         self.dispatch.as_ref()

@@ -123,7 +123,7 @@ impl Totals {
         self.work = 0;
     }
 
-    /// Adds the size of a boundary to what is stored.
+    /// Adds the size of a boundary to the stored bytes.
     #[inline]
     pub(super) const fn add_stored(&mut self, growth: u64) {
         self.host.stored = self.host.stored.saturating_add(growth);

@@ -66,7 +66,7 @@ pub enum PatternError {
         "the patterns of the document are larger than {MOST_TOGETHER} bytes together, once they are compiled"
     )]
     Together,
-    /// There is not enough fuel left to compile the pattern.
+    /// The fuel left is not enough to compile the pattern.
     #[error("it is not compiled: {0}")]
     Exhausted(#[from] Exhausted),
 }

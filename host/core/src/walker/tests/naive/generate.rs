@@ -125,9 +125,9 @@ enum Place {
     Output,
     /// State, inputs, node, run and argument.
     Params,
-    /// The same, and a `foreach` item.
+    /// State, inputs, node, run, argument and a `foreach` item.
     Items,
-    /// The same without the item, and the result.
+    /// State, inputs, node, run, argument and `result`.
     Assign,
 }
 
