@@ -1,4 +1,4 @@
-//! Hooks: actions at events of a run, which may change how the run continues.
+//! Events of a run at which hooks are asked, the layers of hooks, and the results that control a run.
 
 use std::fmt;
 

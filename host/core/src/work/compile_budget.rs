@@ -1,4 +1,4 @@
-//! What compiling the patterns and the schemas of one document may take.
+//! Budget for compiling the patterns and the schemas of one document.
 
 use std::cell::{Cell, RefCell};
 
@@ -7,41 +7,41 @@ use super::rates::{DOCUMENT_BYTE, PATTERN_REFUSED, STEP};
 use super::{Exhausted, Meter, Pattern, PatternError, ReadPattern};
 use crate::diagnostic::excerpt;
 
-/// The least weight of a pattern: searching with it takes memory, too.
+/// Least weight of a pattern, in bytes, since searching with it takes memory, too.
 const LEAST_WEIGHT: usize = 16 << 10;
 
-/// What the patterns and schemas of a file may cost together: about two seconds.
+/// Limit of fuel for the patterns and schemas of a file together: about two seconds.
 const MOST_OF_FILE: u64 = 20 * STEP;
 
-/// How many times what its text costs is free in a document that a run has written: what common patterns and schemas cost is within
-/// [`DOCUMENT_BYTE`].
+/// Free part of the compilation for a document that a run has written, as a multiple of the cost of its text: the cost
+/// of common patterns and schemas is within [`DOCUMENT_BYTE`].
 const FREE: u64 = 4;
 
-/// The weight and the fuel that the patterns and schemas of one document may still take together. A document of a megabyte has room for ten
-/// thousand patterns, each of which compiles to a megabyte, and for as many schemas.
+/// Weight and fuel left for the patterns and schemas of one document together. A document of a megabyte has room for
+/// ten thousand patterns, each of which compiles to a megabyte, and for as many schemas.
 #[derive(Debug)]
 pub struct CompileBudget<'m> {
     left: Cell<usize>,
-    /// What is not charged.
+    /// Fuel that is not charged.
     free: Cell<u64>,
-    /// What pays for the rest; of a file, nothing does.
+    /// Meter for fuel beyond `free`; none for a file, whose compilation then stops.
     meter: Option<&'m Meter>,
-    /// Why something was not compiled, if there was no fuel left.
+    /// Reason why a pattern or schema was not compiled for want of fuel.
     refused: Cell<Option<Exhausted>>,
-    /// How many patterns and schemas were to be compiled so far.
+    /// Numbers of patterns and schemas to compile so far.
     patterns: Cell<u64>,
     schemas: Cell<u64>,
-    /// What was not compiled, for people.
+    /// Description of the first pattern or schema that was not compiled, for people.
     culprit: RefCell<Option<String>>,
 }
 
 impl<'m> CompileBudget<'m> {
-    /// The budget of a file before its first pattern.
+    /// Creates the budget of a file.
     pub const fn of_file() -> Self {
         Self::new(MOST_OF_FILE, None)
     }
 
-    /// The budget of a document of that many bytes that a run has written, whose text is paid for.
+    /// Creates the budget of a document of `length` bytes that a run has written. Reading its text is charged elsewhere.
     pub const fn of_written(length: usize, meter: &'m Meter) -> Self {
         let text = (length as u64).saturating_mul(DOCUMENT_BYTE);
         Self::new(text.saturating_mul(FREE), Some(meter))
@@ -99,7 +99,7 @@ impl<'m> CompileBudget<'m> {
         }
     }
 
-    /// A meter for compiling one schema of the document; [`CompileBudget::count`] takes it back.
+    /// Creates a meter for compiling one schema of the document; pass it to [`CompileBudget::count`] afterwards.
     pub fn schema(&self) -> Meter {
         if self.refused.get().is_some() {
             return Meter::new(0);
@@ -107,25 +107,25 @@ impl<'m> CompileBudget<'m> {
         Meter::new(self.free.get().saturating_add(self.meter.map_or(0, Meter::left)))
     }
 
-    /// Counts what compiling a schema has cost.
+    /// Counts the cost of compiling a schema.
     pub fn count(&self, schema: &Meter, is_exhausted: bool) {
         self.schemas.set(self.schemas.get().saturating_add(1));
         if is_exhausted {
             self.blame(|| format!("its schema number {}", self.schemas.get()));
         }
-        // What was left was the limit: it suffices for what was spent.
+        // The meter was limited to the rest, which suffices for its charges.
         let counted = self.charge(schema.spent());
         if is_exhausted && schema.reason() == Exhausted::Fuel && counted.is_ok() {
             self.refused.set(Some(self.meter.map_or(Exhausted::Step, Meter::reason)));
         }
     }
 
-    /// Why a pattern or a schema was not compiled, if it was for want of fuel: nothing then is said about the document.
+    /// Returns the reason if a pattern or a schema was not compiled for want of fuel. Diagnostics of the document mean nothing then.
     pub fn refused(&self) -> Option<Exhausted> {
         self.refused.get()
     }
 
-    /// What was not compiled for want of fuel, by its number in the document, and what to do about it.
+    /// Describes the pattern or schema that was not compiled for want of fuel, by its number in the document, and a remedy.
     pub fn refusal(&self, exhausted: Exhausted) -> String {
         match &*self.culprit.borrow() {
             Some(culprit) => format!(
@@ -136,7 +136,7 @@ impl<'m> CompileBudget<'m> {
         }
     }
 
-    /// Notes the first that was not compiled: the others follow from it.
+    /// Notes the first pattern or schema that was not compiled, since later refusals follow from it.
     fn blame(&self, culprit: impl FnOnce() -> String) {
         self.culprit.borrow_mut().get_or_insert_with(culprit);
     }

@@ -4,10 +4,10 @@ use std::cell::Cell;
 
 use super::rates::STEP;
 
-/// The limit and the cost so far of one step of work.
+/// Limit and cost so far of one step of work.
 ///
-/// A step is a piece of work that is not interrupted: a template that is filled in, a channel that is folded, a value that
-/// is checked against a schema. Charge before the work is done and before memory is taken for it.
+/// A step is a piece of work that is not interrupted: evaluating a template, folding a channel, checking a value
+/// against a schema. Charge before the work is done and before memory is taken for it.
 #[derive(Debug)]
 pub struct Meter {
     spent: Cell<u64>,
@@ -26,13 +26,13 @@ pub enum Exhausted {
 }
 
 impl Meter {
-    /// A meter for one step of work where `left` is what a budget has left. It allows [`STEP`] at most.
+    /// Creates a meter for one step of work; `left` is the rest of a budget. It allows [`STEP`] at most.
     pub const fn new(left: u64) -> Self {
         let most = if left < STEP { left } else { STEP };
         Self { spent: Cell::new(0), most }
     }
 
-    /// A meter for one step of work that no budget but [`STEP`] bounds.
+    /// Creates a meter for one step of work that only [`STEP`] limits.
     pub const fn of_one_step() -> Self {
         Self::new(STEP)
     }
@@ -54,23 +54,23 @@ impl Meter {
         self.reason()
     }
 
-    /// The reason for refusals.
+    /// Returns the reason for refusals.
     pub const fn reason(&self) -> Exhausted {
         if self.most < STEP { Exhausted::Fuel } else { Exhausted::Step }
     }
 
-    /// Charges the units of work of a count of parts at a rate.
+    /// Charges a rate for each of `parts`.
     #[inline]
     pub fn charge_each(&self, parts: usize, rate: u64) -> Result<(), Exhausted> {
         self.charge((parts as u64).saturating_mul(rate))
     }
 
-    /// What may still be charged.
+    /// Fuel that may still be charged.
     pub const fn left(&self) -> u64 {
         self.most.saturating_sub(self.spent.get())
     }
 
-    /// What has been charged so far.
+    /// Fuel charged so far.
     pub const fn spent(&self) -> u64 {
         self.spent.get()
     }

@@ -1,6 +1,5 @@
-//! The metering of the host's own work for a document: filling in templates, deciding conditions, checking schemas,
-//! folding writes and writing records. WebAssembly fuel only meters components; without this, a graph of a few lines
-//! could take all of a machine's time and memory.
+//! Metering of the host's own work for a document: evaluating templates and conditions, checking schemas, folding writes and writing
+//! records. WebAssembly fuel only meters components; without this, a graph of a few lines could take all of a machine's time and memory.
 //!
 //! The unit is host fuel. Copying a value costs its [`size`], so a limit on host fuel is a limit on memory too, and it is
 //! charged before the memory is taken. Rates depend on nothing but the work: the same run costs the same on every target.

@@ -1,4 +1,4 @@
-//! Regular expressions that are charged for.
+//! Regular expressions whose compilation and searches are charged.
 
 use regex::{Regex, RegexBuilder};
 use regex_automata::nfa::thompson::{NFA, State};
@@ -11,39 +11,38 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 use super::rates::{PATTERN_STATE, STEP};
 use super::{Exhausted, Meter};
 
-/// The longest pattern, in bytes: a class of two bytes such as `\w` becomes hundreds of ranges before anything is
-/// compiled.
+/// Limit of a pattern's length, in bytes: a class of two bytes such as `\w` becomes hundreds of ranges before anything is compiled.
 pub(super) const LONGEST: usize = 4_096;
 
-/// How much a compiled pattern may weigh, in bytes, on any target.
+/// Limit of a compiled pattern's weight, in bytes, the same on any target.
 pub(super) const MOST_WEIGHT: usize = 1 << 20;
 
-/// How much the patterns of one document may weigh together, in bytes.
+/// Limit of the weight of one document's patterns together, in bytes.
 pub(super) const MOST_TOGETHER: usize = 8 << 20;
 
-/// The costs of reading a pattern, apart from what it is compiled to: of each byte, of each class that has a table of ranges, and of each
-/// character that is looked up for its other case.
+/// Costs of reading a pattern, without compiling it: of each byte, of each class that has a table of ranges, and of
+/// each character that is looked up for its other case.
 const READ_BYTE: u64 = 300;
 const READ_TABLE: u64 = 20_000;
 const FOLD_CHARACTER: u64 = 16;
-/// How many characters there are.
+/// Number of Unicode code points.
 const ALL_CHARACTERS: u64 = 0x11_0000;
-/// How many characters of a class with a table are looked up for their other case, about.
+/// Approximate number of characters of a class with a table that are looked up for their other case.
 const CASED_CHARACTERS: u64 = 20_000;
 
-/// The costs of compiling: of each byte of a literal text, of each class, and of each range of a class, for each repetition.
+/// Costs of compiling: of each byte of a literal text, of each class, and of each range of a class, for each repetition.
 const COMPILE_LITERAL_BYTE: u64 = 100;
 const COMPILE_CLASS: u64 = 6_000;
 const COMPILE_RANGE: u64 = 500;
 
-/// Where compilation is ended, in bytes of memory. It depends on the target, and so lies far beyond [`MOST_WEIGHT`].
+/// Limit of memory at which compilation ends, in bytes. Memory depends on the target, so the limit lies far beyond [`MOST_WEIGHT`].
 const MOST_MEMORY: usize = 8 << 20;
 
-/// How much a search may remember of the automaton that it builds on the way, in bytes.
+/// Limit of a search's cache for the automaton that it builds, in bytes.
 const MOST_CACHE: usize = 512 << 10;
 
-/// A compiled pattern. It is searched for in time linear in the subject, and charged for the worst of it: a subject of `n`
-/// bytes costs `n` times the states of the pattern.
+/// A compiled pattern. A search takes time linear in the subject, and is charged for the worst case: a subject of `n`
+/// bytes costs `n + 1` times the number of states.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     regex: Regex,
@@ -51,13 +50,13 @@ pub struct Pattern {
     weight: usize,
 }
 
-/// A text is not a usable pattern.
+/// Reason why a text is not a usable pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// It is not a valid pattern, or uses an unsupported feature (look-around, back-references).
+    /// The text is not a valid pattern, or uses an unsupported feature (look-around, back-references).
     #[error("{0}")]
     Syntax(String),
-    /// It is too long, too large once it is compiled, or takes too long to be compiled.
+    /// The pattern is too long, too large once it is compiled, or takes too long to compile.
     #[error(
         "it is longer than {LONGEST} bytes, larger than {MOST_WEIGHT} bytes once it is compiled, or takes too long to compile"
     )]
@@ -67,12 +66,12 @@ pub enum PatternError {
         "the patterns of the document are larger than {MOST_TOGETHER} bytes together, once they are compiled"
     )]
     Together,
-    /// There is not enough fuel left to compile it.
+    /// The fuel left is not enough to compile the pattern.
     #[error("it is not compiled: {0}")]
     Exhausted(#[from] Exhausted),
 }
 
-/// A pattern that was read and is not compiled yet: what that costs is known before it is done.
+/// A pattern that was read and is not compiled yet. The cost of compiling it is known in advance.
 pub struct ReadPattern<'p> {
     text: &'p str,
     hir: Hir,
@@ -80,8 +79,8 @@ pub struct ReadPattern<'p> {
 }
 
 impl<'p> ReadPattern<'p> {
-    /// Reads a pattern of the `regex` crate's syntax. Of its classes of Unicode, there are general categories, scripts and binary
-    /// properties. One that costs more than a step of work may to be compiled is refused.
+    /// Reads a pattern in the syntax of the `regex` crate. Of the Unicode properties, general categories, scripts and
+    /// binary properties are supported. A pattern whose compilation costs more than a step of work is refused.
     pub fn of(text: &'p str) -> Result<Self, PatternError> {
         if text.len() > LONGEST {
             return Err(PatternError::TooLarge);
@@ -101,12 +100,12 @@ impl<'p> ReadPattern<'p> {
         Ok(Self { text, hir, cost })
     }
 
-    /// What to compile it costs: about the nanoseconds that it takes, by the classes in it and how often they are repeated.
+    /// Cost of compiling the pattern: about the time in nanoseconds, by the classes in it and their repetitions.
     pub const fn cost(&self) -> u64 {
         self.cost
     }
 
-    /// Compiles it.
+    /// Compiles the pattern.
     pub fn compile(self) -> Result<Pattern, PatternError> {
         let builder = RegexBuilder::new(self.text).size_limit(MOST_MEMORY).dfa_size_limit(MOST_CACHE).build();
         let regex = builder.map_err(|error| match error {
@@ -130,42 +129,42 @@ impl Pattern {
         ReadPattern::of(pattern)?.compile()
     }
 
-    /// Where it matches first in a text, in bytes. Nothing is charged: the text is searched for a user who waits for it, in time
-    /// linear in the text.
+    /// Returns the range of the first match in a text, in bytes. Nothing is charged: the search is for a user who waits
+    /// for it, and takes time linear in the text.
     pub fn find(&self, text: &str) -> Option<std::ops::Range<usize>> {
         self.regex.find(text).map(|found| found.range())
     }
 
-    /// Whether it matches somewhere in a text.
+    /// Returns `true` if the pattern matches somewhere in a text.
     pub fn is_match(&self, text: &str, meter: &Meter) -> Result<bool, Exhausted> {
         let worst = (text.len() as u64 + 1).saturating_mul(self.states);
         meter.charge(worst.saturating_mul(PATTERN_STATE))?;
         Ok(self.regex.is_match(text))
     }
 
-    /// The number of its states, which is the cost for each byte of a subject.
+    /// Number of states, which is the cost for each byte of a subject.
     pub const fn states(&self) -> u64 {
         self.states
     }
 
-    /// How much it weighs, in bytes, on any target.
+    /// Weight of the pattern in bytes, the same on any target.
     pub(super) const fn weight(&self) -> usize {
         self.weight
     }
 
-    /// The pattern as it was written.
+    /// The text of the pattern.
     pub fn as_str(&self) -> &str {
         self.regex.as_str()
     }
 }
 
-/// Looks at each class of a pattern. Other properties are refused: whether their tables are there depends on how the program was built, and
-/// what a pattern matches must not. Adds up what to read the classes costs: where letters count as the same in both cases, each character of
-/// a class is looked up.
+/// Visits the classes of a pattern. Refuses unsupported properties: the presence of their tables depends on how the
+/// program was built, and the matches of a pattern must not. Adds up the cost of reading the classes: if case is
+/// ignored, each character of a class is looked up.
 #[derive(Default)]
 struct Classes {
     cost: u64,
-    /// The characters of the sets that are open, the innermost last.
+    /// Numbers of characters of the open sets, the innermost last.
     open: Vec<u64>,
     characters: u64,
     folds: bool,
@@ -193,7 +192,7 @@ impl Classes {
         }
     }
 
-    /// A class of Unicode, which is copied from its table.
+    /// Adds a Unicode class, which is copied from its table.
     fn table(&mut self, negated: bool) {
         self.cost = self.cost.saturating_add(READ_TABLE);
         self.add(if negated { ALL_CHARACTERS } else { CASED_CHARACTERS });
@@ -264,7 +263,7 @@ impl ast::Visitor for Classes {
 }
 
 impl Classes {
-    /// A set ends, which may be inside of another.
+    /// Ends a set, which may be inside of another.
     fn close(&mut self, class: &ClassBracketed) {
         let characters = self.open.pop().unwrap_or_default();
         self.characters = self.characters.saturating_add(characters);
@@ -276,7 +275,7 @@ impl Classes {
     }
 }
 
-/// What to compile a pattern that was read costs.
+/// Returns the cost of compiling a pattern that was read.
 fn compiling(hir: &Hir) -> u64 {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => COMPILE_LITERAL_BYTE,
@@ -299,7 +298,7 @@ fn compiling(hir: &Hir) -> u64 {
     }
 }
 
-/// About what a state takes, in bytes. The library's own figure depends on the target.
+/// Approximate size of a state, in bytes. The library's own figure depends on the target.
 fn weight(state: &State) -> usize {
     let held = match state {
         State::Sparse(sparse) => 8 * sparse.transitions.len(),
@@ -369,7 +368,7 @@ mod tests {
             r"[[:alpha:]\w]{400}".to_owned(),
             ".{60000}".to_owned(),
             "a{2000000}".to_owned(),
-            // Each character of these classes is looked up for its other case, though little comes of them.
+            // Each character of these classes is looked up for its other case, although their results are small.
             format!("(?i){}", many(r"[\x{0}-\x{10ffff}]", 100)),
             format!("(?i){}", many(r"[\S\s]", 500)),
             format!("(?i:{})", many(r"[[^a]b]", 500)),

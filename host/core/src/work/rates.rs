@@ -1,22 +1,21 @@
 //! The costs of work, in host fuel. A unit is about a nanosecond of one processor core, like a unit of WebAssembly fuel;
 //! `cargo bench --bench host_work` compares each rate with the measured time.
 //!
-//! The figures are part of what a run records: a change of one changes the fuel of every run.
+//! Records of runs contain these costs: a change of a rate changes the fuel of every run.
 
-/// The most that one step of work may cost, whatever a run's budget is: about 100 ms of processor time. A more expensive
-/// step ends the run as `limit`.
+/// Limit of one step of work, whatever a run's budget is: about 100 ms of processor time. A more expensive step ends the run as `limit`.
 pub const STEP: u64 = 100_000_000;
 
-/// After about so much work the walker hands control back, so that signals and timers are looked at.
+/// Work after which the walker returns control, so that signals and timers are checked.
 pub const SLICE: u64 = 4_000_000;
 
 /// Reading, copying, comparing or writing one byte of text.
 pub const BYTE: u64 = 1;
 
-/// Looking at, copying or writing one value, apart from its text. As much as [`size::VALUE`](super::size::VALUE).
+/// Reading, copying or writing one value, apart from its text. Equal to [`size::VALUE`](super::size::VALUE).
 pub const VALUE: u64 = 64;
 
-/// Looking at one value for how deep it nests, or moving past it, without reading it.
+/// Measuring the depth of one value, or moving past it, without reading it.
 pub const PASS: u64 = 4;
 
 /// Reading one byte of JSON text.
@@ -34,7 +33,7 @@ pub const LOOKUP: u64 = 32;
 /// One byte of a subject against one state of a pattern.
 pub const PATTERN_STATE: u64 = 1;
 
-/// Looking at one keyword of a schema.
+/// Evaluating one keyword of a schema.
 pub const SCHEMA_VISIT: u64 = 128;
 
 /// One comparison while values are sorted, apart from their text.
@@ -52,14 +51,14 @@ pub const PATTERN_COMPILE_STATE: u64 = 4_000;
 /// Refusing a pattern that is too large or takes too long to be compiled.
 pub const PATTERN_REFUSED: u64 = 2_500 * PATTERN_COMPILE_STATE;
 
-/// Passing one task from its making to its commit: its records and events included, its values not.
+/// Processing one task from its creation to its commit, with its records and events but without its values.
 pub const TASK: u64 = 4_000;
 
-/// Passing one superstep: its checkpoint included, its values not.
+/// Processing one superstep, with its checkpoint but without its values.
 pub const VISIT: u64 = 2_000;
 
-/// Making what templates read as `node` and `run`.
+/// Building the values that templates read as `node` and `run`.
 pub const CONTEXT: u64 = 1_000;
 
-/// Starting a child run, before anything of it is walked.
+/// Starting a child run, before its first superstep.
 pub const CHILD: u64 = 100_000;

@@ -1,18 +1,17 @@
-//! How much a value takes up, in a measure that is the same on every target.
+//! Size of a value, in a measure that is the same on every target.
 
 use serde_json::Value;
 
 use super::{Exhausted, Meter};
 
-/// What each value counts, apart from its text; and each field of an object once more, for its key.
+/// Size of each value apart from its text, and of each key of an object apart from its text.
 pub const VALUE: u64 = 64;
 
-/// An object that has fields counts as if it had keys for at least that many: a map takes its room for eleven fields at a
-/// time.
+/// Least number of keys that an object with fields counts: a map allocates room for eleven fields at a time.
 pub const LEAST_FIELDS: u64 = 9;
 
-/// The size of a value: 64 for each value in it and for each key ([`LEAST_FIELDS`]), plus the bytes of its
-/// texts and keys. It is about what a value takes up on a 64-bit machine.
+/// Returns the size of a value: 64 for each value in it and for each key ([`LEAST_FIELDS`]), plus the bytes of its
+/// texts and keys. It is about the memory of the value on a 64-bit machine.
 pub fn of(value: &Value) -> u64 {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => VALUE,
@@ -25,8 +24,7 @@ pub fn of(value: &Value) -> u64 {
     }
 }
 
-/// Charges the size of a value ([`of`]). It stops at the first part that is refused, so that it takes no longer than what
-/// it charges for.
+/// Charges the size of a value ([`of`]). Stops at the first part that is refused, so that it takes no longer than its charges cover.
 pub fn charge(value: &Value, meter: &Meter) -> Result<(), Exhausted> {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => meter.charge(VALUE),
@@ -48,14 +46,13 @@ pub fn charge(value: &Value, meter: &Meter) -> Result<(), Exhausted> {
     }
 }
 
-/// A copy of a value. All of it is charged before any memory is taken: to look at a value costs a small part of what it
-/// costs to copy it.
+/// Copies a value. Its whole size is charged before any memory is taken: measuring a value costs a small part of copying it.
 pub fn copy(value: &Value, meter: &Meter) -> Result<Value, Exhausted> {
     charge(value, meter)?;
     Ok(value.clone())
 }
 
-/// The size of an object apart from the texts of its keys and its fields.
+/// Returns the size of an object apart from the texts of its keys and its fields.
 pub const fn of_map(fields: usize) -> u64 {
     let keys = fields as u64;
     let keys = if keys > 0 && keys < LEAST_FIELDS { LEAST_FIELDS } else { keys };

@@ -1,4 +1,4 @@
-//! The keys of a mapping, in the order in which they were set first.
+//! Keys of a mapping, in the order in which they were set first.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use graph_core::yaml::{Entry, Key, Mapping, Node, Yaml};
 pub(super) struct Fields(Mapping);
 
 impl Fields {
-    /// The keys of a mapping; none of anything else.
+    /// Returns the keys of a mapping; none if the node is not one.
     pub(super) fn of(node: Option<&Node>) -> Self {
         Self(node.and_then(Node::as_mapping).cloned().unwrap_or_default())
     }
@@ -66,12 +66,12 @@ pub(super) fn text(said: &str) -> Node {
     Node::from_json(&Value::from(said))
 }
 
-/// The names as a list of texts.
+/// Converts names to text nodes.
 pub(super) fn names<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Vec<Node> {
     names.into_iter().map(|name| text(&name.into())).collect()
 }
 
-/// A duration as documents write it, in the largest exact unit; fractions of a millisecond are dropped.
+/// Writes a duration as in documents, in the largest exact unit; fractions of a millisecond are dropped.
 pub(super) fn duration(span: Duration) -> String {
     let millis = span.as_millis();
     let units = [("h", 3_600_000), ("m", 60_000), ("s", 1_000)];
@@ -81,12 +81,12 @@ pub(super) fn duration(span: Duration) -> String {
     }
 }
 
-/// A budget of language models; none if no figure is limited.
+/// Writes limits of language models; `None` if no figure is limited.
 pub(super) fn model_limits(limits: ModelLimits) -> Option<Node> {
     let mut fields = Fields::default();
     for figure in ModelFigure::ALL {
         if let Some(most) = limits.of(figure) {
-            // Of the largest costs, a number cannot hold all digits.
+            // A number cannot hold all digits of the largest costs.
             let written = serde_json::from_str::<Value>(&figure.written(most));
             fields.set(figure.key(), written.unwrap_or_else(|_| Value::from(most)));
         }

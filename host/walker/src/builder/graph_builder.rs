@@ -1,4 +1,4 @@
-//! The nodes of a graph, the edges between them, and what holds for all of it.
+//! Builder of a graph: its nodes, the edges between them, and its settings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use graph_core::policy::{
 use graph_core::yaml;
 use graph_core::yaml::{Node, Yaml};
 
-/// Why a graph could not be built.
+/// Reason why a graph could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// Calls of the builder contradict each other, a line each.
@@ -37,48 +37,48 @@ pub enum BuildError {
 /// A graph that was built and checked.
 #[derive(Clone, Debug)]
 pub struct BuiltGraph {
-    /// The graph, as a walker takes it.
+    /// The graph, for a walker.
     pub graph: Arc<Graph>,
-    /// The document that it was read from.
+    /// The document from which the graph was read.
     pub yaml: String,
     /// The warnings of the document. Positions are those of `yaml`.
     pub warnings: Diagnostics,
 }
 
 impl BuiltGraph {
-    /// Its nodes and edges, for pictures and reports.
+    /// Returns the nodes and edges, for pictures and reports.
     pub fn topology(&self) -> Topology {
         Topology::of(&self.graph)
     }
 }
 
-/// An edge of a conditional list: where to go, if this is the first whose condition holds.
+/// An edge of a conditional list: it is taken if it is the first whose condition holds.
 #[derive(Clone, Debug)]
 pub struct Branch(Fields);
 
 impl Branch {
-    /// The edge that is taken if a condition holds.
+    /// Creates an edge that is taken if a condition holds.
     pub fn when(condition: When, to: &str) -> Self {
         let mut branch = Self::otherwise(to);
         branch.0.set_node("when", condition.into_node());
         branch
     }
 
-    /// The edge that is taken if no condition before it holds.
+    /// Creates an edge that is taken if no condition before it holds.
     pub fn otherwise(to: &str) -> Self {
         let mut fields = Fields::default();
         fields.set("to", to);
         Self(fields)
     }
 
-    /// The same, to several nodes at once; to none, it ends the branch.
+    /// Sets the targets of the edge: several nodes at once, or none to end the branch.
     #[must_use]
     pub fn to_all<N: Into<String>>(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
         self.0.set_node("to", list(names(nodes)));
         self
     }
 
-    /// A name for people.
+    /// Sets a name for people.
     #[must_use]
     pub fn label(mut self, label: &str) -> Self {
         self.0.set("label", label);
@@ -134,7 +134,7 @@ enum Edges {
 }
 
 impl GraphBuilder {
-    /// A graph without nodes. `id` is its item id, `category/name`.
+    /// Creates a graph without nodes. `id` is its item id, `category/name`.
     pub fn new(id: &str) -> Self {
         let mut head = Fields::default();
         head.set("tool_type", "graph");
@@ -151,19 +151,19 @@ impl GraphBuilder {
         }
     }
 
-    /// What the graph does, for people.
+    /// Sets the description of the graph, for people.
     pub fn description(&mut self, description: &str) -> &mut Self {
         self.head.set("description", description);
         self
     }
 
-    /// The JSON Schema of the inputs.
+    /// Sets the JSON Schema of the inputs.
     pub fn input_schema(&mut self, schema: impl Into<Value>) -> &mut Self {
         self.head.set("config_schema", schema);
         self
     }
 
-    /// A node. The order in which nodes are added is the order of the tasks of a superstep.
+    /// Adds a node. The order in which nodes are added is the order of the tasks of a superstep.
     pub fn node(&mut self, name: &str, node: NodeBuilder) -> &mut Self {
         if self.nodes.iter().any(|(known, _)| known == name) {
             self.contradictions.push(format!("two nodes are called `{name}`"));
@@ -188,7 +188,7 @@ impl GraphBuilder {
         self
     }
 
-    /// An edge. Several from one node are all taken.
+    /// Adds an edge. Several edges from one node are all taken.
     pub fn edge(&mut self, from: &str, to: &str) -> &mut Self {
         match self.edges.entry(from.to_owned()).or_insert_with(|| Edges::All(Vec::new())) {
             Edges::All(targets) => targets.push(to.to_owned()),
@@ -200,7 +200,7 @@ impl GraphBuilder {
         self
     }
 
-    /// An edge from each of these nodes to the next.
+    /// Adds an edge from each of these nodes to the next.
     pub fn sequence<N: AsRef<str>>(&mut self, nodes: impl IntoIterator<Item = N>) -> &mut Self {
         let mut last: Option<N> = None;
         for node in nodes {
@@ -212,7 +212,7 @@ impl GraphBuilder {
         self
     }
 
-    /// The edges of a node of which the first is taken whose condition holds.
+    /// Sets the conditional edges of a node: the first whose condition holds is taken.
     pub fn conditional_edges(&mut self, from: &str, branches: impl IntoIterator<Item = Branch>) -> &mut Self {
         let branches = branches.into_iter().collect();
         if self.edges.insert(from.to_owned(), Edges::First(branches)).is_some() {
@@ -231,19 +231,19 @@ impl GraphBuilder {
         self
     }
 
-    /// A channel whose writes fold. A key of the state that is not declared keeps the last value.
+    /// Declares a channel whose writes fold. A key of the state that is not declared keeps the last value.
     pub fn channel(&mut self, name: &str, reducer: Reducer) -> &mut Self {
         self.channels.set_inside(name, "reducer", text(reducer.as_str()));
         self
     }
 
-    /// The value of a channel before any write.
+    /// Sets the value of a channel before any write.
     pub fn default(&mut self, channel: &str, value: impl Into<Value>) -> &mut Self {
         self.channels.set_inside(channel, "default", Node::from_json(&value.into()));
         self
     }
 
-    /// The initial state, from a Rust type: each field is the default of the channel of its name.
+    /// Sets the initial state from a Rust type: each field is the default of the channel of its name.
     /// [`Summary::state_as`](crate::walker::Summary::state_as) reads the final state back.
     pub fn state(&mut self, state: &impl Serialize) -> &mut Self {
         match serde_json::to_value(state) {
@@ -258,7 +258,7 @@ impl GraphBuilder {
         self
     }
 
-    /// The output of the run, unless the node that ends it has one. Without either, the state is the output.
+    /// Sets the output of the run, unless the node that ends it has one. Without either, the state is the output.
     pub fn output(&mut self, output: impl Into<Value>) -> &mut Self {
         self.config.set("output", output);
         self
@@ -270,97 +270,97 @@ impl GraphBuilder {
         self
     }
 
-    /// What people call the graph.
+    /// Sets the name of the graph, for people.
     pub fn name(&mut self, name: &str) -> &mut Self {
         self.config.set("name", name);
         self
     }
 
-    /// How often to try every node that does not say it.
+    /// Sets the retry policy of nodes without their own.
     pub fn retry(&mut self, policy: Retry) -> &mut Self {
         self.config.set_node("retry", policy.into_node());
         self
     }
 
-    /// Lets every node read its result from its last visit, unless the node says otherwise.
+    /// Lets every node without its own setting read its result from its last visit.
     pub fn feedback(&mut self) -> &mut Self {
         self.config.set("revisit", true);
         self
     }
 
-    /// How many supersteps may run.
+    /// Sets the limit of supersteps.
     pub fn max_steps(&mut self, most: u64) -> &mut Self {
         self.config.set("max_steps", most);
         self
     }
 
-    /// How many supersteps the run and its child runs may take together.
+    /// Sets the limit of supersteps of the run and its child runs together.
     pub fn max_total_steps(&mut self, most: u64) -> &mut Self {
         self.config.set("max_total_steps", most);
         self
     }
 
-    /// What happens when `max_steps` are used up and something is next.
+    /// Sets the policy for a run that has used up `max_steps` and has a next node.
     pub fn on_max_steps(&mut self, policy: OnMaxSteps) -> &mut Self {
         self.config.set("on_max_steps", policy.as_str());
         self
     }
 
-    /// What happens to a failure that nothing else handles.
+    /// Sets the policy for failures that nothing else handles.
     pub fn on_error(&mut self, policy: OnError) -> &mut Self {
         self.config.set("on_error", policy.as_str());
         self
     }
 
-    /// What happens when no edge of a conditional list matches.
+    /// Sets the policy for a conditional list of which no edge matches.
     pub fn on_no_match(&mut self, policy: OnNoMatch) -> &mut Self {
         self.config.set("on_no_match", policy.as_str());
         self
     }
 
-    /// What happens to a node that still waits when nothing else is left.
+    /// Sets the policy for a node that still waits when nothing else is left.
     pub fn on_stalled_barrier(&mut self, policy: OnStalledBarrier) -> &mut Self {
         self.config.set("on_stalled_barrier", policy.as_str());
         self
     }
 
-    /// How many tasks of a superstep run at the same time.
+    /// Sets the limit of tasks of a superstep that run at the same time.
     pub fn max_concurrency(&mut self, most: u32) -> &mut Self {
         self.config.set("max_concurrency", most);
         self
     }
 
-    /// How many tasks a superstep may have.
+    /// Sets the limit of tasks of a superstep.
     pub fn max_fan_out(&mut self, most: u64) -> &mut Self {
         self.config.set("max_fan_out", most);
         self
     }
 
-    /// How often one node may be entered.
+    /// Sets the limit of entries of one node.
     pub fn max_visits_per_node(&mut self, most: u64) -> &mut Self {
         self.config.set("max_visits_per_node", most);
         self
     }
 
-    /// The time limit of a run, in whole milliseconds; suspensions do not count.
+    /// Sets the time limit of a run, in whole milliseconds; suspensions do not count.
     pub fn timeout(&mut self, span: Duration) -> &mut Self {
         self.config.set("timeout", duration(span));
         self
     }
 
-    /// When a boundary counts as persisted.
+    /// Sets the durability mode, which decides when a boundary counts as persisted.
     pub fn durability(&mut self, durability: Durability) -> &mut Self {
         self.config.set("durability", durability.as_str());
         self
     }
 
-    /// Whether a missing path in a template is null or an error.
+    /// Sets the template mode: a missing path in a template is null or an error.
     pub fn templates(&mut self, mode: TemplateMode) -> &mut Self {
         self.config.set("templates", mode.as_str());
         self
     }
 
-    /// Limits of every node that does not say otherwise.
+    /// Sets the limits of nodes without their own.
     pub fn limits(&mut self, limits: NodeLimits) -> &mut Self {
         let mut fields = Fields::default();
         for (key, value) in [("fuel", limits.fuel), ("memory", limits.memory)] {
@@ -378,12 +378,12 @@ impl GraphBuilder {
         self
     }
 
-    /// The graph as a YAML document, which loads as the same graph. It is checked only as far as the builder can.
+    /// Writes the graph as a YAML document, which loads as the same graph. Only contradictory calls of the builder are errors here.
     pub fn to_yaml(&self) -> Result<String, BuildError> {
         self.clone().into_document().map(|document| yaml::write(&document))
     }
 
-    /// Checks the graph as every document is checked.
+    /// Builds the graph, with the checks of every document.
     pub fn compile(&self) -> Result<BuiltGraph, BuildError> {
         let yaml = self.to_yaml()?;
         ItemId::parse(&self.id).map_err(|error| {

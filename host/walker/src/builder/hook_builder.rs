@@ -6,12 +6,12 @@ use super::when::When;
 use graph_core::hook_event::{Control, HookEvent};
 use graph_core::yaml::Node;
 
-/// A hook of a graph that is built.
+/// A hook of a graph that is being built.
 #[derive(Clone, Debug)]
 pub struct HookBuilder(Fields);
 
 impl HookBuilder {
-    /// A hook that dispatches an item, whose result may control the run.
+    /// Creates a hook that dispatches an item, whose result may control the run.
     pub fn run(event: HookEvent, action: ActionBuilder) -> Self {
         let mut fields = Fields::default();
         fields.set("event", event.as_str());
@@ -19,7 +19,7 @@ impl HookBuilder {
         Self(fields)
     }
 
-    /// A hook that controls the run.
+    /// Creates a hook that controls the run without a dispatch.
     pub fn control(event: HookEvent, control: Control) -> Self {
         let mut action = Fields::default();
         action.set(control.action.as_str(), true);
@@ -35,14 +35,14 @@ impl HookBuilder {
         Self(fields)
     }
 
-    /// Its name in records, unique in the graph. Without one it is named by its place.
+    /// Sets the name in records, unique in the graph. Without an id, the hook's position is the name.
     #[must_use]
     pub fn id(mut self, id: &str) -> Self {
         self.0.set("id", id);
         self
     }
 
-    /// A description for people.
+    /// Sets a description for people.
     #[must_use]
     pub fn description(mut self, description: &str) -> Self {
         self.0.set("description", description);

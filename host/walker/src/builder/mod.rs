@@ -1,9 +1,9 @@
-//! Graphs that a program builds. [`GraphBuilder`] makes a document as a person would write it, and
+//! Builders of graphs in a program. [`GraphBuilder`] makes a document as a person would write it, and
 //! [`compile`](GraphBuilder::compile) reads it with the checks of every document: the graph has the digest of the YAML,
 //! runs in the same way, and can be written with [`GraphBuilder::to_yaml`].
 //!
-//! - `graph_builder` has the nodes, the edges between them, and what holds for the whole graph;
-//! - `node_builder` has what is said of one node;
+//! - `graph_builder` has the nodes, the edges between them, and the settings of the whole graph;
+//! - `node_builder` has the settings of one node;
 //! - `when` has the conditions of edges and hooks;
 //! - `hook_builder` has hooks;
 //! - `fields` keeps the keys of a mapping in the order in which they were set.

@@ -11,19 +11,19 @@ use graph_core::node::Category;
 use graph_core::policy::OnItemError;
 use graph_core::yaml::Node;
 
-/// The item that a node or a hook dispatches, and its params. Values may contain templates, `${state.rows}`.
+/// Builder of an action: the item that a node or a hook dispatches, and its params. Values may contain templates, `${state.rows}`.
 #[derive(Clone, Debug)]
 pub struct ActionBuilder(Fields);
 
 impl ActionBuilder {
-    /// A tool: a component, a graph that runs as a child, or a function of the program.
+    /// Executes a tool: a component, a graph that runs as a child, or a function of the program.
     pub fn tool(item_id: impl Into<String>) -> Self {
         let mut fields = Fields::default();
         fields.set("item_id", item_id.into());
         Self(fields)
     }
 
-    /// Another operation, or an item of another type. A search need not name one item.
+    /// Performs an operation on an item of a type. A search need not name an item.
     pub fn of(primary: Primary, item_type: ItemType, item_id: Option<&str>) -> Self {
         let mut fields = Fields::default();
         fields.set("primary", primary.as_str());
@@ -34,14 +34,14 @@ impl ActionBuilder {
         Self(fields)
     }
 
-    /// One of the params.
+    /// Sets one of the params.
     #[must_use]
     pub fn param(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.0.set_inside("params", name, Node::from_json(&value.into()));
         self
     }
 
-    /// All params: an object, or a template that gives one.
+    /// Sets all params: an object, or a template that gives one.
     #[must_use]
     pub fn params(mut self, params: impl Into<Value>) -> Self {
         self.0.set("params", params);
@@ -53,7 +53,7 @@ impl ActionBuilder {
     }
 }
 
-/// How often and when a failed attempt is tried again.
+/// Retry policy for failed attempts.
 #[derive(Clone, Debug)]
 pub struct Retry(Fields);
 
@@ -62,42 +62,42 @@ impl Retry {
         self.0.into_node()
     }
 
-    /// How many attempts there are, the first included.
+    /// Creates a policy with a limit of attempts, the first included.
     pub fn attempts(most: u32) -> Self {
         let mut fields = Fields::default();
         fields.set("max_attempts", most);
         Self(fields)
     }
 
-    /// The wait before the second attempt, in whole milliseconds.
+    /// Sets the wait before the second attempt, in whole milliseconds.
     #[must_use]
     pub fn initial_interval(mut self, wait: Duration) -> Self {
         self.0.set("initial_interval", duration(wait));
         self
     }
 
-    /// What each further wait is multiplied by, 1 to 1,000.
+    /// Sets the factor of each further wait, 1 to 1,000.
     #[must_use]
     pub fn backoff(mut self, factor: f64) -> Self {
         self.0.set("backoff", factor);
         self
     }
 
-    /// The longest wait, in whole milliseconds.
+    /// Sets the longest wait, in whole milliseconds.
     #[must_use]
     pub fn max_interval(mut self, wait: Duration) -> Self {
         self.0.set("max_interval", duration(wait));
         self
     }
 
-    /// Each wait is a seeded draw between half and all of it.
+    /// Draws each wait, from the run's seed, between half and all of the interval.
     #[must_use]
     pub fn jitter(mut self) -> Self {
         self.0.set("jitter", true);
         self
     }
 
-    /// The categories of failures that are tried again.
+    /// Sets the categories of failures that are tried again.
     #[must_use]
     pub fn on(mut self, categories: impl IntoIterator<Item = Category>) -> Self {
         self.0.set_node("retry_on", list(names(categories.into_iter().map(Category::as_str))));
@@ -105,36 +105,35 @@ impl Retry {
     }
 }
 
-/// A node of a graph that is built. Edges are added to the graph; only the edges for failures and commands belong to the
-/// node.
+/// Builder of a node. Edges are added to the graph; only the edges for failures and commands belong to the node.
 #[derive(Clone, Debug, Default)]
 pub struct NodeBuilder(Fields);
 
 impl NodeBuilder {
-    /// A node that dispatches nothing: its result is `null`, and it may assign.
+    /// Creates a node that dispatches nothing: its result is `null`, and it may assign.
     pub fn pass() -> Self {
         Self::default()
     }
 
-    /// A node that dispatches an item.
+    /// Creates a node that dispatches an item.
     pub fn run(action: ActionBuilder) -> Self {
         let mut fields = Fields::default();
         fields.set_node("action", action.into_node());
         Self(fields)
     }
 
-    /// A node that dispatches a tool, which is given these params.
+    /// Creates a node that dispatches a tool with these params.
     pub fn tool(item_id: &str, params: impl Into<Value>) -> Self {
         Self::run(ActionBuilder::tool(item_id).params(params))
     }
 
-    /// A node that runs a graph as a child run with these inputs. Which graph an id means is found as for any tool.
+    /// Creates a node that runs a graph as a child run with these inputs. The id is resolved as for any tool.
     pub fn subgraph(item_id: &str, inputs: impl Into<Value>) -> Self {
         Self::tool(item_id, inputs)
     }
 
-    /// A node that dispatches an item once for each element of a list. `variable` is the element's name in the templates
-    /// of the action.
+    /// Creates a node that dispatches an item once for each element of a list. `variable` is the element's name in the
+    /// templates of the action.
     pub fn foreach(over: impl Into<Value>, variable: &str, action: ActionBuilder) -> Self {
         let mut fields = Fields::default();
         fields.set("type", "foreach");
@@ -144,22 +143,22 @@ impl NodeBuilder {
         Self(fields)
     }
 
-    /// A node that ends the run with the graph's output.
+    /// Creates a node that ends the run with the graph's output.
     pub fn end() -> Self {
         let mut fields = Fields::default();
         fields.set("type", "return");
         Self(fields)
     }
 
-    /// A node that ends the run with this output.
+    /// Creates a node that ends the run with this output.
     pub fn end_with(output: impl Into<Value>) -> Self {
         let mut node = Self::end();
         node.0.set("output", output);
         node
     }
 
-    /// A node that asks a person; the answer is its result. `ask` is the mapping of the document: `{question, about, choices,
-    /// other, schema, timeout, default}`.
+    /// Creates a node that asks a person; the answer is its result. `ask` is the mapping of the document: `{question,
+    /// about, choices, other, schema, timeout, default}`.
     pub fn ask(ask: impl Into<Value>) -> Self {
         let mut fields = Fields::default();
         fields.set("type", "ask");
@@ -167,7 +166,7 @@ impl NodeBuilder {
         Self(fields)
     }
 
-    /// A node that fails with this category and message.
+    /// Creates a node that fails with this category and message.
     pub fn fail(category: Category, message: &str) -> Self {
         let mut fields = Fields::default();
         fields.set("type", "fail");
@@ -175,28 +174,28 @@ impl NodeBuilder {
         Self(fields)
     }
 
-    /// Of a `foreach`: whether the elements are processed in parallel. By default they are processed one after the other.
+    /// Sets whether a `foreach` processes the elements in parallel. By default they are processed one after the other.
     #[must_use]
     pub fn parallel(mut self, parallel: bool) -> Self {
         self.0.set("parallel", parallel);
         self
     }
 
-    /// Of a `foreach`: the channel that receives the results in the order of the elements.
+    /// Sets the channel that receives the results of a `foreach` in the order of the elements.
     #[must_use]
     pub fn collect(mut self, channel: &str) -> Self {
         self.0.set("collect", channel);
         self
     }
 
-    /// Of a `foreach`: how the failure of an element is handled.
+    /// Sets the policy of a `foreach` for the failure of an element.
     #[must_use]
     pub fn on_item_error(mut self, policy: OnItemError) -> Self {
         self.0.set("on_item_error", policy.as_str());
         self
     }
 
-    /// Writes a value to a channel once the action is done; a template reads `result`.
+    /// Writes a value to a channel once the action is done; a template can read `result`.
     #[must_use]
     pub fn assign(mut self, channel: &str, value: impl Into<Value>) -> Self {
         self.0.set_inside("assign", channel, Node::from_json(&value.into()));
@@ -210,7 +209,7 @@ impl NodeBuilder {
         self.assign(channel, serde_json::json!({ "overwrite": value }))
     }
 
-    /// The node that follows when the action has failed for good.
+    /// Sets the node that follows when the action has failed for good.
     #[must_use]
     pub fn on_error(mut self, node: &str) -> Self {
         self.0.set("on_error", node);
@@ -252,7 +251,7 @@ impl NodeBuilder {
         self
     }
 
-    /// Limits what each task may use of language models, below the manifest's limits: all its attempts together, or the whole child run.
+    /// Limits the use of language models by each task, below the manifest's limits: all its attempts together, or the whole child run.
     #[must_use]
     pub fn model_limits(mut self, limits: ModelLimits) -> Self {
         if let Some(model) = model_limits(limits) {
@@ -261,7 +260,7 @@ impl NodeBuilder {
         self
     }
 
-    /// Limits one figure of that by a template, which gives a number or null.
+    /// Limits one figure of the use of language models by a template, which gives a number or null.
     #[must_use]
     pub fn model_limit_from(mut self, figure: ModelFigure, template: impl Into<String>) -> Self {
         let mut model = Fields::of(self.0.get("limits").and_then(|node| node.as_mapping()?.get("model")));
@@ -270,20 +269,20 @@ impl NodeBuilder {
         self
     }
 
-    /// The node runs only when nothing else is next.
+    /// Defers the node: it runs only when nothing else is next.
     #[must_use]
     pub fn deferred(mut self) -> Self {
         self.0.set("defer", true);
         self
     }
 
-    /// The run pauses before the superstep in which the node is next.
+    /// Pauses the run before the superstep in which the node is next.
     #[must_use]
     pub fn interrupt_before(self) -> Self {
         self.interrupt("before")
     }
 
-    /// The run pauses once the superstep of the node has committed.
+    /// Pauses the run once the superstep of the node has committed.
     #[must_use]
     pub fn interrupt_after(self) -> Self {
         self.interrupt("after")
@@ -294,42 +293,42 @@ impl NodeBuilder {
         self
     }
 
-    /// The nodes that a command of the node's item may lead to.
+    /// Permits commands of the node's item to lead to these nodes.
     #[must_use]
     pub fn command_destinations<N: Into<String>>(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
         self.0.set_inside("command", "goto", list(names(nodes)));
         self
     }
 
-    /// The channels that a command of the node's item may write.
+    /// Permits commands of the node's item to write these channels.
     #[must_use]
     pub fn command_writes<N: Into<String>>(mut self, channels: impl IntoIterator<Item = N>) -> Self {
         self.0.set_inside("command", "write", list(names(channels)));
         self
     }
 
-    /// The channels with a reducer whose value a command of the node's item may replace.
+    /// Permits commands of the node's item to replace the values of these channels, which have a reducer.
     #[must_use]
     pub fn command_overwrites<N: Into<String>>(mut self, channels: impl IntoIterator<Item = N>) -> Self {
         self.0.set_inside("command", "overwrite", list(names(channels)));
         self
     }
 
-    /// Narrows which items may be dispatched, by patterns.
+    /// Narrows the permitted dispatches by patterns.
     #[must_use]
     pub fn may_dispatch<N: Into<String>>(mut self, patterns: impl IntoIterator<Item = N>) -> Self {
         self.0.set_inside("capabilities", "dispatch", list(names(patterns)));
         self
     }
 
-    /// Narrows which items may be dispatched by a template, which gives a list of patterns, or null.
+    /// Narrows the permitted dispatches by a template, which gives a list of patterns, or null.
     #[must_use]
     pub fn may_dispatch_from(mut self, template: impl Into<String>) -> Self {
         self.0.set_inside("capabilities", "dispatch", text(&template.into()));
         self
     }
 
-    /// Narrows which capabilities the item may use: `filesystem`, `http`, ….
+    /// Narrows the capabilities that the item may use: `filesystem`, `http`, ….
     #[must_use]
     pub fn may_use<N: Into<String>>(mut self, kinds: impl IntoIterator<Item = N>) -> Self {
         self.0.set_inside("capabilities", "interfaces", list(names(kinds)));
@@ -343,8 +342,7 @@ impl NodeBuilder {
         self
     }
 
-    /// Adds a value to the key of the node's cached result, which already covers the item, its params, and what it may
-    /// use.
+    /// Adds a value to the key of the node's cached result, which already covers the item, its params, and its grant.
     #[must_use]
     pub fn cache_key(mut self, key: impl Into<Value>) -> Self {
         self.0.set_inside("cache", "key", Node::from_json(&key.into()));
@@ -358,7 +356,7 @@ impl NodeBuilder {
         self
     }
 
-    /// Anything, for tools. Nothing of it is read by the walker.
+    /// Sets metadata for tools, which the walker does not read.
     #[must_use]
     pub fn metadata(mut self, metadata: impl Into<Value>) -> Self {
         self.0.set("metadata", metadata);

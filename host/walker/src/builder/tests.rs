@@ -63,7 +63,7 @@ fn settings(builder: &mut GraphBuilder) {
         .hook(HookBuilder::run(HookEvent::Limit, ActionBuilder::tool("acme/tell")).required());
 }
 
-/// Everything that can be said to a builder.
+/// Returns a builder on which every method was called.
 fn whole() -> GraphBuilder {
     let mut builder = GraphBuilder::new("acme/whole");
     settings(&mut builder);

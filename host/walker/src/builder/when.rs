@@ -1,4 +1,4 @@
-//! Conditions, as a program writes them.
+//! Builder of conditions.
 
 use serde_json::Value;
 
@@ -18,22 +18,22 @@ use graph_core::yaml::Node;
 #[derive(Clone, Debug, PartialEq)]
 pub struct When(Node);
 
-/// The left side of a comparison.
+/// Left side of a comparison.
 #[derive(Clone, Debug)]
 pub struct PathOf(String);
 
 impl When {
-    /// The value at a path, to be compared: `state.x`, `result.x`, `inputs.x`, `argument`, `node.visit`, `run.id`.
+    /// Starts a comparison of the value at a path: `state.x`, `result.x`, `inputs.x`, `argument`, `node.visit`, `run.id`.
     pub fn path(path: impl Into<String>) -> PathOf {
         PathOf(path.into())
     }
 
-    /// Holds if one of these holds; of none, never.
+    /// Holds if any of these holds; never if there are none.
     pub fn any(conditions: impl IntoIterator<Item = Self>) -> Self {
         Self::of("any", list(conditions.into_iter().map(|condition| condition.0).collect()))
     }
 
-    /// Holds if all of these hold; of none, always.
+    /// Holds if all of these hold; always if there are none.
     pub fn all(conditions: impl IntoIterator<Item = Self>) -> Self {
         Self::of("all", list(conditions.into_iter().map(|condition| condition.0).collect()))
     }
@@ -44,18 +44,18 @@ impl When {
         Self::all([self, other])
     }
 
-    /// Holds if one of both holds.
+    /// Holds if either holds.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self::any([self, other])
     }
 
-    /// A condition that is written as JSON already. [`compile`](super::GraphBuilder::compile) checks it.
+    /// Creates a condition from JSON. [`compile`](super::GraphBuilder::compile) checks it.
     pub fn from_json(condition: &Value) -> Self {
         Self(Node::from_json(condition))
     }
 
-    /// The condition as documents have it.
+    /// Returns the condition as documents have it.
     pub fn to_json(&self) -> Value {
         self.0.to_json()
     }
@@ -87,12 +87,12 @@ impl PathOf {
         When(fields.into_node())
     }
 
-    /// Is equal to a value, as JSON values are.
+    /// Holds if the value is equal to `value`, as JSON values are.
     pub fn eq(self, value: impl Into<Value>) -> When {
         self.test(Op::Eq, value)
     }
 
-    /// Is not equal to a value.
+    /// Holds if the value is not equal to `value`.
     pub fn ne(self, value: impl Into<Value>) -> When {
         self.test(Op::Ne, value)
     }
@@ -102,7 +102,7 @@ impl PathOf {
         self.test(Op::Gt, value)
     }
 
-    /// Is larger or equal.
+    /// Holds if the number or text is larger than `value` or equal.
     pub fn gte(self, value: impl Into<Value>) -> When {
         self.test(Op::Gte, value)
     }
@@ -112,28 +112,28 @@ impl PathOf {
         self.test(Op::Lt, value)
     }
 
-    /// Is smaller or equal.
+    /// Holds if the number or text is smaller than `value` or equal.
     pub fn lte(self, value: impl Into<Value>) -> When {
         self.test(Op::Lte, value)
     }
 
-    /// Is one of the values of a list.
+    /// Holds if the value is one of `values`.
     pub fn one_of(self, values: impl IntoIterator<Item = impl Into<Value>>) -> When {
         let values: Vec<Value> = values.into_iter().map(Into::into).collect();
         self.test(Op::In, values)
     }
 
-    /// A text contains a text, a list an element, an object a key.
+    /// Holds if the text contains a text, the list an element, or the object a key.
     pub fn contains(self, value: impl Into<Value>) -> When {
         self.test(Op::Contains, value)
     }
 
-    /// A text matches a regular expression.
+    /// Holds if the text matches a regular expression.
     pub fn matches(self, pattern: impl Into<String>) -> When {
         self.test(Op::Regex, pattern.into())
     }
 
-    /// There is something, and it is not `null`.
+    /// Holds if the value exists and is not `null`.
     pub fn exists(self) -> When {
         When(self.operator(Op::Exists).into_node())
     }

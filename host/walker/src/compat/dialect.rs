@@ -1,12 +1,12 @@
-//! Which rules a graph follows.
+//! Dialects of graph documents.
 
-/// The rules that a graph follows where hosts differ. Each point in which they do is a method.
+/// The rules that a graph follows where hosts differ. Each difference is a method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// The language of this host.
     #[default]
     GraphHost,
-    /// That of Rye's state graph runtime.
+    /// The language of Rye's state graph runtime.
     Rye,
 }
 
@@ -18,12 +18,12 @@ impl Dialect {
         ("rye/core/runtimes/state-graph/runtime", Self::Rye),
     ];
 
-    /// The dialect of an `executor_id`.
+    /// Returns the dialect of an `executor_id`; `None` if it is unknown.
     pub fn of_executor(executor: &str) -> Option<Self> {
         Self::EXECUTORS.into_iter().find(|(known, _)| *known == executor).map(|(_, dialect)| dialect)
     }
 
-    /// The `executor_id` that selects it.
+    /// Returns the `executor_id` that selects the dialect.
     pub const fn executor(self) -> &'static str {
         match self {
             Self::GraphHost => Self::EXECUTORS[0].0,
@@ -31,39 +31,39 @@ impl Dialect {
         }
     }
 
-    /// Whether the assigns of a node see each other, in their order.
+    /// `true` if later assignments of a node read the values of earlier ones.
     pub const fn assigns_in_order(self) -> bool {
         matches!(self, Self::Rye)
     }
 
-    /// Whether the result of a node that runs a graph is an envelope around the graph's state, not the graph's output.
+    /// `true` if the result of a node that runs a graph is an envelope around the graph's state, not the graph's output.
     pub const fn wraps_nested_results(self) -> bool {
         matches!(self, Self::Rye)
     }
 
-    /// Whether `collect` takes the `thread_id` of a result that has one.
+    /// `true` if `collect` takes the `thread_id` of a result that has one.
     pub const fn collects_thread_ids(self) -> bool {
         matches!(self, Self::Rye)
     }
 
-    /// Whether a `foreach` continues after an element that failed, and its list has the result that says so, where its node says nothing else
-    /// of failures.
+    /// `true` if a `foreach` without a policy for failures continues after an element that failed, and its list
+    /// contains the failed result.
     pub const fn collects_failures(self) -> bool {
         matches!(self, Self::Rye)
     }
 
-    /// Whether hooks read failures in Rye's shapes: `error`, `classification`, and a `step_count` that counts the step under
-    /// way. `state._last_error` follows.
+    /// `true` if hooks read failures in Rye's shapes: `error`, `classification`, and a `step_count` that includes the
+    /// active step. The same holds for `state._last_error`.
     pub const fn tells_failures_as_rye(self) -> bool {
         matches!(self, Self::Rye)
     }
 
-    /// Whether `resume` and `graph_run_id` among the inputs continue a run.
+    /// `true` if `resume` and `graph_run_id` among the inputs continue a run.
     pub const fn resumes_by_graph_run_id(self) -> bool {
         matches!(self, Self::Rye)
     }
 
-    /// Whether the state item of a run is written at every step, whatever store keeps the run.
+    /// `true` if the state item of a run is written at every step, whatever the store.
     pub const fn writes_state_item(self) -> bool {
         matches!(self, Self::Rye)
     }

@@ -1,7 +1,7 @@
-//! Graphs of other hosts: how graph-host behaves like them where they differ from its own language.
+//! Compatibility with other hosts, for graphs written for them.
 //!
-//! A graph has one [`Dialect`], which is determined when its document is lowered. The walker asks the dialect about each
-//! point; the modules of the other hosts make their data formats.
+//! A graph has one [`Dialect`], which is determined when its document is lowered. The walker asks the dialect about
+//! each difference; the modules of the other hosts make their data formats.
 
 mod dialect;
 pub mod rye;

@@ -6,8 +6,8 @@ use super::{Topology, TopologyEdgeKind, TopologyKind};
 use graph_core::diagnostic::visible;
 
 impl Topology {
-    /// The picture in DOT. Every text in it is a quoted string without escapes of its own: a label cannot become an
-    /// attribute.
+    /// Draws the graph in DOT. Every text in it is a quoted string without escapes of its own, so that a label cannot
+    /// become an attribute.
     pub fn to_dot(&self) -> String {
         let mut out = format!("digraph {} {{\n", quoted(&[&self.id]));
         out.push_str(
@@ -59,7 +59,7 @@ impl Topology {
     }
 }
 
-/// A quoted string of DOT whose lines are centred.
+/// Writes a quoted string of DOT whose lines are centred.
 fn quoted(lines: &[&str]) -> String {
     let mut out = String::from("\"");
     for (at, line) in lines.iter().enumerate() {

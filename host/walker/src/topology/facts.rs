@@ -17,19 +17,19 @@ use graph_core::template::ValueTemplate;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopologyLimits {
-    /// How many supersteps may run.
+    /// Limit of supersteps.
     pub max_steps: u64,
-    /// What happens when they are used up: `fail`, `return_last` or `return_with_flag`.
+    /// Behaviour when `max_steps` is used up: `fail`, `return_last` or `return_with_flag`.
     pub on_max_steps: String,
-    /// How many supersteps the run and its child runs may take together.
+    /// Limit of supersteps of the run and its child runs together.
     pub max_total_steps: u64,
-    /// How often one node may be entered.
+    /// Limit of entries of one node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_visits_per_node: Option<u64>,
-    /// How many tasks run at the same time.
+    /// Limit of tasks that run at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_concurrency: Option<u32>,
-    /// How many tasks a superstep may have.
+    /// Limit of tasks of a superstep.
     pub max_fan_out: u64,
     /// Wall time of a run in milliseconds.
     pub timeout_ms: u64,
@@ -38,55 +38,55 @@ pub struct TopologyLimits {
     pub nodes: NodeBounds,
 }
 
-/// What an attempt may use.
+/// Limits of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeBounds {
-    /// The most fuel that one attempt may use.
+    /// Limit of fuel of one attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fuel: Option<u64>,
-    /// The most memory that one attempt may use, in bytes.
+    /// Limit of memory of one attempt, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
-    /// Wall time in milliseconds.
+    /// Limit of wall time, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// What each task may use of language models.
+    /// Limits of language models for each task.
     #[serde(default, skip_serializing_if = "ModelBounds::is_nothing")]
     pub model: ModelBounds,
 }
 
-/// What a task may use of language models.
+/// Limits of language models for a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelBounds {
-    /// The most requests.
+    /// Limit of requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<u64>,
-    /// The most tokens of requests.
+    /// Limit of tokens of requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
-    /// The most tokens of answers.
+    /// Limit of tokens of answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
-    /// The highest cost, as a decimal number in the manifest's currency.
+    /// Limit of the cost, as a decimal number in the manifest's currency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<String>,
 }
 
-/// What happens in cases that no node decides.
+/// Policies for cases that no node decides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopologyPolicies {
-    /// Of a failure that nothing else handles.
+    /// Policy for a failure that nothing else handles.
     pub on_error: String,
-    /// Where no entry of a conditional list matches.
+    /// Policy if no entry of a conditional list matches.
     pub on_no_match: String,
-    /// Of a half-filled barrier with nothing else left.
+    /// Policy for a half-filled barrier with nothing else left.
     pub on_stalled_barrier: String,
-    /// When a boundary counts as persisted.
+    /// Durability mode: it decides when a boundary counts as persisted.
     pub durability: String,
-    /// Whether a missing path in a template is null or an error.
+    /// Template mode: a missing path in a template is null (`lenient`) or an error (`strict`).
     pub templates: String,
 }
 
@@ -96,7 +96,7 @@ pub struct TopologyPolicies {
 pub struct TopologyChannel {
     /// The key of the state that the channel holds.
     pub name: String,
-    /// How the writes of one superstep fold.
+    /// Reducer that folds the writes of one superstep.
     pub reducer: String,
     /// The value before any write, if the graph sets one.
     #[serde(
@@ -120,41 +120,41 @@ pub struct NodePolicy {
     /// The limits and `capabilities` that each task evaluates, as they are written: by key, such as `limits.model.calls`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub templates: BTreeMap<String, Value>,
-    /// For how long results are kept for later tasks.
+    /// Cache policy, if results are cached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<TopologyCache>,
 }
 
-/// How often a failed attempt of the node is retried.
+/// Retry policy of the node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopologyRetry {
-    /// How many attempts there may be, the first included.
+    /// Limit of attempts, the first included.
     pub max_attempts: u32,
     /// Milliseconds before the second attempt.
     pub initial_interval_ms: u64,
-    /// What each wait is multiplied by.
+    /// Factor of each further wait.
     pub backoff: f64,
-    /// The longest wait in milliseconds.
+    /// Limit of a wait, in milliseconds.
     pub max_interval_ms: u64,
-    /// Whether waits are drawn between half and all of that.
+    /// `true` if waits are drawn between half and all of the interval.
     pub jitter: bool,
     /// The categories of failures that are tried again.
     pub retry_on: Vec<String>,
 }
 
-/// How long results of the node are cached.
+/// Cache policy of the node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopologyCache {
     /// Milliseconds for which a result is used.
     pub ttl_ms: u64,
-    /// The key as it is written, where the node has one.
+    /// The key as it is written, if the node has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Value>,
 }
 
-/// What commands of a node may do.
+/// Grants for commands of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopologyCommand {
@@ -172,9 +172,9 @@ pub struct TopologyCommand {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopologyReport {
-    /// Whether the graph can run.
+    /// `true` if the graph can run.
     pub ok: bool,
-    /// What keeps it from running: nothing.
+    /// The errors; empty, since a graph with errors has no topology.
     pub errors: Vec<Finding>,
     /// The findings that `graph report` lists.
     pub warnings: Vec<Finding>,
@@ -272,7 +272,7 @@ impl TopologyChannel {
 }
 
 impl NodePolicy {
-    /// `None` where the node leaves everything at its default.
+    /// Returns the node's settings; `None` if all are at their defaults.
     pub(super) fn of(node: &Node) -> Option<Self> {
         let policy = Self {
             retry: (node.retry.max_attempts > 1).then(|| TopologyRetry::of(&node.retry)),

@@ -6,7 +6,7 @@ use super::{Topology, TopologyEdgeKind, TopologyKind};
 use graph_core::diagnostic::visible;
 
 impl Topology {
-    /// The picture as a Mermaid flowchart. Every text in it is escaped: a label cannot become markup.
+    /// Draws the graph as a Mermaid flowchart. Every text in it is escaped, so that a label cannot become markup.
     pub fn to_mermaid(&self) -> String {
         let title = self.name.as_deref().map(|name| format!("---\ntitle: \"{}\"\n---\n", escape(name)));
         let mut out = title.unwrap_or_default();
@@ -50,7 +50,7 @@ impl Topology {
     }
 }
 
-/// A text inside a quoted Mermaid label: everything that could end the label or become markup is an entity code.
+/// Escapes a text inside a quoted Mermaid label: characters that could end the label or become markup become entity codes.
 fn escape(text: &str) -> String {
     const LONGEST: usize = 120;
     let mut out = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! The picture of a run: how often nodes were visited and edges were taken.
+//! The picture of a run: counts of visits of nodes and of edges taken.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::{Topology, TopologyEdge, TopologyEdgeKind};
 use graph_core::record::{Checkpoint, FiredEdge, Via};
 
 impl Topology {
-    /// Adds what a run's checkpoints, in order, say of nodes and edges.
+    /// Adds the counts of nodes and edges from a run's checkpoints, in order.
     #[must_use]
     pub fn of_run<'a>(mut self, checkpoints: impl IntoIterator<Item = &'a Checkpoint>) -> Self {
         for edge in &mut self.edges {
@@ -27,7 +27,7 @@ impl Topology {
         for node in &mut self.nodes {
             node.visits = Some(visits.get(node.name.as_str()).copied().unwrap_or(0));
         }
-        // Elsewhere than to the end of its branch, which no record has, a node goes by a goto or after a failure.
+        // No record has the unconditional end of a branch: it was taken at the visits without a goto and without a handled failure.
         let mut elsewhere: BTreeMap<String, u64> = BTreeMap::new();
         for edge in &self.edges {
             if let (Some(from), TopologyEdgeKind::Goto | TopologyEdgeKind::Error) = (&edge.from, edge.kind) {
@@ -41,7 +41,7 @@ impl Topology {
                     edge.fired = Some(visits.saturating_sub(elsewhere.get(from).copied().unwrap_or(0)));
                 }
                 (None, _) => edge.fired = Some(1),
-                // A barrier hears of a node each time it has completed.
+                // A node arrives at a barrier each time that it has completed.
                 (Some(awaited), TopologyEdgeKind::Wait) => {
                     edge.fired = Some(visits.get(awaited.as_str()).copied().unwrap_or(0));
                 }
@@ -61,7 +61,7 @@ impl Topology {
             };
             kind && edge.from.as_ref() == Some(&fired.from) && edge.to == fired.to
         };
-        // An edge that the graph does not have is not drawn: its records are of another version of it.
+        // An edge that the graph does not have is not drawn: its records are of another version of the graph.
         if let Some(edge) = self.edges.iter_mut().find(is) {
             edge.fired = edge.fired.map(|count| count.saturating_add(u64::from(fired.count)));
         }

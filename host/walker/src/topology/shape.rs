@@ -11,10 +11,10 @@ use graph_core::diagnostic::visible;
 use graph_core::format;
 use graph_core::policy::OnNoMatch;
 
-/// How many characters of an edge's label are kept.
+/// Limit of an edge's label, in characters.
 const LONGEST_LABEL: usize = 400;
 
-/// The version of the format. Without one, it is version 1, which has only nodes and edges.
+/// Version of the format. Without a version, a topology has version 1, which has only nodes and edges.
 pub const VERSION: u64 = 2;
 
 /// The shape of a graph.
@@ -26,7 +26,7 @@ pub struct Topology {
     pub version: u64,
     /// The item id of the graph.
     pub id: String,
-    /// What people call it.
+    /// A name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// A description for people.
@@ -39,13 +39,13 @@ pub struct Topology {
     /// list without a default where `on_no_match` is `end`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub finish_nodes: Vec<String>,
-    /// Whether tasks of a superstep may run at the same time.
+    /// `true` if tasks of a superstep may run at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel: Option<bool>,
     /// The limits of a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<TopologyLimits>,
-    /// What happens where no node decides.
+    /// Policies for cases that no node decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policies: Option<TopologyPolicies>,
     /// The declared channels, in document order.
@@ -66,32 +66,32 @@ pub struct Topology {
 pub struct TopologyNode {
     /// The name under `nodes`.
     pub name: String,
-    /// What kind of node it is.
+    /// Kind of the node.
     pub kind: TopologyKind,
-    /// The id of the item that it dispatches, as it is written.
+    /// The id of the item that the node dispatches, as it is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<String>,
-    /// Whether it runs only when nothing else is active.
+    /// `true` if the node runs only when nothing else is active.
     pub deferred: bool,
-    /// Whether the run pauses before the node.
+    /// `true` if the run pauses before the node.
     pub pauses_before: bool,
-    /// Whether the run pauses after the node.
+    /// `true` if the run pauses after the node.
     pub pauses_after: bool,
-    /// Its own settings for attempts.
+    /// The node's own settings for attempts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<NodePolicy>,
-    /// What its commands may do.
+    /// Grants for the node's commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<TopologyCommand>,
     /// The node's `metadata`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
-    /// In the picture of a run: how often the node was visited.
+    /// Number of visits of the node, in the picture of a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visits: Option<u64>,
 }
 
-/// What kind of node it is.
+/// Kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TopologyKind {
@@ -113,22 +113,22 @@ pub enum TopologyKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopologyEdge {
-    /// The node that it leads from; `None` is the start of the run.
+    /// The node that the edge leads from; `None` is the start of the run.
     pub from: Option<String>,
-    /// The node that it leads to; `None` is the end of the branch.
+    /// The node that the edge leads to; `None` is the end of the branch.
     pub to: Option<String>,
     /// The kind of edge.
     pub kind: TopologyEdgeKind,
-    /// Its label, or its condition as a short text.
+    /// The label, or the condition as a short text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Its condition as text, cut where it is very long.
+    /// The condition as text, shortened if it is very long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
-    /// For an edge of `next`: its place there, from 0.
+    /// Position of an edge in `next`, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<u32>,
-    /// In the picture of a run: how often the edge was taken.
+    /// Number of times that the edge was taken, in the picture of a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fired: Option<u64>,
 }
@@ -139,11 +139,11 @@ pub struct TopologyEdge {
 pub enum TopologyEdgeKind {
     /// An edge without a condition.
     Always,
-    /// Taken if its condition is the first that holds.
+    /// An edge that is taken if its condition is the first that holds.
     Condition,
-    /// Taken if no condition before it holds.
+    /// An edge that is taken if no condition before it holds.
     Otherwise,
-    /// Taken when the node fails for good.
+    /// An edge that is taken when the node fails for good.
     Error,
     /// A target that a command of the node may name in `goto`.
     Goto,
@@ -152,7 +152,7 @@ pub enum TopologyEdgeKind {
 }
 
 impl Topology {
-    /// The shape of a graph.
+    /// Returns the topology of a graph.
     pub fn of(graph: &Graph) -> Self {
         let name = |index: &NodeIndex| graph.node(*index).name.clone();
         let mut edges: Vec<TopologyEdge> = graph
@@ -190,7 +190,7 @@ impl Topology {
     }
 }
 
-/// Whether a branch can end after a node.
+/// Returns `true` if a branch can end after a node.
 fn can_end(graph: &Graph, node: &Node) -> bool {
     match &node.next {
         _ if matches!(node.kind, NodeKind::Return { .. }) => true,
@@ -310,7 +310,7 @@ fn add_edges(node: &Node, name: &impl Fn(&NodeIndex) -> String, edges: &mut Vec<
     }
 }
 
-/// The text of a label or a condition in a picture: an edge to each of many targets repeats it.
+/// Shortens the text of a label or a condition for a picture, since edges to many targets repeat it.
 fn caption(text: &str) -> String {
     let shown = visible(text);
     match shown.char_indices().nth(LONGEST_LABEL) {
@@ -320,8 +320,8 @@ fn caption(text: &str) -> String {
 }
 
 impl Topology {
-    /// The edges with the indices of their nodes in the list of nodes; `None` is the start or the end. An edge that names
-    /// an unknown node is left out.
+    /// Returns the edges with the indices of their nodes in the list of nodes; `None` is the start or the end. An edge
+    /// that names an unknown node is left out.
     pub fn placed_edges(&self) -> impl Iterator<Item = (Option<usize>, Option<usize>, &TopologyEdge)> {
         let places: std::collections::BTreeMap<&str, usize> =
             self.nodes.iter().enumerate().map(|(at, node)| (node.name.as_str(), at)).collect();
@@ -336,7 +336,7 @@ impl Topology {
 }
 
 impl TopologyNode {
-    /// The text of the node in a picture, a line each: its name, its item, its special properties.
+    /// Returns the lines of the node's text in a picture: its name, its item, its special properties.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![self.name.clone()];
         lines.extend(self.item.clone());
@@ -353,7 +353,7 @@ impl TopologyNode {
 }
 
 impl TopologyEdge {
-    /// The text of the edge in a picture: its label, and how often it was taken.
+    /// Returns the text of the edge in a picture: its label, and the number of times that it was taken.
     pub fn caption(&self) -> Option<String> {
         let count = self.fired.filter(|fired| *fired > 0).map(|fired| format!("{fired}×"));
         match (&self.label, count) {
@@ -362,7 +362,7 @@ impl TopologyEdge {
         }
     }
 
-    /// Whether the picture of a run shows it as not taken.
+    /// Returns `true` if the edge was not taken in the picture of a run.
     pub fn is_unused(&self) -> bool {
         self.fired == Some(0)
     }

@@ -102,7 +102,7 @@ fn limits_channels_and_policies_as_json() {
 
 #[test]
 fn versions_are_told_apart() {
-    // What was printed before versions were.
+    // The output before there were versions.
     let first = r#"{"id":"g","nodes":[],"edges":[]}"#;
     assert_eq!(serde_json::from_str::<Topology>(first).unwrap().version, 1);
     let later = r#"{"version":3,"id":"g","nodes":[],"edges":[]}"#;

@@ -17,17 +17,17 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// What an edge leads to.
+    /// Creates a step for the target of an edge.
     pub(super) const fn plain(node: NodeIndex) -> Self {
         Self { node, kind: ActivationKind::Plain, argument: None }
     }
 
-    /// A node with an argument of its own.
+    /// Creates a step for a node with an argument of its own.
     pub(super) fn send(node: NodeIndex, argument: Value) -> Self {
         Self { node, kind: ActivationKind::Send, argument: Some(Arc::new(argument)) }
     }
 
-    /// A barrier that has opened.
+    /// Creates a step for a barrier that has opened.
     const fn barrier(node: NodeIndex) -> Self {
         Self { node, kind: ActivationKind::Barrier, argument: None }
     }
@@ -38,7 +38,7 @@ impl Step {
         self.node
     }
 
-    /// What caused the activation.
+    /// The cause of the activation.
     #[inline]
     pub(super) const fn kind(&self) -> ActivationKind {
         self.kind
@@ -49,7 +49,7 @@ impl Step {
         self.argument.as_ref()
     }
 
-    /// As a checkpoint holds it.
+    /// Returns the form that a checkpoint contains.
     pub(super) fn record(&self, graph: &Graph) -> PendingActivation {
         PendingActivation {
             argument: self.argument.clone().map(Canonical),
@@ -58,7 +58,7 @@ impl Step {
         }
     }
 
-    /// A step from its form in a checkpoint; `None` if the graph has no such node.
+    /// Restores a step from its form in a checkpoint; `None` if the graph has no such node.
     pub(super) fn restore(graph: &Graph, pending: &PendingActivation) -> Option<Self> {
         Some(Self {
             node: graph.find(&pending.node)?,
@@ -68,7 +68,7 @@ impl Step {
     }
 }
 
-/// How often each edge fired.
+/// Number of times that each edge fired, by source, target and kind.
 pub(super) type Fired = BTreeMap<(NodeIndex, Option<NodeIndex>, Via), u32>;
 
 /// The activations that the tasks of a superstep lead to.
@@ -78,12 +78,12 @@ pub(super) struct Routes {
     seen: BTreeSet<NodeIndex>,
     sends: Vec<Step>,
     edges: Fired,
-    /// For each branch that ended because no edge matched: the node, and its edges as text.
+    /// Branches that ended because no edge matched: the node, and its edges as text.
     unmatched: Vec<(String, String)>,
 }
 
 impl Routes {
-    /// An edge leads there.
+    /// Adds the target of an edge; each target counts once.
     #[inline]
     pub(super) fn go(&mut self, to: NodeIndex) {
         if self.seen.insert(to) {
@@ -91,29 +91,29 @@ impl Routes {
         }
     }
 
-    /// A command sends an argument there.
+    /// Adds a node that a command sends an argument to.
     #[inline]
     pub(super) fn send(&mut self, to: NodeIndex, argument: Value) {
         self.sends.push(Step::send(to, argument));
     }
 
-    /// An edge has fired.
+    /// Counts an edge that has fired.
     #[inline]
     pub(super) fn fire(&mut self, from: NodeIndex, to: Option<NodeIndex>, via: Via) {
         *self.edges.entry((from, to, via)).or_default() += 1;
     }
 
-    /// No edge of a node matched.
+    /// Records that no edge of a node matched.
     pub(super) fn end_unmatched(&mut self, node: String, candidates: String) {
         self.unmatched.push((node, candidates));
     }
 
-    /// How often each edge fired.
+    /// Takes the counts of the edges that fired.
     pub(super) fn take_fired(&mut self) -> Fired {
         std::mem::take(&mut self.edges)
     }
 
-    /// The branches that ended because no edge matched.
+    /// Takes the branches that ended because no edge matched.
     pub(super) fn take_unmatched(&mut self) -> Vec<(String, String)> {
         std::mem::take(&mut self.unmatched)
     }
@@ -124,12 +124,12 @@ impl Routes {
 pub(super) struct Agenda {
     next: Vec<Step>,
     deferred: Vec<Step>,
-    /// For each barrier, which of its nodes have arrived.
+    /// The nodes that have arrived at each barrier.
     barriers: BTreeMap<NodeIndex, BTreeSet<NodeIndex>>,
 }
 
 impl Agenda {
-    /// As a checkpoint says.
+    /// Restores the agenda from a checkpoint.
     pub(super) const fn restore(
         next: Vec<Step>,
         deferred: Vec<Step>,
@@ -150,18 +150,18 @@ impl Agenda {
         &self.deferred
     }
 
-    /// The barriers at which nodes have arrived, and these nodes.
+    /// Returns the barriers at which nodes have arrived, and these nodes.
     pub(super) fn part_open(&self) -> impl Iterator<Item = (NodeIndex, &BTreeSet<NodeIndex>)> {
         let arrived = self.barriers.iter().filter(|(_, arrived)| !arrived.is_empty());
         arrived.map(|(barrier, arrived)| (*barrier, arrived))
     }
 
-    /// Whether a node has arrived at a barrier.
+    /// Returns `true` if the node has arrived at the barrier.
     pub(super) fn has_arrived(&self, node: NodeIndex, barrier: NodeIndex) -> bool {
         self.barriers.get(&barrier).is_some_and(|arrived| arrived.contains(&node))
     }
 
-    /// Nothing follows: the run ends.
+    /// Removes all activations and barriers, since the run ends.
     pub(super) fn clear(&mut self) {
         self.next.clear();
         self.deferred.clear();
@@ -241,7 +241,7 @@ impl Agenda {
         }
     }
 
-    /// With nothing else active, the deferred activations are next: plain targets, then barriers, then sends.
+    /// Makes the deferred activations the next ones if there are no others: plain targets, then barriers, then sends.
     fn drain(&mut self) {
         if !self.next.is_empty() {
             return;
@@ -256,7 +256,7 @@ impl Agenda {
         }
     }
 
-    /// Counts arrivals at barriers, and gives those that open.
+    /// Adds arrivals at barriers, and returns the barriers that open.
     fn arrive(&mut self, graph: &Graph, arrived: &BTreeSet<NodeIndex>) -> Vec<Step> {
         let mut opened = Vec::new();
         for (barrier, node) in graph.indexed().filter(|(_, node)| !node.wait_for.is_empty()) {

@@ -11,7 +11,7 @@ use graph_core::model_grant::ModelGrant;
 use graph_core::record::{Canonical, ShortRecord};
 use graph_core::time::Timestamp;
 
-/// How often a question is asked again because its answer was rejected.
+/// Number of times that a question is asked again because its answer was rejected.
 const ASKED_AGAIN: usize = 3;
 
 /// An answer to one of a task's questions.
@@ -19,27 +19,27 @@ const ASKED_AGAIN: usize = 3;
 pub(super) struct TaskAnswer {
     /// The number of the question.
     pub question: u32,
-    /// What counts: the answer; of a question that expired, its default, or null if it has none.
+    /// The answer; for an expired question its default, or null if it has none.
     pub value: Value,
-    /// The deadline of a question that had expired: no one gave the answer.
+    /// The deadline of the question, if it expired without an answer.
     pub expired: Option<Timestamp>,
-    /// When it came.
+    /// Time at which the answer came.
     pub at: Timestamp,
-    /// The form that it is for.
+    /// The form that the answer is for.
     pub form: AnswerForm,
 }
 
 /// The form that an answer is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum AnswerForm {
-    /// That of the open question.
+    /// The form of the open question.
     #[default]
     Shown,
-    /// Another one, as records say: its question is asked again.
+    /// Another form, according to records: the question is asked again.
     Other,
 }
 
-/// The digest of no form.
+/// A digest that no form has.
 const NO_FORM: Digest = Digest::from_bytes([0; 32]);
 
 /// The answers of a task, as records have them.
@@ -53,29 +53,29 @@ pub(super) struct RecordedAnswers<'r> {
     pub forms: Option<&'r BTreeMap<u32, Digest>>,
 }
 
-/// The answers that a task has been given, in their order, and which of them do not count any more: its component has rejected
-/// them, or another answer has replaced them. The answers to the host's own questions about budgets of language models are among
-/// them; they are never shown to the component, and always count, since what they have added may have been used.
+/// The answers that a task has been given, in order. Some are dropped, which means that they no longer count: the component has
+/// rejected them, or another answer has replaced them. Answers to the host's own questions about budgets of language models are
+/// among them: these are never shown to the component and are never dropped, since the additions may have been used.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct AnswerLog {
     given: Vec<Value>,
     dropped: BTreeSet<u32>,
     /// The answers to the host's own questions.
     granted: BTreeMap<u32, ModelGrant>,
-    /// Those that no one gave, with the deadlines of their questions.
+    /// Deadlines of the questions that expired without an answer, by number.
     expired: BTreeMap<u32, Timestamp>,
-    /// When each came, as far as it is known.
+    /// Time of each answer, as far as it is known.
     arrived: BTreeMap<u32, Timestamp>,
-    /// The digests of the forms that they were given to, as far as the questions have one: those of `ask` nodes.
+    /// Digest of the form that each answer was given to; only questions of `ask` nodes have one.
     forms: BTreeMap<u32, Digest>,
-    /// The newest answer is to the host's question about this, and adds nothing.
+    /// The shortage of a budget that the newest answer was asked about, if that answer adds nothing.
     stopped: Option<Box<ShortRecord>>,
     /// The question before the newest answer, until an attempt with that answer has ended.
     new: Option<Arc<Value>>,
 }
 
 impl AnswerLog {
-    /// As records have it.
+    /// Restores the log from records.
     pub(super) fn of_records(recorded: &RecordedAnswers<'_>) -> Self {
         let given: Vec<_> = recorded.answers.iter().map(|answer| Value::clone(&answer.0)).collect();
         let granted = recorded.granted.iter().filter_map(|number| {
@@ -95,7 +95,7 @@ impl AnswerLog {
         }
     }
 
-    /// The newest answer is to the host's question about a budget.
+    /// Notes that the newest answer is to the host's question about this shortage of a budget.
     pub(super) fn set_granted(&mut self, short: ShortRecord) {
         // The attempt that was to see the answer before that has ended early.
         if let Some(asked) = &short.asked {
@@ -105,87 +105,87 @@ impl AnswerLog {
         self.stopped = (newest == Some(&ModelGrant::Stop)).then(|| Box::new(short));
     }
 
-    /// What ends the task's next attempt, since the newest answer has added nothing to a budget that is used up.
+    /// Takes the shortage that ends the task's next attempt, because the newest answer has added nothing to the used-up budget.
     pub(super) fn take_stopped(&mut self) -> Option<Box<ShortRecord>> {
         self.stopped.take()
     }
 
-    /// The question whose answer the attempt that is running is the first to see.
+    /// Returns the question whose answer the running attempt is the first to see.
     pub(super) fn new_question(&self) -> Option<Canonical> {
         self.new.as_ref().map(|question| Canonical(Arc::clone(question)))
     }
 
-    /// What all answers have added to budgets of language models.
+    /// Sums the additions of all answers to budgets of language models.
     pub(super) fn added(&self) -> ModelUse {
         self.granted.values().map(|grant| grant.added()).fold(ModelUse::NOTHING, ModelUse::plus)
     }
 
-    /// The newest answer is to this question, and no attempt has seen it.
+    /// Notes that the newest answer is to this question, and that no attempt has seen it.
     pub(super) fn set_new(&mut self, question: Arc<Value>) {
         self.new = Some(question);
     }
 
-    /// An attempt has ended: the question whose answer it was the first to see, if there is one.
+    /// Takes the question whose answer the attempt that has ended was the first to see, if there is one.
     pub(super) const fn take_new(&mut self) -> Option<Arc<Value>> {
         self.new.take()
     }
 
-    /// Whether nothing was ever answered.
+    /// Returns `true` if no answer was ever given.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.given.is_empty()
     }
 
-    /// How many answers were given, also those that do not count any more. It is the number of the next question.
+    /// Number of answers given, dropped ones included; it is the number of the next question.
     #[inline]
     pub(super) fn len(&self) -> u32 {
         u32::try_from(self.given.len()).unwrap_or(u32::MAX)
     }
 
-    /// The answers that count.
+    /// Returns the answers that count.
     pub(super) fn counting(&self) -> Vec<Value> {
         self.numbered().filter(|(number, _)| self.counts(*number)).map(|(_, answer)| answer.clone()).collect()
     }
 
-    /// The newest answer that counts.
+    /// Returns the newest answer that counts.
     pub(super) fn newest(&self) -> Option<&Value> {
         self.numbered().filter(|(number, _)| self.counts(*number)).map(|(_, answer)| answer).last()
     }
 
-    /// Whether no one gave the newest answer that counts, since its question had expired.
+    /// Returns `true` if the newest answer that counts is that of an expired question.
     pub(super) fn is_newest_expired(&self) -> bool {
         self.numbers().last().is_some_and(|number| self.expired.contains_key(&number))
     }
 
-    /// Whether the newest answer that counts says that its question has expired without a default.
+    /// Returns `true` if the newest answer that counts is that of an expired question without a default.
     pub(super) fn has_timed_out(&self) -> bool {
         self.is_newest_expired() && self.newest().is_some_and(Value::is_null)
     }
 
-    /// The digest of the form that the newest answer that counts was given to, if it is known.
+    /// Returns the digest of the form that the newest counting answer was given to, if it is known.
     pub(super) fn newest_form(&self) -> Option<Digest> {
         self.forms.get(&self.numbers().last()?).copied()
     }
 
-    /// The newest answer does not count: its question has changed, and is asked again.
+    /// Drops the newest answer that counts, because its question has changed and is asked again.
     pub(super) fn withdraw(&mut self) {
         let newest = self.numbers().last();
         self.dropped.extend(newest);
         self.new = None;
     }
 
-    /// The numbers of the answers that count.
+    /// Returns the numbers of the answers that count.
     pub(super) fn numbers(&self) -> impl Iterator<Item = u32> {
         (0..self.len()).filter(|number| self.counts(*number))
     }
 
-    /// Whether it is an answer for the component that counts.
+    /// Returns `true` if the answer is for the component and is not dropped.
     fn counts(&self, number: u32) -> bool {
         !self.dropped.contains(&number) && !self.granted.contains_key(&number)
     }
 
-    /// The answer to the question of that number, which replaces the one that it had, and those that followed from it.
-    /// `shown` is the digest of the form of the open question, if it has one.
+    /// Adds an answer to a question. It replaces the question's earlier answer and all later ones. `shown` is the
+    /// digest of the form of the open question, if it has one.
     pub(super) fn give(&mut self, answer: TaskAnswer, shown: Option<Digest>) {
         let TaskAnswer { question, value, expired, at, form } = answer;
         let form = if form == AnswerForm::Other { Some(NO_FORM) } else { shown };
@@ -198,7 +198,7 @@ impl AnswerLog {
         self.given.push(value);
     }
 
-    /// The answer to the host's own question, which is the newest one.
+    /// Adds an answer to the host's own question, which is the newest question.
     pub(super) fn grant(&mut self, answer: TaskAnswer) {
         let number = self.len();
         self.granted.insert(number, ModelGrant::of_record(&answer.value));
@@ -206,7 +206,7 @@ impl AnswerLog {
         self.given.push(answer.value);
     }
 
-    /// The newest answer was rejected: whether its question is to be asked again.
+    /// Drops the newest answer because the component has rejected it, and returns `true` if its question is to be asked again.
     pub(super) fn reject(&mut self) -> bool {
         let mut of_component = (0..self.len()).rev().filter(|number| !self.granted.contains_key(number));
         let Some(newest) = of_component.next() else { return false };
@@ -214,47 +214,47 @@ impl AnswerLog {
         before < ASKED_AGAIN && self.dropped.insert(newest)
     }
 
-    /// Answers that do not count are known from another record as well.
+    /// Drops answers that another record lists as dropped.
     pub(super) fn drop_those(&mut self, dropped: &[u32]) {
         self.dropped.extend(dropped);
     }
 
-    /// Whether answers outside of this list do not count.
+    /// Returns `true` if any answer outside of this list is dropped.
     pub(super) fn drops_more_than(&self, dropped: &[u32]) -> bool {
         self.dropped.iter().any(|number| !dropped.contains(number))
     }
 
-    /// All answers, for a record.
+    /// Returns all answers, for a record.
     pub(super) fn given(&self) -> Vec<Canonical> {
         self.given.iter().cloned().map(Canonical::from).collect()
     }
 
-    /// The numbers of those that do not count, for a record.
+    /// Returns the numbers of the dropped answers, for a record.
     pub(super) fn dropped(&self) -> Vec<u32> {
         self.dropped.iter().copied().collect()
     }
 
-    /// The numbers of those to the host's own questions, for a record.
+    /// Returns the numbers of the answers to the host's own questions, for a record.
     pub(super) fn granted(&self) -> Vec<u32> {
         self.granted.keys().copied().collect()
     }
 
-    /// The numbers of those that no one gave, with the deadlines of their questions, for a record.
+    /// Returns the deadlines of the questions that expired without an answer, by number, for a record.
     pub(super) const fn expired(&self) -> &BTreeMap<u32, Timestamp> {
         &self.expired
     }
 
-    /// When each came, as far as it is known, for a record.
+    /// Returns the time of each answer, as far as it is known, for a record.
     pub(super) const fn arrived(&self) -> &BTreeMap<u32, Timestamp> {
         &self.arrived
     }
 
-    /// The digests of the forms that they were given to, for a record.
+    /// Returns the digests of the forms that the answers were given to, for a record.
     pub(super) const fn forms(&self) -> &BTreeMap<u32, Digest> {
         &self.forms
     }
 
-    /// Those that count, as the answers that a task has from the start: numbered again.
+    /// Returns a log of only the answers that count, numbered from 0.
     pub(super) fn of_those_that_count(&self) -> Self {
         let mut log = Self::default();
         for number in self.numbers() {
@@ -270,7 +270,7 @@ impl AnswerLog {
         log
     }
 
-    /// The answers that count, each with its number, when it came, and the deadline if no one gave it.
+    /// Returns each answer that counts: its number, the value, the time at which it came, and the deadline if the question expired.
     pub(super) fn details(
         &self,
     ) -> impl Iterator<Item = (u32, &Value, Option<Timestamp>, Option<Timestamp>)> {

@@ -1,4 +1,4 @@
-//! Which question each answer is for.
+//! Matches answers to the questions that they are for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,12 +15,12 @@ use graph_core::question::{Question, shown};
 use graph_core::record::{ErrorCode, InterruptRecord, Status};
 use graph_core::time::Timestamp;
 
-/// The path to a question from the root run: the node of each task, and the number of the task among those of the node, from 1.
+/// Path to a question from the root run: for each level the node of the task, and the number of the task among those of the node, from 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct QuestionPath(pub Vec<(String, u64)>);
 
 impl QuestionPath {
-    /// Whether that is its name: `node/node`, where each may have its number, `node#2/node`.
+    /// Returns `true` if `name` is this path: `node/node`, where each part may have its number, as in `node#2/node`.
     pub(super) fn is_named(&self, name: &str) -> bool {
         let mut parts = name.split('/');
         let is_part = |(node, number): &(String, u64)| {
@@ -39,15 +39,15 @@ pub struct AnsweredQuestion {
     pub id: String,
     /// The path of the node that asked.
     pub node: String,
-    /// The answer; of a question that expired its default, or null if it has none.
+    /// The answer; for an expired question its default, or null if it has none.
     pub answer: Value,
-    /// When the answer came, as far as that is known.
+    /// Time at which the answer came, as far as it is known.
     pub at: Option<Timestamp>,
-    /// The deadline, if no one gave the answer before it.
+    /// The deadline, if no answer was given before it.
     pub expired: Option<Timestamp>,
-    /// Another answer cannot replace it: its task has its result.
+    /// `true` if no other answer can replace this one, because its task has its result.
     pub is_final: bool,
-    /// An `ask` node asked, and not a component.
+    /// `true` if an `ask` node asked, and not a component.
     pub is_ask: bool,
     /// The digest of the form that was answered, as far as it is recorded.
     pub form: Option<Digest>,
@@ -71,14 +71,15 @@ impl fmt::Display for AnsweredQuestion {
 /// The questions of a suspended run that can be answered.
 pub(super) struct Questions<'a> {
     pub open: &'a [InterruptRecord],
-    /// What else is listed as interrupting the run: static interrupts, which ask nothing.
+    /// The static interrupts of the run, which ask nothing.
     pub passive: &'a [InterruptRecord],
-    /// Questions that have an answer in a superstep that has not committed. Another answer that names the id of a component's
-    /// question replaces it.
+    /// Questions of the uncommitted superstep that have an answer. Another answer to a component's question, given by
+    /// the id of the question, replaces the first.
     pub answered: Vec<AnsweredQuestion>,
     /// The paths of the open questions, by id.
     pub paths: BTreeMap<String, QuestionPath>,
-    /// The ids of open questions that are asked again if they have changed: what they do not accept has them asked again.
+    /// The ids of open questions that are asked again if they have changed. An answer that such a question does not
+    /// accept is kept, and has the question asked again.
     pub asked_again: BTreeSet<String>,
     pub status: Status,
 }
@@ -87,7 +88,7 @@ pub(super) struct Questions<'a> {
 #[derive(Debug)]
 pub(super) struct ResolvedAnswer {
     value: Value,
-    /// The deadline of the question, if no one gave the answer.
+    /// The deadline of the question, if it expired without an answer.
     expired: Option<Timestamp>,
     form: AnswerForm,
 }
@@ -97,7 +98,7 @@ impl ResolvedAnswer {
         Self { value, expired: None, form: AnswerForm::Shown }
     }
 
-    /// The answer to the question with that id, which has come now.
+    /// Creates the task's answer to the question with that id, which has come at `now`.
     pub(super) fn of_question(self, id: &str, now: Timestamp) -> TaskAnswer {
         TaskAnswer {
             question: number_of(id),
@@ -122,7 +123,7 @@ impl Questions<'_> {
         Err(refused(ErrorCode::AnswerNeeded, format!("the run waits for answers to {}", self.ids())))
     }
 
-    /// The open questions with that name, or those of the pauses.
+    /// Returns the questions of a list whose node has that name or, if there are none, those whose path is named so.
     fn named<'q>(&self, list: &'q [InterruptRecord], name: &str) -> Vec<&'q InterruptRecord> {
         let by_node: Vec<_> = list.iter().filter(|asked| asked.node == name).collect();
         if !by_node.is_empty() {
@@ -133,7 +134,7 @@ impl Questions<'_> {
         list.iter().filter(has_path).collect()
     }
 
-    /// The id of the question that a name is for.
+    /// Finds the id of the question that an id, node or path names.
     fn find(&self, known: &[InterruptRecord], wanted: &str) -> Result<String, HandleError> {
         if let Some(found) = known.iter().chain(self.passive).find(|asked| asked.id == wanted) {
             return Ok(found.id.clone());
@@ -227,7 +228,7 @@ pub(super) fn resolve(
     accepted(questions, resolved, now)
 }
 
-/// The answers as records have them. They were accepted when they came.
+/// Resolves answers from records, which were accepted when they came.
 fn of_records(
     open: &[InterruptRecord],
     recorded: BTreeMap<String, RecordedAnswer>,
@@ -253,14 +254,14 @@ fn of_records(
     recorded.into_iter().map(of_record).collect()
 }
 
-/// A question's default, as its answer.
+/// Returns a question's default in the form of an answer.
 fn default_of(question: &Question<'_>) -> Option<Value> {
     let default = question.default_answer()?.clone();
-    // The form was checked when the question was asked; a run of an earlier release has kept forms that were not.
+    // The form was checked when the question was asked, but a run of an earlier release may hold unchecked forms.
     Some(question.accept(default.clone()).unwrap_or(default))
 }
 
-/// The answers as their questions take them, and what counts for those whose time is over. For these no answer is accepted.
+/// Checks answers against their questions, and adds the defaults of questions that have expired. Refuses answers to expired questions.
 fn accepted(
     questions: &Questions<'_>,
     mut given: BTreeMap<String, Value>,
@@ -306,7 +307,7 @@ fn accepted(
         };
         accepted.insert(asked.id.clone(), answer);
     }
-    // Answers to pauses, and those that replace others.
+    // The rest are answers to static interrupts, and answers that replace others.
     accepted.extend(given.into_iter().map(|(id, answer)| (id, ResolvedAnswer::given(answer))));
     Ok(accepted)
 }

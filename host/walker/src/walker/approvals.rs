@@ -1,7 +1,7 @@
-//! Rules of agents about calls of items: which a run passes on to what it dispatches, and what they say of its own dispatches.
+//! Rules of agents about calls of items: collects those that a run passes on to its dispatches, and checks the run's own dispatches.
 //!
-//! The `config_schema` of an agent marks its inputs ([`InputMarks`]): `format: approvals` those with its rules, `format: tools` those with its
-//! tools, and `format: approvals-above` those in which the host gives it the rules of the agents above.
+//! The `config_schema` of an agent marks its inputs ([`InputMarks`]): `format: approvals` those with its rules, `format:
+//! tools` those with its tools, and `format: approvals-above` those in which the host gives it the rules of the agents above.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use graph_core::node::Failure;
 use graph_core::schema::InputMarks;
 use graph_core::work::{Exhausted, Meter, size};
 
-/// The agent that is built in. What its node [`CALL`] dispatches, it has asked about, if the rules say so.
+/// The built-in agent. It has asked about the dispatches of its node [`CALL`] itself, if the rules demand that.
 const AGENT: &str = "rye/agent/agent";
 const CALL: &str = "call";
-/// The items of the agent itself, of which one dispatches another. A model reaches none of them in this way.
+/// The items of the agent itself, which dispatch each other. A model can reach none of them in this way.
 const OF_AGENT: [&str; 3] = [AGENT, "rye/agent/turn", "rye/agent/threads/thread_directive"];
 
-/// The rules among the inputs of a graph. Several inputs with rules are several lists, and each holds with each list of tools. Rules
-/// that are marked where none are read deny everything.
+/// Reads the rules among the inputs of a graph. Each input with rules is a list of its own, and applies to each list of
+/// tools. Rules that are marked where none are read deny everything.
 fn rules_of(graph: &Graph, inputs: &Value) -> Vec<ItemRules> {
     let InputMarks { approvals, tools, elsewhere, .. } = &graph.marks;
     if elsewhere.is_some() {
@@ -41,13 +41,13 @@ fn rules_of(graph: &Graph, inputs: &Value) -> Vec<ItemRules> {
     approvals.flat_map(|rules| tools.iter().filter_map(|tools| ItemRules::read(rules, tools))).collect()
 }
 
-/// The manifest for what a run of the graph dispatches: with the rules among its inputs.
+/// Adds the rules among a run's inputs to its manifest, for its dispatches.
 pub(super) fn passed_on(graph: &Graph, inputs: &Value, manifest: &Arc<Manifest>) -> Arc<Manifest> {
     let rules = rules_of(graph, inputs).into_iter();
     rules.fold(Arc::clone(manifest), |manifest, rules| Arc::new(manifest.with_rules(rules)))
 }
 
-/// The inputs of a child run, with the rules of the agents above in the place of what its caller says of them.
+/// Sets the inputs of a child run that hold the rules of the agents above, whatever its caller has put there.
 pub(super) fn with_rules_above(
     graph: &Graph,
     mut inputs: Value,
@@ -72,7 +72,7 @@ pub(super) fn with_rules_above(
 }
 
 impl Walker {
-    /// Whether the rules of the agents above permit a dispatch of a node.
+    /// Checks that the rules of the agents above permit a dispatch of a node.
     pub(super) fn check_rules(&self, node: &Node, action: &Action, item_id: &str) -> Result<(), Failure> {
         let manifest = &self.setup.manifest;
         if manifest.rules().is_empty()
@@ -96,7 +96,7 @@ impl Walker {
         check_rules(manifest, item_id, source)
     }
 
-    /// The same for the item of a hook.
+    /// Checks that the rules of the agents above and of this graph permit a hook's item.
     pub(super) fn check_rules_of_hook(
         &self,
         hook: &Hook,
@@ -115,7 +115,7 @@ impl Walker {
         )
     }
 
-    /// The work of checking a dispatch of that item.
+    /// Returns the work of checking the rules for a dispatch of that item.
     pub(super) fn work_of_rules(&self, item_id: &str) -> u64 {
         let rules = self.setup.manifest.rules().iter().map(|rules| rules.work());
         rules.fold(0, u64::saturating_add).saturating_mul(item_id.len() as u64)

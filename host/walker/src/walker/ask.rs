@@ -1,4 +1,4 @@
-//! The outcomes of `ask` and `fail` nodes.
+//! Outcomes of `ask` and `fail` nodes.
 
 use serde_json::Value;
 
@@ -13,13 +13,13 @@ use graph_core::work::Meter;
 /// The answer that an `ask` node has been given.
 pub(super) struct GivenAnswer<'a> {
     pub answer: &'a Value,
-    /// No one gave it before the deadline.
+    /// `true` if the question expired without an answer.
     pub is_expired: bool,
-    /// The question that it was given for, as far as it is known.
+    /// The question that was answered, as far as it is known.
     pub asked: Option<&'a Value>,
-    /// The digest of the form that it was given to, as far as that is recorded.
+    /// The digest of the form that was answered, as far as it is recorded.
     pub form: Option<Digest>,
-    /// Changes of the graph have been accepted since then.
+    /// `true` if changes of the graph have been accepted since then.
     pub has_changed: bool,
 }
 
@@ -27,15 +27,15 @@ pub(super) struct GivenAnswer<'a> {
 pub(super) enum Asked {
     /// The question, which has to be answered.
     Question(Value),
-    /// The same, although there is an answer: that was to another question.
+    /// The question, asked again because the answer was not accepted or was to another question.
     Again(Value),
     /// The answer.
     Answer(Value),
 }
 
-/// The question, or the answer to it. An answer counts for the form of the question that was shown: it was checked with that when
-/// it came, and the question is asked again if it has another form now. The form is fixed when the question is asked; only accepted
-/// changes of the graph, and an edit of the state, which starts the superstep again, give it another one.
+/// Returns the question, or the answer to it. An answer counts for the form that was shown: it was checked against that form
+/// when it came, and the question is asked again if it has another form now. The form is fixed when the question is asked.
+/// Only accepted changes of the graph, or an edit of the state, which restarts the superstep, give it another one.
 pub(super) fn answered(
     asked: Value,
     sources: FormSources,
@@ -55,7 +55,7 @@ pub(super) fn answered(
             question::payload(asked, until)
         }
     };
-    // A question without a form was another node's: that of a component.
+    // A question without a form was that of a component, not of an `ask` node.
     let shown_form = given.form.map(Some).or_else(|| given.asked.filter(|_| !is_fixed).map(form_digest));
     let again = |present: Value, why: String| Ok(Asked::Again(question::again(present, why)));
     if shown_form.is_some_and(|form| form != form_digest(&present)) {
@@ -66,7 +66,7 @@ pub(super) fn answered(
         );
         return again(present, why);
     }
-    // The deadline is that of the question that was asked.
+    // The deadline is that of the question as it was asked.
     let fixed = given.asked.cloned().unwrap_or(present);
     if given.is_expired {
         return match given.answer {
@@ -76,7 +76,7 @@ pub(super) fn answered(
     }
     match Question::of(&fixed).accept(given.answer.clone()) {
         Ok(answer) => Ok(Asked::Answer(answer)),
-        // Earlier releases recorded so that a question had expired.
+        // Earlier releases recorded an expired question in this way.
         Err(_) if given.answer.is_null() && until.is_some() => Err(timeout().into()),
         Err(error) => {
             let why = format!("the answer `{}` is not accepted: {error}", shown(given.answer));
@@ -85,7 +85,7 @@ pub(super) fn answered(
     }
 }
 
-/// The failure of a node whose question has expired without a default.
+/// Returns the failure of a node whose question has expired without a default.
 pub(super) fn timeout() -> Failure {
     Failure::new(Category::Timeout, "no answer was given in time")
 }
@@ -102,7 +102,7 @@ impl From<FormError> for Trouble {
     }
 }
 
-/// The failure that a `fail` node says.
+/// Builds the failure of a `fail` node from the value of its template.
 pub(super) fn failure(said: Value) -> Failure {
     let Value::Object(mut fields) = said else { return Failure::new(Category::Permanent, "") };
     let message = match fields.remove("message") {
@@ -127,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    /// The reason why a question is asked again, if it is.
+    /// Returns the reason why a question is asked again, if it is.
     fn why(given: &GivenAnswer<'_>) -> Option<String> {
         let asked = json!({ "question": "Publish?" });
         match answered(asked, FormSources::default(), None, Some(given), &Meter::of_one_step()) {
@@ -150,7 +150,7 @@ mod tests {
             has_changed,
         };
         let (same_form, other_form) = (form_digest(&shown), form_digest(&other));
-        // Without changes the form is that of the question, whatever a template gives now.
+        // Without changes the form is that of the question, whatever its template evaluates to now.
         assert_eq!(why(&given(Some(&other), other_form, false)), None);
         assert_eq!(why(&given(Some(&shown), same_form, true)), None);
         assert_eq!(why(&given(Some(&shown), None, true)), None);

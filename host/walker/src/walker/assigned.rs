@@ -1,4 +1,4 @@
-//! The state as the assigns of one node read it in a dialect where they see each other.
+//! The state that the assignments of one node read, in a dialect in which later assignments see earlier ones.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::graph::{Assignment, NodeIndex};
 use graph_core::template::Fields;
 use graph_core::work::{Exhausted, Meter, size};
 
-/// The committed state, overlaid with what a node has assigned so far.
+/// The committed state, overlaid with the values that a node has assigned so far.
 pub(super) struct Assigned<'c> {
     channels: &'c Channels,
     written: BTreeMap<&'c str, Value>,
@@ -21,8 +21,8 @@ impl<'c> Assigned<'c> {
         Self { channels, written: BTreeMap::new() }
     }
 
-    /// A node assigns a value: what follows reads the channel as its reducer makes it. A value that the reducer does not
-    /// accept is for the commit to refuse.
+    /// Writes an assigned value, folded by the channel's reducer, for later assignments to read. A value that the
+    /// reducer does not accept is ignored here; the commit refuses it.
     pub(super) fn write(
         &mut self,
         node: NodeIndex,

@@ -1,5 +1,5 @@
-//! Evaluates the templates among a node's limits and `capabilities` for one task. What they give can only lower what the node may use, and what
-//! cannot be read fails the task before anything is dispatched.
+//! Evaluates the templates among a node's limits and `capabilities` for one task. Their values can only lower the
+//! node's limits, and a value that cannot be read fails the task before anything is dispatched.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,20 +18,20 @@ use graph_core::template::Scope;
 use graph_core::work::{Meter, rates};
 use graph_core::yaml::parse_duration;
 
-/// The most patterns that a template may give.
+/// Limit of the patterns that a template may give.
 const MOST_PATTERNS: usize = 1_000;
 
-/// What a node leaves to one of its tasks.
+/// The limits and dispatch patterns of a node for one of its tasks.
 #[derive(Debug)]
 pub(super) struct Bounds {
-    /// The limits: what is written out, and what templates give.
+    /// The limits, from literals and from templates.
     pub limits: NodeLimits,
-    /// What templates leave of what may be dispatched; none leaves everything.
+    /// Dispatch patterns from templates; none permits everything.
     pub narrowing: Option<Arc<DispatchPatterns>>,
 }
 
 impl Bounds {
-    /// Of a node without templates.
+    /// Creates the bounds of a node without templates.
     pub(super) const fn of(node: &Node) -> Self {
         Self { limits: node.limits, narrowing: None }
     }
@@ -78,7 +78,7 @@ impl Walker {
     }
 }
 
-/// The limit of a figure: none if the value is null, and otherwise a number that is not negative.
+/// Reads the limit of a figure: none if the value is null, otherwise a number that is not negative.
 fn read_figure(figure: ModelFigure, value: &Value) -> Result<Option<u64>, String> {
     let read = match value {
         Value::Null => return Ok(None),
@@ -93,7 +93,7 @@ fn read_figure(figure: ModelFigure, value: &Value) -> Result<Option<u64>, String
     read.map(Some).ok_or_else(|| format!("must be {expected}, and is {}", shown(value)))
 }
 
-/// A whole number that is not negative, `3.0` as well as `3`.
+/// Reads a whole number that is not negative, `3.0` as well as `3`.
 fn whole(number: &Number) -> Option<u64> {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
     let of_float = |value: f64| {
@@ -103,7 +103,7 @@ fn whole(number: &Number) -> Option<u64> {
     number.as_u64().or_else(|| number.as_f64().filter(|_| number.is_f64()).and_then(of_float))
 }
 
-/// An amount of money that is not negative, in whole millionths; what is less than one is cut off.
+/// Reads an amount of money that is not negative, in whole millionths, rounded down.
 fn millionths(number: &Number) -> Option<u64> {
     if let Some(exact) = read_cost(&number.to_string()) {
         return Some(exact);
@@ -121,7 +121,7 @@ fn millionths(number: &Number) -> Option<u64> {
     Some(cut)
 }
 
-/// A timeout: none if the value is null, and otherwise a duration, or a number of seconds.
+/// Reads a timeout: none if the value is null, otherwise a duration or a number of seconds.
 fn read_timeout(value: &Value) -> Result<Option<Duration>, String> {
     let read = match value {
         Value::Null => return Ok(None),
@@ -139,7 +139,7 @@ fn read_timeout(value: &Value) -> Result<Option<Duration>, String> {
     read.map(Some).ok_or_else(|| format!("must be {expected}, and is {}", shown(value)))
 }
 
-/// Dispatch patterns: none if the value is null, and otherwise a list.
+/// Reads dispatch patterns: none if the value is null, otherwise a list.
 fn read_patterns(value: &Value) -> Result<Option<DispatchPatterns>, String> {
     let list = match value {
         Value::Null => return Ok(None),
@@ -162,7 +162,7 @@ fn read_patterns(value: &Value) -> Result<Option<DispatchPatterns>, String> {
     DispatchPatterns::parse(texts).map(Some).map_err(|error| error.to_string())
 }
 
-/// A value for a message.
+/// Describes a value for a message.
 fn shown(value: &Value) -> String {
     match value {
         Value::Number(number) => number.to_string(),

@@ -1,6 +1,6 @@
-//! The run's budgets: how much of each is left, and how a run ends that has used one up.
+//! The run's budgets: the rest of each, and the error with which a run stops when one is used up.
 //!
-//! Work for a task is charged against what was reserved for that task, work between tasks against what the run has left.
+//! Work for a task is charged against the task's reservation, work between tasks against the rest of the run's budget.
 //! Neither depends on the order in which tasks finish, so whether a budget is exceeded does not either.
 
 use super::Walker;
@@ -17,20 +17,21 @@ use graph_core::time::Timestamp;
 use graph_core::work::rates::STEP;
 use graph_core::work::{Exhausted, Meter};
 
-/// What is reserved for the host's own work of one attempt: its templates, and taking its answer in.
+/// Reservation for the host's own work for one attempt: evaluating its templates and accepting its answer.
 pub(super) const WORK_OF_ATTEMPT: u64 = 2 * STEP;
 
-/// Why a piece of work for a node could not be done.
+/// Reason why a piece of work for a node could not be done.
 #[derive(Clone, Debug)]
 pub(super) enum Trouble {
     /// The node has failed.
     Failed(Failure),
-    /// The fuel for it is used up.
+    /// The fuel for the work is used up.
     Exhausted(Exhausted),
 }
 
 impl Trouble {
-    /// The trouble of preparing a child run. A step over its bound is that of a written graph's schema, and fails the task alone.
+    /// Converts the trouble of preparing a child run. If the graph was written by a run, work over the bound of a step
+    /// comes from its schema, and fails the task alone.
     pub(super) fn of_child(self, is_written: bool) -> Self {
         match self {
             Self::Exhausted(exhausted @ Exhausted::Step) if is_written => {
@@ -52,7 +53,7 @@ impl From<Refusal> for Trouble {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Failed(failure) => Self::Failed(failure),
-            // The document is what costs so much: it is no step of this graph's own.
+            // The work is that of the document and not a step of this graph.
             Refusal::Exhausted(exhausted @ Exhausted::Step) => {
                 Self::Failed(Failure::new(Category::Limit, format!("the graph cannot be read: {exhausted}")))
             }
@@ -75,21 +76,21 @@ impl Walker {
         self.setup.manifest.run_limits()
     }
 
-    /// What answers have added so far to budgets of language models, those of child runs included.
+    /// Sums the additions of answers to budgets of language models so far, child runs included.
     pub(super) fn granted(&self) -> ModelUse {
         let tasks = self.superstep.iter().flat_map(Superstep::tasks);
         let granted = tasks.map(|task| task.used().granted).fold(self.totals.granted(), ModelUse::plus);
         self.pending.tasks().map(|left| left.used().granted).fold(granted, ModelUse::plus)
     }
 
-    /// The run's budget of language models once answers have added so much to it. What the task of a child run has set aside
-    /// for the child contains that already.
+    /// Returns the run's budget of language models with the additions of answers. A child run's budget, which its
+    /// parent's task has set aside, contains them already.
     pub(super) fn models_with(&self, granted: ModelUse) -> ModelUse {
         let most = self.budgets().model;
         if self.setup.identity.namespace.is_empty() { most.raised(granted) } else { most }
     }
 
-    /// What the run at the top may use of language models, with what answers have added to it.
+    /// Returns the root run's budget of language models, with the additions of answers.
     pub(super) fn models_of_root(&self) -> ModelUse {
         if self.setup.identity.namespace.is_empty() {
             return self.models_with(self.granted());
@@ -97,7 +98,7 @@ impl Walker {
         self.budgets().model_of_root
     }
 
-    /// How much of a budget the run may use.
+    /// Returns the limit of a budget, with the additions of answers.
     pub(super) fn most_of(&self, budget: Budget) -> u64 {
         match budget.figure() {
             Some(figure) => figure.of(self.models_with(self.granted())),
@@ -105,13 +106,13 @@ impl Walker {
         }
     }
 
-    /// Fuel that has been used by everything that has committed, by the hooks that were asked about the run since, and by the
-    /// host's work on the superstep under way, that for its tasks apart.
+    /// Fuel used by everything that has committed, by the hooks dispatched since for the run, and by the host's work on
+    /// the active superstep, without that for its tasks.
     pub(super) fn spent(&self) -> u64 {
         self.fuel_so_far().saturating_add(self.host_fuel_so_far()).saturating_add(self.totals.work())
     }
 
-    /// A meter for work between tasks, when the tasks of the active superstep have used `by_tasks`.
+    /// Creates a meter for work between tasks, if the tasks of the active superstep have used `by_tasks` fuel.
     pub(super) fn meter(&self, by_tasks: u64) -> Meter {
         Meter::new(self.budgets().fuel.saturating_sub(self.spent().saturating_add(by_tasks)))
     }
@@ -122,7 +123,7 @@ impl Walker {
         self.slice.add(meter.spent());
     }
 
-    /// Counts work for a task.
+    /// Counts work for the task at an index.
     pub(super) fn count_task_work(&mut self, at: usize, spent: u64) {
         self.slice.add(spent);
         if let Some(superstep) = &mut self.superstep {
@@ -130,7 +131,7 @@ impl Walker {
         }
     }
 
-    /// The error of a run whose own work exceeds a budget.
+    /// Returns the error of a run whose own work exceeds a budget.
     pub(super) fn exhausted(&self, exhausted: Exhausted, node: Option<String>) -> Reached {
         match exhausted {
             Exhausted::Step => self.used_up(Budget::Work, STEP, node),
@@ -138,7 +139,7 @@ impl Walker {
         }
     }
 
-    /// The error of a run that has used up a budget. `used` is how much it has used, or would have.
+    /// Returns the error of a run that has used up a budget. `used` is its use, or the use that it would have had.
     pub(super) fn used_up(&self, budget: Budget, used: u64, node: Option<String>) -> Reached {
         let most = self.most_of(budget);
         let (key, unit) = (budget.as_str(), budget.unit(most));
@@ -155,7 +156,7 @@ impl Walker {
             } else {
                 "from the manifest"
             };
-            // If the work was not done, it is not known how much it would have used in all.
+            // If the work was not done, its total use is not known.
             let used = if used > most { format!("{} of ", budget.written(used)) } else { String::new() };
             format!(
                 "{at}the run's budget `{key}` is used up: {used}{} {unit} ({whose}); `{}` in the manifest (--caps FILE) \
@@ -168,7 +169,7 @@ impl Walker {
         (LimitCode::Budget(budget), error)
     }
 
-    /// The first task of a superstep, in task order, that has used a budget of the run up.
+    /// Returns the error of the first task of a superstep, in task order, that has used up a budget of the run.
     pub(super) fn first_exhausted(&self, superstep: &Superstep) -> Option<Reached> {
         let found = superstep.tasks().iter().find_map(|task| match task.state() {
             TaskState::Exhausted { budget, within } => Some((task, *budget, within)),
@@ -184,8 +185,8 @@ impl Walker {
         Some((code, error))
     }
 
-    /// A running task has used a budget of the run up: the superstep does not commit. Its siblings finish, as at every
-    /// failure, so that nothing depends on which task is first.
+    /// Notes that a running task has used up a budget of the run, so that the superstep does not commit. Its siblings
+    /// finish, as at every failure, so that the result does not depend on which task is first.
     pub(super) fn exhaust(
         &mut self,
         now: Timestamp,
@@ -199,7 +200,7 @@ impl Walker {
         self.settled(now, at, fx);
     }
 
-    /// The work for a running task could not be done.
+    /// Handles work for a running task that could not be done.
     pub(super) fn troubled(&mut self, now: Timestamp, at: usize, trouble: Trouble, fx: &mut Vec<Effect>) {
         match trouble {
             Trouble::Failed(failure) => self.failed(now, at, failure, fx),
@@ -207,22 +208,22 @@ impl Walker {
         }
     }
 
-    /// Counts the memory of a task's result. Once that exceeds `results`, the superstep ends, whichever task was the last
-    /// one, and everything that was reserved is charged.
+    /// Counts the memory of a task's result, in logical bytes. Once the sum exceeds `results`, the superstep ends,
+    /// whichever task was the last one, and all reservations are charged.
     pub(super) fn hold(&mut self, size: u64) {
         if let Some(superstep) = &mut self.superstep {
             superstep.hold(size);
         }
     }
 
-    /// Whether the tasks of the superstep under way hold more than they may.
+    /// Returns `true` if the results of the active superstep exceed the budget `results`.
     pub(super) fn holds_too_much(&self) -> bool {
         self.superstep.as_ref().is_some_and(|superstep| superstep.held() > self.budgets().results)
     }
 
-    /// Ends a superstep whose tasks hold more than they may.
+    /// Stops the run at a superstep whose results exceed the budget `results`.
     pub(super) fn stop_holding(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
-        // How far the only task had got depends on nothing else.
+        // The progress of an only task does not depend on other tasks.
         if self.superstep.as_ref().is_some_and(|superstep| superstep.tasks().len() == 1) {
             return self.exhaust(now, 0, Budget::Results, None, fx);
         }
@@ -231,14 +232,14 @@ impl Walker {
         if let Some(superstep) = &mut self.superstep {
             superstep.forfeit();
         }
-        // How much is held when the limit is passed depends on which task was the last one.
+        // The amount that is held when the limit is passed depends on which task was the last one.
         let most = self.budgets().results;
         let (code, error) = self.used_up(Budget::Results, held.min(most), None);
         self.stop_at_limit(now, code, error, fx);
     }
 }
 
-/// The budget that is used up where work cannot be paid for.
+/// Returns the budget that is used up if work cannot be paid for.
 pub(super) const fn budget_of(exhausted: Exhausted) -> Budget {
     match exhausted {
         Exhausted::Step => Budget::Work,
@@ -246,7 +247,7 @@ pub(super) const fn budget_of(exhausted: Exhausted) -> Budget {
     }
 }
 
-/// A figure of a budget to write in a manifest in place of `most`.
+/// Returns a larger figure to write in a manifest in place of `most`.
 const fn raised(budget: Budget, most: u64) -> u64 {
     match most {
         0 if budget.of(&RunLimits::DEFAULT) == u64::MAX => 1_000_000,

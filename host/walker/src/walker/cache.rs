@@ -1,8 +1,8 @@
-//! The cache of results: the result of one task is used for a later task with the same key, which is then not dispatched.
+//! Cache of results: the result of a task is used for a later task with the same key, which is then not dispatched.
 //!
 //! A committed superstep stores its results with its checkpoint, so that the cache follows from the run's records,
-//! wherever the run is cut short. Whether a result may be used is decided here, by recorded times only. The fuel that it
-//! took is charged again, so that a run has the same result digests with the cache and without it.
+//! wherever the run is cut short. The choice of a result depends on recorded times only. The fuel that it took is
+//! charged again, so that a run has the same result digests with the cache and without it.
 
 use std::cmp::Ordering;
 use std::ops::RangeInclusive;
@@ -32,9 +32,9 @@ use graph_core::work::{Meter, size};
 pub struct Lookup {
     /// The digest of the task's input.
     given: Digest,
-    /// Results have to be younger than this.
+    /// Age that a usable result must not have reached.
     ttl: Duration,
-    /// The run in the store.
+    /// The run's id in the store.
     run: String,
     /// The attempt that is dispatched if there is no cached result.
     pub spec: Box<TaskSpec>,
@@ -43,23 +43,22 @@ pub struct Lookup {
 /// The driver's answer to a lookup.
 #[derive(Debug, Default)]
 pub struct Answered {
-    /// The key of the task's result; none if it is not known what would perform the task, or if no cached result may be
-    /// used.
+    /// The cache key of the task's result; none if the component that would perform the task is not known, or if no
+    /// cached result may be used.
     pub key: Option<Digest>,
     /// The cached result to use.
     pub found: Option<CacheEntry>,
-    /// Why something that is kept cannot be used.
+    /// The reason why a stored result cannot be used.
     pub trouble: Option<String>,
 }
 
 impl Lookup {
-    /// What its result is found by, if `performer` would perform it: the digest of the component, its grant and the
-    /// engine.
+    /// Returns the cache key of the task's result. `performer` is a digest of the component, its grant and the engine.
     pub fn key(&self, performer: &Digest) -> Digest {
         CacheEntry::key(&self.given, performer)
     }
 
-    /// The times from which a result may be: the first may be none, the last is the superstep's own recorded time.
+    /// Returns the range of recorded times of usable results; the last is the superstep's own time.
     pub fn window(&self) -> RangeInclusive<Timestamp> {
         let until = self.spec.clock;
         let ttl = u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX);
@@ -67,23 +66,22 @@ impl Lookup {
         Timestamp(until.0.saturating_sub(ttl.saturating_sub(1)))..=until
     }
 
-    /// Whether a cached result may be used for the task. By recorded times it has to be younger than the node's `ttl`,
-    /// and must not be from the future: then a clock was put back, and its age is unknown. The task has to have as much
-    /// fuel left as the result took. And it must not come from a task that runs in parallel in the same run: which of the
-    /// two finishes first is a matter of chance.
+    /// Checks whether a cached result may be used for the task. It must be younger than the node's `ttl` and not from the future,
+    /// since then a clock was set back and its age is unknown. The task must have as much fuel left as the result took. The result
+    /// must not come from a parallel task of the same run, because the order in which the two finish is a matter of chance.
     fn takes(&self, entry: &CacheEntry) -> bool {
         self.window().contains(&entry.at)
             && entry.fuel <= self.spec.limits.fuel
             && (entry.run != self.run || comes_before(&entry.task, &self.spec.activation.task))
     }
 
-    /// The newest result that may be used.
+    /// Returns the newest usable result.
     pub(super) fn best(&self, entries: impl IntoIterator<Item = CacheEntry>) -> Option<CacheEntry> {
         entries.into_iter().filter(|entry| self.takes(entry)).max_by(newest)
     }
 
-    /// Chooses from the results of a store within [`Self::window`]: the newest that may be used and that this host has
-    /// signed. Results that are still being written count as well: no other process can have changed them.
+    /// Chooses from the stored results within [`Self::window`]: the newest usable one that this host has signed. Results that
+    /// are still being written (`on_the_way`) need no signature, because no other process can have changed them.
     pub fn choose(
         &self,
         key: Digest,
@@ -103,7 +101,7 @@ impl Lookup {
         Answered { key: Some(key), found, trouble }
     }
 
-    /// The event that answers it.
+    /// Returns the event that answers the lookup.
     pub fn answer(&self, answered: Answered) -> Event {
         let Answered { key, found, trouble } = answered;
         let (task, attempt) = (self.spec.activation.task.as_str().into(), self.spec.activation.attempt);
@@ -111,7 +109,7 @@ impl Lookup {
     }
 }
 
-/// The order of entries: whatever the times, it is the same one.
+/// Compares entries by time, then by run and task, so that the order is total.
 fn newest(one: &CacheEntry, other: &CacheEntry) -> Ordering {
     (one.at, &one.run, &one.task).cmp(&(other.at, &other.run, &other.task))
 }
@@ -126,12 +124,12 @@ pub(super) struct Caching {
 }
 
 impl Caching {
-    /// The recorded state of a task whose superstep has not committed.
+    /// Restores the recorded state of a task whose superstep has not committed.
     pub(super) const fn of(cache: Option<TaskCache>) -> Self {
         Self { waiting: None, cache }
     }
 
-    /// The result of the lookup, for a record.
+    /// Returns the result of the lookup, for a record.
     #[inline]
     pub(super) const fn cache(&self) -> Option<&TaskCache> {
         self.cache.as_ref()
@@ -147,7 +145,7 @@ impl Caching {
         self.waiting = None;
     }
 
-    /// The cached result that was used instead of the task's dispatch.
+    /// Returns the cached result that was used instead of the task's dispatch.
     pub(super) fn hit(&self) -> Option<&CacheHit> {
         match &self.cache {
             Some(TaskCache::Hit(hit)) => Some(hit),
@@ -155,7 +153,7 @@ impl Caching {
         }
     }
 
-    /// An attempt has used so much fuel.
+    /// Sets the fuel that an attempt has used.
     pub(super) const fn took(&mut self, used: u64) {
         if let Some(TaskCache::Miss { fuel, .. }) = &mut self.cache {
             *fuel = used;
@@ -163,7 +161,7 @@ impl Caching {
     }
 }
 
-/// Why a node whose item is a graph has no cache.
+/// Returns the failure of a node with a `cache` whose item is a graph.
 pub(super) fn not_for_graphs(node: &str, graph: &str) -> Failure {
     let message = format!(
         "node `{node}` has a `cache`, and its item `{graph}` is a graph: the result of a graph is not kept; give the \
@@ -213,8 +211,8 @@ impl Walker {
         fx.push(Effect::RunTask(spec));
     }
 
-    /// The digest of a task's input: everything that its result may depend on and that the walker knows. Facts about the
-    /// run (its id, the visit, the superstep, seeds and times) are not part of it, unless `key` names them.
+    /// Digests a task's input: everything that its result may depend on and that the walker knows. Facts about the run
+    /// (its id, the visit, the superstep, seeds and times) are not part of it, unless `key` names them.
     fn given(
         &mut self,
         at: usize,
@@ -242,7 +240,7 @@ impl Walker {
         if let Some(superstep) = &mut self.superstep {
             superstep.task_mut(at).add_warnings(warnings);
         }
-        // Each is written once more, to be digested.
+        // Each value is serialized once more, for the digest.
         let written = |value: &Value| size::charge(value, meter).map(|()| json::canonical_string(value));
         let argument = spec.activation.argument.as_ref().map(written).transpose()?.unwrap_or_default();
         let mut digest = DomainHasher::new("graph-host/cache-given/v1")
@@ -301,7 +299,7 @@ impl Walker {
         Ok(())
     }
 
-    /// The one of these results that would be used for a task that waits for a lookup, if any.
+    /// Returns the best of these results for a task that waits for a lookup, if any is usable.
     pub(super) fn best_for(
         &self,
         task: &str,
@@ -334,7 +332,7 @@ impl Walker {
         self.accept(now, at, Outcome::Result(result), fx);
     }
 
-    /// The result that a task of a committing superstep leaves in the cache, for its checkpoint.
+    /// Returns the cache entry that a task of a committing superstep adds to its checkpoint, if any.
     pub(super) fn result_to_keep(&self, node: &Node, task: &Task) -> Option<CacheEntry> {
         let (Some(TaskCache::Miss { fuel, key }), TaskState::Done(answer), Some(policy)) =
             (task.caching().cache(), task.state(), &node.cache)
@@ -355,8 +353,7 @@ impl Walker {
     }
 }
 
-/// Whether one task of a run had committed before another one began, whatever finishes first: where their ids part, it is
-/// in an earlier superstep.
+/// Returns `true` if one task of a run had committed before another began: where their ids first differ, its superstep is an earlier one.
 fn comes_before(one: &str, other: &str) -> bool {
     let superstep = |part: &str| part.split_once('.').and_then(|(number, _)| number.parse::<u64>().ok());
     let parting = one.split('/').zip(other.split('/')).find(|(one, other)| one != other);

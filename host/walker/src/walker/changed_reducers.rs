@@ -1,4 +1,4 @@
-//! Channels whose reducer a changed graph has replaced: they have to be able to hold the values that are stored.
+//! Channels whose reducer a changed graph has replaced: the new reducer must be able to hold the stored value.
 
 use serde_json::{Map, Value, json};
 
@@ -12,12 +12,12 @@ use graph_core::json::TreeLimit;
 use graph_core::policy::Reducer;
 use graph_core::record::ErrorCode;
 
-/// The longest value that a refusal shows.
+/// Limit of a value's length in a message, in bytes.
 const SHOWN: usize = 200;
 
 impl Walker {
-    /// Checks that every channel can hold its stored value, or that `update` overwrites it. Only accepted changes of the graph can
-    /// have caused that.
+    /// Checks that every channel can hold its stored value, or that `update` overwrites the value. Fails only after
+    /// accepted changes of the graph.
     pub(super) fn check_changed_reducers(
         &self,
         update: Option<&Map<String, Value>>,
@@ -69,7 +69,8 @@ impl Walker {
     }
 }
 
-/// A value that a channel with that reducer can hold instead: the same one in a list, the number that a text is, or an empty one.
+/// Converts a value to one that a channel with that reducer can hold: a list of the value, the number that a text
+/// contains, or an empty value.
 fn converted(reducer: Reducer, value: &Value) -> Value {
     match reducer {
         Reducer::Min | Reducer::Max | Reducer::Sum => {

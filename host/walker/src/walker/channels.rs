@@ -1,4 +1,4 @@
-//! The committed state of a run: its channels, what each superstep changed, and the way back if a commit fails.
+//! The committed state of a run: its channels, the changes of each superstep, and the undo data for a commit that fails.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +18,8 @@ use graph_core::record::{ChannelStamp, ChannelValue, DigestTree, ValueKind};
 use graph_core::template::Fields;
 use graph_core::work::{Exhausted, Meter, size};
 
-/// The memory of a channel besides its name and value: its slot, its digest, and its place among those that are not persisted.
+/// Estimated memory of a channel besides its name and value, in bytes: its slot, its digest, and its entry among those
+/// that are not persisted.
 const CHANNEL: u64 = 512;
 
 /// All channels of a run.
@@ -28,17 +29,17 @@ pub(super) struct Channels {
     graph: Arc<Graph>,
     slots: BTreeMap<String, Slot>,
     inputs: Arc<Value>,
-    /// What all channels hold, as `work::size` measures it.
+    /// Size of all channels, as `work::size` measures it.
     size: u64,
-    /// Those that live for one superstep only.
+    /// Channels that live for one superstep only.
     passing: BTreeSet<String>,
     /// Values written since the last checkpoint that was handed out to be persisted.
     unpersisted: BTreeMap<String, Vec<ChannelValue>>,
-    /// Channels that were removed since that checkpoint, and may be there again.
+    /// Channels that were removed since that checkpoint; they may have been added again.
     removed: BTreeSet<String>,
-    /// The digests of the channels that it holds.
+    /// Digests of the stored channels.
     tree: DigestTree,
-    /// How many channels have a stamp.
+    /// Number of channels that have a stamp.
     stamped: u64,
     /// Stored values that their channels cannot hold, since a changed graph has given these another reducer.
     misfits: BTreeMap<String, Value>,
@@ -48,20 +49,20 @@ pub(super) struct Channels {
 struct Slot {
     reducer: Reducer,
     value: Value,
-    /// The size of its value and its name.
+    /// Size of the value and the name.
     size: u64,
     /// Absent for an untracked channel.
     stamp: Option<ChannelStamp>,
 }
 
-/// What is needed to undo a commit.
+/// State before a commit, to undo it.
 #[derive(Debug, Default)]
 pub(super) struct Undo {
     slots: Vec<(String, Before)>,
     unpersisted: Vec<(String, Unpersisted)>,
 }
 
-/// The values of a channel that no checkpoint had carried.
+/// The values of a channel that no checkpoint had contained.
 #[derive(Debug)]
 enum Unpersisted {
     Values(Vec<ChannelValue>),
@@ -102,7 +103,7 @@ pub(super) struct ApplyError {
 }
 
 impl Channels {
-    /// The channels before any write.
+    /// Creates the channels with their defaults.
     pub(super) fn new(graph: &Arc<Graph>, inputs: Arc<Value>) -> Self {
         let mut channels = Self::empty(Arc::clone(graph), inputs);
         for channel in &graph.channels {
@@ -128,8 +129,8 @@ impl Channels {
         }
     }
 
-    /// The channels as a checkpoint's stored values say. Untracked channels are back at their defaults. `most` is what the
-    /// run's manifest allows all channels together, where that is more than any run's values may take.
+    /// Restores the channels from a checkpoint's stored values. Untracked channels get their defaults. `most` is the
+    /// limit of the run's manifest for all channels together, if it exceeds the general limit.
     pub(super) fn restore(
         graph: &Arc<Graph>,
         inputs: Arc<Value>,
@@ -189,7 +190,7 @@ impl Channels {
         Ok(channels)
     }
 
-    /// The channels that cannot hold the values that were stored for them, with their reducers and these values.
+    /// Returns the channels that cannot hold their stored values, with their reducers and these values.
     pub(super) fn misfits(&self) -> impl Iterator<Item = (&str, Reducer, &Value)> {
         let is_still = |(channel, reducer): (&str, Reducer)| {
             let present = self.get(channel);
@@ -199,8 +200,8 @@ impl Channels {
         misfits.filter(move |(channel, reducer, _)| is_still((channel, *reducer)))
     }
 
-    /// Resets untracked channels to their defaults: a resume finds them like this, whether the walker was restored from a
-    /// store or has stayed in memory.
+    /// Resets untracked channels to their defaults, so that a resume finds the same state whether the walker was
+    /// restored from a store or has stayed in memory.
     pub(super) fn forget_untracked(&mut self) {
         let untracked = |(_, slot): &(&String, &Slot)| slot.reducer == Reducer::Untracked;
         let names: Vec<String> = self.slots.iter().filter(untracked).map(|(name, _)| name.clone()).collect();
@@ -215,7 +216,7 @@ impl Channels {
         }
     }
 
-    /// New inputs for `state.inputs`.
+    /// Sets the inputs, which `state.inputs` reads.
     pub(super) fn set_inputs(&mut self, inputs: Arc<Value>) {
         self.inputs = inputs;
     }
@@ -224,32 +225,32 @@ impl Channels {
         reducer(&self.graph, channel)
     }
 
-    /// What all channels hold, as [`size`] measures it.
+    /// Size of all channels, as [`size`] measures it.
     pub(super) const fn size(&self) -> u64 {
         self.size
     }
 
-    /// How many channels a checkpoint holds.
+    /// Number of channels in a checkpoint.
     pub(super) const fn stamped(&self) -> u64 {
         self.stamped
     }
 
-    /// About how much memory the channels take besides what they hold.
+    /// Estimated memory of the channels besides their names and values, in bytes.
     pub(super) fn overhead(&self) -> u64 {
         CHANNEL.saturating_mul(self.slots.len() as u64)
     }
 
-    /// How many channels live for one superstep only.
+    /// Number of channels that live for one superstep only.
     pub(super) fn passing_count(&self) -> u64 {
         self.passing.len() as u64
     }
 
-    /// Forgets everything: the run has ended, and nothing is asked of it but its output.
+    /// Removes all channels after the end of the run, when only its output is still needed.
     pub(super) fn clear(&mut self) {
         *self = Self::empty(Arc::clone(&self.graph), Arc::clone(&self.inputs));
     }
 
-    /// What all channels would hold once these are written, and what lives for one superstep only is cleared.
+    /// Returns the size of all channels after these writes, with the channels cleared that live for one superstep only.
     pub(super) fn size_with(&self, folded: &[Folded]) -> u64 {
         let of = |channel: &str| self.slots.get(channel).map_or(0, |slot| slot.size);
         let passing = self.passing(folded).map(|(_, slot)| slot.size).fold(0, u64::saturating_add);
@@ -274,7 +275,7 @@ impl Channels {
         let reducer = self.reducer(&channel);
         let current = self.slots.get(&channel).map(|slot| &slot.value);
         let folded = fold(reducer, current, writes, meter).and_then(|change| {
-            // Its canonical text is written, digested and stored.
+            // The canonical text of the change is serialized, digested and stored.
             let grows = matches!(change, Change::Extend(_)) && current.is_some();
             let name = if grows { 0 } else { channel.len() as u64 };
             let size = change.size().saturating_add(name);
@@ -287,8 +288,7 @@ impl Channels {
         }
     }
 
-    /// The value that a channel would have with one more write; `so_far` is what earlier writes of the same task have made of
-    /// it.
+    /// Returns the value that a channel would have with one more write. `so_far` is the value after earlier writes of the same task.
     pub(super) fn with_write(
         &self,
         channel: &str,
@@ -313,7 +313,7 @@ impl Channels {
         }
     }
 
-    /// Applies the folded writes of a superstep, and clears the channels that last for one superstep only.
+    /// Applies the folded writes of a superstep, and clears the channels that live for one superstep only.
     pub(super) fn apply(&mut self, folded: Vec<Folded>, version: u64) -> (Undo, Vec<ChannelChange>) {
         let mut undo = Undo::default();
         self.clear_passing(version, &folded, &mut undo);
@@ -327,14 +327,15 @@ impl Channels {
         let seeded: Vec<_> = folded.iter().map(|folded| folded.channel.clone()).collect();
         self.write(folded, 0, &mut Undo::default());
         for channel in seeded {
-            // A checkpoint carries one value of a channel for each version: a seed is part of the first whole one.
+            // A checkpoint has one value of a channel for each version: a seed is part of the first whole one.
             self.write_whole(&channel, 0);
         }
         Ok(())
     }
 
-    /// Writes values of an edit, through the reducers; `{overwrite: v}` replaces the value of a reducer channel, since the
-    /// user wrote it. What lives for one superstep stays: none has run. If any channel refuses, nothing has changed.
+    /// Writes values of an edit through the reducers; `{overwrite: v}` replaces the value of a reducer channel, since
+    /// the user wrote it. Channels that live for one superstep keep their values, since no superstep has run. If any
+    /// channel refuses its value, nothing changes.
     pub(super) fn edit(
         &mut self,
         values: Map<String, Value>,
@@ -361,8 +362,8 @@ impl Channels {
         values.into_iter().map(fold).collect()
     }
 
-    /// After channels were taken back to an earlier checkpoint, makes them follow those of the `newest` one: each channel
-    /// that differs is written again as a whole, since what was written in between is not to be read.
+    /// Rewrites channels that were taken back to an earlier checkpoint, so that they follow those of the `newest` one:
+    /// each channel that differs is written as a whole, so that values written in between are not read.
     pub(super) fn follow(&mut self, newest: &BTreeMap<String, ChannelStamp>, version: u64) {
         let differs = |(channel, slot): (&String, &Slot)| {
             let stamp = slot.stamp.as_ref()?;
@@ -374,7 +375,7 @@ impl Channels {
         }
     }
 
-    /// A checkpoint holds one value of a channel for each version: two values of one version are merged.
+    /// Merges values of the same version, since a checkpoint has one value of a channel for each version.
     pub(super) fn merge_versions(&mut self, version: u64) {
         let twice =
             |values: &Vec<ChannelValue>| values.iter().filter(|value| value.version == version).count() > 1;
@@ -396,8 +397,7 @@ impl Channels {
         }
     }
 
-    /// Hands values to the next checkpoint as they were read from the store: a run that begins with them has them to
-    /// carry.
+    /// Adds values to the next checkpoint as they were read from the store, for a run that begins with them.
     pub(super) fn carry(&mut self, values: Vec<ChannelValue>) {
         for value in values {
             self.unpersisted.entry(value.channel.clone()).or_default().push(value);
@@ -425,7 +425,7 @@ impl Channels {
         told
     }
 
-    /// Takes a commit back.
+    /// Undoes a commit.
     pub(super) fn undo(&mut self, undo: Undo) {
         for (channel, before) in undo.slots.into_iter().rev() {
             match before {
@@ -465,7 +465,7 @@ impl Channels {
         }
     }
 
-    /// Another turn begins: what lives for one superstep only is gone, and untracked channels are at their defaults.
+    /// Clears the channels that live for one superstep only and resets untracked channels, since another turn begins.
     pub(super) fn begin_turn(&mut self, version: u64) -> Undo {
         let mut undo = Undo::default();
         self.clear_passing(version, &[], &mut undo);
@@ -480,7 +480,7 @@ impl Channels {
         undo
     }
 
-    /// Topic and ephemeral values were for the superstep that has just run.
+    /// Clears topic and ephemeral values, which were for the superstep that has just run.
     fn clear_passing(&mut self, version: u64, folded: &[Folded], undo: &mut Undo) {
         let passing: Vec<String> = self.passing(folded).map(|(channel, _)| channel.clone()).collect();
         for channel in passing {
@@ -494,9 +494,9 @@ impl Channels {
         }
     }
 
-    /// What lives for one superstep only, and is not written in it.
+    /// Returns the channels that live for one superstep only, are not empty and are not written in it.
     fn passing(&self, folded: &[Folded]) -> impl Iterator<Item = (&String, &Slot)> {
-        // Most graphs have no such channel, and every superstep comes here.
+        // Most graphs have no such channel, and every superstep makes this call.
         let folded = if self.passing.is_empty() { &[] } else { folded };
         let written: BTreeSet<&str> = folded.iter().map(|written| written.channel.as_str()).collect();
         self.passing
@@ -569,7 +569,7 @@ impl Channels {
         self.insert(channel.to_owned(), Slot { reducer, value, size, stamp });
     }
 
-    /// Adds items of a size to a list.
+    /// Appends items, whose size is `added`, to a list channel.
     fn extend(&mut self, channel: &str, reducer: Reducer, items: Vec<Value>, added: u64, version: u64) {
         let Some(Slot { value: Value::Array(list), size, stamp: Some(stamp), .. }) =
             self.slots.get_mut(channel)
@@ -594,7 +594,7 @@ impl Channels {
         self.unpersisted.entry(channel.to_owned()).or_default().push(stored);
     }
 
-    /// The stamps of all tracked channels.
+    /// Returns the stamps of all tracked channels.
     pub(super) fn stamps(&self) -> BTreeMap<String, ChannelStamp> {
         self.slots
             .iter()
@@ -621,12 +621,12 @@ impl Channels {
         (changed, gone)
     }
 
-    /// The digest of the channels, as they were when the changes were last taken.
+    /// Returns the digest of the channels as of the last [`Self::take_changed`].
     pub(super) fn state_digest(&mut self) -> Digest {
         self.tree.digest()
     }
 
-    /// The values that no checkpoint has carried yet, by channel and then by version.
+    /// Takes the values that no checkpoint contains yet, by channel and then by version.
     pub(super) fn take_unpersisted(&mut self) -> Vec<ChannelValue> {
         std::mem::take(&mut self.unpersisted).into_values().flatten().collect()
     }
@@ -635,14 +635,14 @@ impl Channels {
         self.slots.get(channel).map(|slot| &slot.value)
     }
 
-    /// The whole state as an object, which is not here any more.
+    /// Takes the whole state as an object, and removes all channels.
     pub(super) fn take(&mut self) -> Map<String, Value> {
         let slots = std::mem::take(&mut self.slots);
         self.clear();
         slots.into_iter().map(|(channel, slot)| (channel, slot.value)).collect()
     }
 
-    /// The whole state as an object.
+    /// Returns the whole state as an object.
     pub(super) fn to_map(&self) -> Map<String, Value> {
         self.slots.iter().map(|(channel, slot)| (channel.clone(), slot.value.clone())).collect()
     }
@@ -659,7 +659,7 @@ impl Fields for Channels {
     }
 }
 
-/// The value and mode of a write by an edit.
+/// Returns the value and mode of a write by an edit.
 fn as_edited(reducer: Reducer, value: Value) -> (Value, WriteMode) {
     match overwritten(&value).filter(|_| reducer.folds()) {
         Some(value) => (value.clone(), WriteMode::Overwrite),
@@ -667,12 +667,12 @@ fn as_edited(reducer: Reducer, value: Value) -> (Value, WriteMode) {
     }
 }
 
-/// The size of a channel's name and value.
+/// Returns the size of a channel's name and value.
 fn size_of(channel: &str, value: &Value) -> u64 {
     size::of(value).saturating_add(channel.len() as u64)
 }
 
-/// Returns how writes of a channel are folded: of one that the graph declares, or that the host keeps for the graph.
+/// Returns the reducer of a channel, which the graph declares or the host keeps for the graph.
 fn reducer(graph: &Graph, channel: &str) -> Reducer {
     let is_kept = || {
         channel.starts_with('_')

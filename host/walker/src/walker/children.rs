@@ -1,5 +1,4 @@
-//! What a walker knows of the child runs of its tasks: what they have used, their outcomes, and how many supersteps they
-//! may take.
+//! Accounting of the child runs of a walker's tasks: their use, their outcomes, and their limits of supersteps.
 
 use std::sync::Arc;
 
@@ -28,23 +27,23 @@ use graph_core::work::size;
 /// The outcome of a child run, as its task sees it.
 #[derive(Debug)]
 pub(super) enum ChildEnd {
-    /// It has ended with this output.
+    /// The run has ended with this output.
     Output(Value),
-    /// It has failed, or is at a limit.
+    /// The run has failed, or is at a limit.
     Failed(Failure),
-    /// It has used a budget of the whole run up.
+    /// The run has used up a budget of the whole run.
     Exhausted {
         budget: Budget,
         /// The path of nodes to the failure.
         within: Option<String>,
     },
-    /// It waits for answers to its questions.
+    /// The run waits for answers to its questions.
     Asks,
-    /// It was cancelled.
+    /// The run was cancelled.
     Stopped,
 }
 
-/// What a child run has used so far.
+/// Use of a child run so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ChildUse {
     /// Fuel, that of its children included.
@@ -53,7 +52,7 @@ pub(super) struct ChildUse {
     pub host: HostUse,
     /// Supersteps, those of its children included.
     pub steps: u64,
-    /// What answers have added to budgets of language models, those of its children included.
+    /// Additions of answers to budgets of language models, those of its children included.
     pub granted: ModelUse,
 }
 
@@ -63,28 +62,28 @@ pub(super) struct ChildStop {
     pub used: ChildUse,
     pub warnings: Vec<String>,
     pub end: ChildEnd,
-    /// How long its attempts took, as far as they were measured.
+    /// Span of the run's attempts, as far as they were measured.
     pub took: Timing,
-    /// What stays of the run in memory until the superstep of its task commits.
+    /// Memory that the run holds until the superstep of its task commits, in bytes.
     pub holds: u64,
 }
 
-/// The memory of a walker besides its channels, and that for each node of its graph.
+/// Estimated memory of a walker besides its channels, and of each node of its graph, in bytes.
 const WALKER: u64 = 16 << 10;
 const NODE: u64 = 32;
-/// The memory of a dispatch that is the same each time.
+/// Estimated memory of a literal dispatch, in bytes.
 const DISPATCH: u64 = 512;
 
-/// What lets a run have more supersteps with its child runs.
+/// Remedy for a run that has used up its supersteps, child runs included.
 const MORE_STEPS: &str =
     "without `max_total_steps` a graph has the larger of 1000 and `max_steps`; resume with a larger total";
 
-/// As many child runs of one superstep are under way at a time at most.
+/// Limit of child runs of one superstep that are active at a time.
 pub(super) const CHILDREN: u64 = 8;
 
 impl Walker {
-    /// The share of `state` and `results` that each child run of the active superstep may take, so that all that run at
-    /// the same time take no more than one run may.
+    /// Returns the shares of `state` and `results` for each child run of the active superstep, such that all child runs
+    /// active at a time take no more than one run may.
     pub(super) fn shares_of_children(&self) -> (u64, u64) {
         let tasks = self.superstep.iter().flat_map(Superstep::tasks);
         let graphs = tasks.filter(|task| task.is_graph());
@@ -93,7 +92,7 @@ impl Walker {
         (limits.state.saturating_sub(self.channels.size()) / together, limits.results / 2 / together)
     }
 
-    /// The memory that it takes while it waits for its superstep to commit.
+    /// Returns the memory that the run holds while its parent's superstep has not committed, in bytes.
     pub(super) fn holds(&self) -> u64 {
         let output = self.stop.end().map_or(0, |end| size::of(&end.output.0));
         let inside = self.superstep.as_ref().map_or(0, Superstep::held);
@@ -106,7 +105,7 @@ impl Walker {
         warnings.chain(left).chain(values).fold(WALKER, u64::saturating_add)
     }
 
-    /// Frees what is no longer needed of a run that has ended. Its output is kept, as its task may need it again.
+    /// Frees the state of a run that has ended. Its output is kept, since its task may need it again.
     pub(super) fn shed(&mut self) {
         if self.stop.phase() == Phase::Finished {
             self.channels.clear();
@@ -116,7 +115,7 @@ impl Walker {
         }
     }
 
-    /// The result of a run that has ended, for the node that runs its graph, if that is more than its `output`.
+    /// Returns the result of a run that has ended for the node that runs its graph, in dialects where it is more than the `output`.
     pub(super) fn nested_result(&self, output: Value, status: Status) -> Value {
         let mut state = self.channels.to_map();
         state.retain(|key, _| !key.starts_with(OUTPUTS) && key != rye::THREADS);
@@ -126,7 +125,7 @@ impl Walker {
         rye::nested_result(&Value::Object(state), self.line.step(), status, declares.then_some(output))
     }
 
-    /// The child run of a running attempt has stopped.
+    /// Handles the stop of a running attempt's child run.
     pub(super) fn child_done(
         &mut self,
         now: Timestamp,
@@ -145,7 +144,7 @@ impl Walker {
         let found = superstep.task_mut(at);
         found.account_mut().end_child(&used, !matches!(end, ChildEnd::Stopped));
         found.keep_warnings(warnings);
-        // It ends with its child run, as its record says, which is later than the last attempt in there.
+        // The task ends when its child run does, which is later than the last attempt in that run.
         let took = Timing { at: took.at.map(|_| now), ..took };
         found.add_report(took, Vec::new(), Vec::new());
         self.add_time(took);
@@ -178,13 +177,13 @@ impl Walker {
         Ok(fx)
     }
 
-    /// A task of the superstep under way.
+    /// Returns a task of the active superstep.
     pub(super) fn task(&self, id: &str) -> Option<&Task> {
         let superstep = self.superstep.as_ref()?;
         superstep.find(id).map(|at| &superstep.tasks()[at])
     }
 
-    /// The use of child runs that the tasks of the active superstep, and those that remain of it, have been charged for.
+    /// Returns the use by child runs that has been charged to a task of the active superstep, or to one that is pending.
     pub(super) fn accounted(&self, task: &str) -> ChildUse {
         let used = match (self.task(task), self.pending.get(task)) {
             (Some(task), _) => *task.used(),
@@ -194,20 +193,20 @@ impl Walker {
         ChildUse { fuel: used.fuel, host: used.host, steps: used.steps, granted: used.granted }
     }
 
-    /// Forgets that an attempt was abandoned: its child run has been notified, and no part of it is under way.
+    /// Forgets that an attempt was abandoned, once its child run has been notified and no part of that run is active.
     pub(super) fn forget_aborted(&mut self, task: &Arc<str>, attempt: u32) {
         self.aborted.remove(&(Arc::clone(task), attempt));
     }
 
-    /// How many supersteps the run and those below it may take together, counting those of earlier turns. A total given for
-    /// this run speaks for all.
+    /// Limit of supersteps of the run and those below it together, with those of earlier turns added. A total given for
+    /// this run applies to all.
     pub(super) fn max_total_steps(&self) -> u64 {
         let own = self.graph.max_total_steps.max(self.setup.max_steps.unwrap_or(0));
         let own = own.saturating_add(self.allowance.before_turn());
         own.min(self.allowance.step_share().unwrap_or(u64::MAX))
     }
 
-    /// The limit that keeps another superstep from starting, if the run and those below it have used up theirs.
+    /// Returns the limit that prevents another superstep, if the run and those below it have used up their supersteps.
     pub(super) fn tree_limit(&self) -> Option<Reached> {
         let taken = self.line.step().saturating_add(self.totals.child_steps());
         let most = self.budgets().steps;
@@ -231,8 +230,8 @@ impl Walker {
         })
     }
 
-    /// Reserves supersteps for the child runs of a superstep: what is left, without the superstep itself, in equal shares
-    /// and in task order, so that the share of each does not depend on which finishes first.
+    /// Reserves supersteps for the child runs of a superstep: the rest, without the superstep itself, in equal shares
+    /// and in task order, so that no share depends on the order in which they finish.
     pub(super) fn reserve_steps(&self, superstep: &mut Superstep) {
         let takes_part = |task: &Task| task.is_graph() && task.shares();
         let mut sharers = superstep.tasks().iter().filter(|task| takes_part(task)).count() as u64;

@@ -1,5 +1,5 @@
-//! The boundary of a superstep: everything commits together, or nothing does. There may be many tasks and channels, so a
-//! commit is made of pieces; until all are done, it can be taken back.
+//! Commit of a superstep: everything commits together, or nothing does. There may be many tasks and channels, so that a
+//! commit consists of pieces, and can be undone until all are done.
 
 use serde_json::Value;
 
@@ -23,19 +23,19 @@ use graph_core::record::{Checkpoint, ErrorCode, RunError, Source, Status, StopLi
 use graph_core::time::Timestamp;
 use graph_core::work::{Exhausted, Meter, size};
 
-/// The size of a boundary's record, without the values of channels.
+/// Size of a boundary's record without the values of channels, in bytes.
 const BOUNDARY: u64 = 1 << 10;
 
-/// The size of such a record's entry for a node, a channel or a task.
+/// Sizes of that record's entries for a node, a channel and a task, in bytes.
 const NODE: u64 = 64;
 const CHANNEL: u64 = 192;
 const TASK: u64 = 256;
 
-/// A superstep that commits. Nothing of it is known outside.
+/// A superstep that commits. None of its effects are visible outside yet.
 #[derive(Debug)]
 pub(super) struct Committing {
     superstep: Superstep,
-    /// Fuel that its tasks have used.
+    /// Fuel used by the superstep's tasks.
     by_tasks: u64,
     warnings: Vec<String>,
     stage: Stage,
@@ -44,7 +44,7 @@ pub(super) struct Committing {
     folded: Vec<Folded>,
     /// The changes to the channels, once they are applied.
     applied: Option<Applied>,
-    /// How much the boundary adds to what is stored.
+    /// Number of bytes that the boundary adds to the store.
     growth: u64,
     routes: Routes,
 }
@@ -58,17 +58,17 @@ struct Applied {
 /// The next step of a commit. A number is an index among the active nodes.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    /// The lists of the results of `foreach` nodes, and what these nodes assign.
+    /// Build the result lists of `foreach` nodes, and evaluate their assignments.
     Lists(usize),
-    /// The writes of a node.
+    /// Gather the writes of a node.
     Writes(usize),
-    /// The writes to a channel.
+    /// Fold the writes to a channel.
     Fold,
     /// Determine the routes of a node.
     Routes(usize),
 }
 
-/// Why a superstep does not commit.
+/// Reason why a superstep does not commit.
 enum StopCommit {
     Failed(RunError),
     Reached(LimitCode, RunError),
@@ -80,7 +80,7 @@ impl From<Reached> for StopCommit {
     }
 }
 
-/// Why a piece of a commit could not be done.
+/// Reason why a piece of a commit could not be done.
 enum PieceError {
     Stop(StopCommit),
     Exhausted { exhausted: Exhausted, node: Option<String> },
@@ -93,7 +93,7 @@ impl From<StopCommit> for PieceError {
 }
 
 impl Walker {
-    /// Every task has settled: the superstep commits, or the run stops before it does.
+    /// Starts the commit of a superstep whose tasks have settled, or stops the run before it.
     pub(super) fn settle(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
         let Some(superstep) = &self.superstep else { return };
         let failed = superstep.tasks().iter().find_map(|task| match task.state() {
@@ -132,7 +132,7 @@ impl Walker {
         }
     }
 
-    /// Why writes did not fold.
+    /// Returns the error of writes that did not fold.
     pub(super) fn fold_error(&self, error: &ApplyError) -> RunError {
         let name = |node: NodeIndex| self.graph.node(node).name.as_str();
         let ApplyError { channel, reducer, error } = error;
@@ -161,7 +161,7 @@ impl Walker {
         }
     }
 
-    /// Takes a superstep in whose tasks nothing is left to do, to commit it.
+    /// Begins the commit of a superstep whose tasks have all succeeded or been handled.
     fn begin_commit(&mut self) {
         let Some(superstep) = self.superstep.take() else { return };
         let by_tasks = superstep.spent();
@@ -207,7 +207,7 @@ impl Walker {
         }
     }
 
-    /// Takes back a commit that is under way: the superstep is as it was when its last task settled.
+    /// Undoes a commit in progress, so that the superstep is as it was when its last task settled.
     pub(super) fn abandon_commit(&mut self) {
         if let Some(committing) = self.committing.take() {
             let Committing { superstep, applied, .. } = *committing;
@@ -219,7 +219,7 @@ impl Walker {
         }
     }
 
-    /// The next piece of a commit; `false` once it is done.
+    /// Does the next piece of a commit and counts its work; `false` once the commit is done.
     fn commit_step(
         &mut self,
         committing: &mut Committing,
@@ -240,7 +240,7 @@ impl Walker {
         }
     }
 
-    /// One step of a commit before anything of it is final; `false` once all are done.
+    /// Does one piece of a commit that can still be undone; `false` once all are done.
     fn commit_piece(&mut self, committing: &mut Committing, meter: &Meter) -> Result<bool, PieceError> {
         let count = committing.superstep.activated().len();
         let name_of = |walker: &Self, committing: &Committing, place: usize| {
@@ -322,9 +322,8 @@ impl Walker {
         }
     }
 
-    /// The approximate size of a boundary's record without its values: it contains each task, and the positions of each
-    /// channel that was written and of each node that was visited. That is counted twice, since a whole checkpoint will
-    /// repeat it.
+    /// Estimates the size of a boundary's record without values, in bytes: its tasks, and the entries of each written
+    /// channel and each visited node. These entries count twice, since a whole checkpoint will repeat them.
     fn boundary_size(&self, superstep: &Superstep, written: usize) -> u64 {
         let visited = superstep.activated().len().saturating_mul(2) as u64;
         let channels = (written as u64).saturating_add(self.channels.passing_count()).saturating_mul(2);
@@ -338,7 +337,7 @@ impl Walker {
         warnings.fold(fixed, u64::saturating_add)
     }
 
-    /// Applies the folded writes to the channels, if they may become that large.
+    /// Applies the folded writes to the channels, if the budgets `state` and `stored` permit their size.
     fn apply_folded(&mut self, committing: &mut Committing) -> Result<(), StopCommit> {
         let folded = std::mem::take(&mut committing.folded);
         let size = self.channels.size_with(&folded);
@@ -360,8 +359,7 @@ impl Walker {
         Ok(())
     }
 
-    /// All steps of a commit are done: it becomes final, unless computing the output at the end of the run exceeds a
-    /// budget.
+    /// Finishes a commit whose pieces are done, unless computing the output at the end of the run exceeds a budget.
     fn reach_commit(
         &mut self,
         committing: &mut Committing,
@@ -412,7 +410,7 @@ impl Walker {
         Ok(())
     }
 
-    /// Whether a failure of the superstep was continued past.
+    /// Returns `true` if the run continued past a failure of the superstep.
     fn continues_past_errors(&self, superstep: &Superstep) -> bool {
         (0..superstep.activated().len()).any(|place| {
             let node = self.graph.node(superstep.activated()[place].node());
@@ -421,7 +419,7 @@ impl Walker {
         })
     }
 
-    /// Counts what has committed.
+    /// Counts the visits, tasks, warnings and results of a superstep that has committed.
     fn count(&mut self, superstep: &Superstep, warnings: Vec<String>) {
         let visited: Vec<NodeIndex> = superstep.activated().iter().map(Activated::node).collect();
         let names = visited.iter().map(|node| self.graph.node(*node).name.as_str());
@@ -470,7 +468,7 @@ impl Walker {
         self.totals.charge_work();
     }
 
-    /// The first `return` node of the superstep, in task order.
+    /// Returns the result of the first `return` node of the superstep, in task order.
     fn returned(&self, superstep: &Superstep, meter: &Meter) -> Result<Option<Returned>, Exhausted> {
         let is_return =
             |active: &&Activated| matches!(self.graph.node(active.node()).kind, NodeKind::Return { .. });
@@ -485,13 +483,13 @@ impl Walker {
     }
 }
 
-/// How the message of a node's failure begins.
+/// Returns the beginning of the message about a node's failure.
 pub(super) fn failed_at(path: &str, category: graph_core::node::Category) -> String {
     format!("node `{path}` failed ({category}): ")
 }
 
-/// A `return` node has ended the run.
+/// Result of the `return` node that has ended the run.
 pub(super) struct Returned {
-    /// The output, if it is not the graph's own.
+    /// The output, if the node has one; otherwise the graph's output counts.
     pub output: Option<Value>,
 }

@@ -1,4 +1,4 @@
-//! Which item a node may dispatch, and within which limits.
+//! Checks the dispatches of nodes, and determines their limits.
 
 use serde_json::Value;
 
@@ -17,12 +17,12 @@ use graph_core::node::{Category, Failure};
 use graph_core::template::Scope;
 use graph_core::work::Meter;
 
-/// A child run is bounded by what its task has reserved, by its own graph, and by what its node says.
+/// Limits of a child run. It is bounded by its task's reservation, its own graph and its node instead.
 const CHILD_LIMITS: TaskLimits = TaskLimits::UNBOUNDED;
 
 impl Walker {
-    /// Returns the dispatch, or the failure, of a node whose item id, limits and `capabilities` are written out: it is the
-    /// same each time, until the run gets another manifest.
+    /// Returns the dispatch, or the failure, of a node whose item id, limits and `capabilities` are literal: it stays
+    /// the same until the run gets another manifest.
     pub(super) fn literal_dispatch(
         &mut self,
         index: NodeIndex,
@@ -38,7 +38,7 @@ impl Walker {
         Some(dispatch)
     }
 
-    /// The dispatch of a task whose node has templates for its item id, its limits or its `capabilities`.
+    /// Evaluates the dispatch of a task whose node has templates for its item id, its limits or its `capabilities`.
     pub(super) fn evaluate_dispatch(
         &self,
         node: &Node,
@@ -60,7 +60,7 @@ impl Walker {
         Ok(self.permit(node, action, bounds, &id)?)
     }
 
-    /// Whether the manifest permits a dispatch at all.
+    /// Checks that the manifest permits a dispatch.
     pub(super) fn may_dispatch(
         &self,
         primary: Primary,
@@ -94,7 +94,7 @@ impl Walker {
         ))
     }
 
-    /// Checks that an item may be dispatched, and with which limits.
+    /// Checks that a node may dispatch an item, and determines the limits.
     fn permit(
         &self,
         node: &Node,

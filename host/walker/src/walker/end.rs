@@ -11,7 +11,7 @@ use graph_core::record::{Canonical, End, EndedBy, Status};
 use graph_core::template::{Fields, Root, Scope, TemplateError};
 use graph_core::work::{Exhausted, Meter};
 
-/// The result of a boundary: whether the run ends there, and its warnings.
+/// Result of a boundary: the end of the run, if it ends there, and warnings.
 #[derive(Debug, Default)]
 pub(super) struct Concluded {
     end: Option<End>,
@@ -64,13 +64,13 @@ impl Walker {
         Ok(concluded)
     }
 
-    /// The end of a run before it is edited, and whether its output is that of the graph: then it follows the state.
+    /// Notes the end of a run before an edit. If its output is that of the graph, it follows the edited state.
     pub(super) fn edited_end(&self, end: End, meter: &Meter) -> Result<EditedEnd, Exhausted> {
         let follows = self.output(&mut Vec::new(), meter)? == *end.output.0;
         Ok(EditedEnd { end, follows })
     }
 
-    /// The end of a run that had ended and was edited, with nothing next.
+    /// Concludes a run that had ended and was edited, and has no next node.
     pub(super) fn conclude_edited(&self, ended: EditedEnd, meter: &Meter) -> Result<Concluded, Exhausted> {
         let EditedEnd { mut end, follows } = ended;
         let mut warnings = Vec::new();
@@ -109,7 +109,7 @@ impl Walker {
         Ok(())
     }
 
-    /// The graph's output: its template over the state, or the state without keys that begin with `_`.
+    /// Computes the graph's output: its template over the state, or the state without keys that begin with `_`.
     fn output(&self, warnings: &mut Vec<String>, meter: &Meter) -> Result<Value, Exhausted> {
         let Some(template) = &self.graph.output else {
             let mut state = self.channels.to_value(meter)?;

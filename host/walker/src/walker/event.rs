@@ -23,7 +23,7 @@ use graph_core::record::{
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 
-/// Something that has happened. Time comes with it, as an argument of [`Walker::handle`](super::Walker::handle).
+/// An event, for the walker to handle. Its time is an argument of [`Walker::handle`](super::Walker::handle).
 #[derive(Clone, Debug)]
 pub enum Event {
     /// The run is started. The first event of a new run, and of no other.
@@ -34,7 +34,7 @@ pub enum Event {
         task: Arc<str>,
         /// The number of the attempt, from 1.
         attempt: u32,
-        /// Its result, and what it used.
+        /// The result, and the use.
         report: TaskReport,
     },
     /// An attempt is about to ask a language model. The answer is [`Effect::ModelRecorded`], unless the attempt has ended.
@@ -43,7 +43,7 @@ pub enum Event {
         task: Arc<str>,
         /// The number of the attempt, from 1.
         attempt: u32,
-        /// What the attempt has used of language models and may use with this request, components that it called included.
+        /// Use of language models by the attempt so far, plus the most that this request may use, components that it called included.
         model: ModelUse,
         /// The name in the manifest of the model that it asks, if the driver knows it.
         name: Option<Arc<str>>,
@@ -54,22 +54,22 @@ pub enum Event {
         task: Arc<str>,
         /// The attempt that would be dispatched.
         attempt: u32,
-        /// The key of the task's result; none if it is not known what would perform the task, or if no cached result may
-        /// be used.
+        /// The cache key of the task's result; none if the component that would perform the task is not known, or if no
+        /// cached result may be used.
         key: Option<Digest>,
         /// The cached result to use, chosen by [`Lookup::choose`].
         found: Option<Box<CacheEntry>>,
-        /// Why the stored results are not used, where they cannot be read or trusted.
+        /// The reason why the stored results are not used, if they cannot be read or trusted.
         trouble: Option<String>,
     },
     /// A hook that [`Effect::RunHook`] asked for has ended.
     HookDone {
         /// The id of the call, which the walker gave it.
         hook: Arc<str>,
-        /// Its result, and what it used.
+        /// The result, and the use.
         report: TaskReport,
     },
-    /// Everything up to this persist is accepted under the run's durability mode.
+    /// All persists up to this one are accepted under the run's durability mode.
     Persisted(PersistId),
     /// The store has refused a record.
     PersistFailed {
@@ -95,15 +95,15 @@ pub enum Event {
     Continued,
 }
 
-/// The result of an attempt, and what it used.
+/// The result of an attempt, and its use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskReport {
     /// The answer or the failure.
     pub result: Result<Outcome, Failure>,
-    /// The fuel it used.
+    /// Fuel used by the component.
     pub fuel: u64,
-    /// Fuel of the host's own work for it, metered by the driver: for a text item that was read, filled in or searched.
-    /// The walker's own work for an attempt is not included.
+    /// Fuel of the host's own work for the attempt, metered by the driver: for a text item that was read, filled in or
+    /// searched. The walker's own work is not included.
     pub work: u64,
     /// Warnings that it raised, for the run's list of warnings.
     pub warnings: Vec<String>,
@@ -111,13 +111,13 @@ pub struct TaskReport {
     pub events: Vec<CustomEvent>,
     /// The calls that its component made of the host, with their answers, in order.
     pub journal: Vec<JournalEntry>,
-    /// What a hook has used of the host, where that does not follow from `work` and `journal`: a replay has it from the history.
+    /// Use of the host by a hook, if it does not follow from `work` and `journal`: a replay takes it from the history.
     pub host: Option<HostUse>,
-    /// What earlier attempts have used of language models that left no result: a replay has it from the record of the task.
+    /// Use of language models by earlier attempts that left no result: a replay takes it from the task record.
     pub lost: ModelUse,
-    /// The same by the model that was asked last, as far as its name is known.
+    /// `lost` by the model that was asked last, as far as its name is known.
     pub lost_models: BTreeMap<String, ModelUse>,
-    /// How long it took, as the driver measured it.
+    /// Duration of the attempt, measured by the driver.
     pub timing: Timing,
 }
 
@@ -142,30 +142,30 @@ impl TaskReport {
 /// A record of a component for the event stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CustomEvent {
-    /// What kind of record it is.
+    /// The name that the component gave the record.
     pub name: String,
     /// The payload of the event.
     pub payload: Value,
 }
 
-/// How long an attempt took. It is recorded for people; nothing in the run depends on it.
+/// Duration of an attempt. It is recorded for people; nothing in the run depends on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
-    /// When it ended; none if it was not measured.
+    /// Time at which the attempt ended; none if it was not measured.
     pub at: Option<Timestamp>,
-    /// When it began, counted from any fixed point of the process.
+    /// Beginning of the attempt, counted from any fixed point of the process.
     pub began: Duration,
-    /// From its beginning to its end.
+    /// Time from the beginning to the end.
     pub took: Duration,
 }
 
 impl Timing {
-    /// From its beginning to its end, in microseconds.
+    /// Returns the duration in microseconds.
     pub fn micros(&self) -> u64 {
         u64::try_from(self.took.as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// From the first beginning to the last end of both, in whichever order they are given.
+    /// Returns the span from the first beginning to the last end of both, in whichever order they are given.
     pub(super) fn and(self, other: Self) -> Self {
         match (self.at, other.at) {
             (_, None) => self,
@@ -179,7 +179,7 @@ impl Timing {
     }
 }
 
-/// How a suspended run is resumed.
+/// Arguments for resuming a suspended run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resume {
     /// Answers to its interrupts.
@@ -188,8 +188,7 @@ pub struct Resume {
     pub max_steps: Option<u64>,
     /// New inputs, merged shallowly over the old ones; pending writes and interrupts are discarded.
     pub inputs: Option<Map<String, Value>>,
-    /// Values for channels, folded by their reducers, before the run continues: its superstep is started again with them,
-    /// and with the answers.
+    /// Values for channels, folded by their reducers before the run continues: its superstep starts again with them and with the answers.
     pub update: Option<Map<String, Value>>,
 }
 
@@ -206,7 +205,7 @@ pub struct Edit {
 /// An edit of a suspended run. Pending writes and interrupts are discarded.
 #[derive(Clone, Debug)]
 pub struct Update {
-    /// What is written, and as which node.
+    /// The values to write, and the node as which to write them.
     pub edit: Edit,
     /// The checkpoint of the same run that the edit goes back to; none for the newest.
     pub back_to: Option<Earlier>,
@@ -227,31 +226,31 @@ pub enum Answers {
     /// The run is resumed without an answer.
     #[default]
     None,
-    /// One, for the only open interrupt.
+    /// One answer, for the only open interrupt.
     Bare(Value),
-    /// By the interrupt's id, or the name of a node that has just one open.
+    /// Answers by the interrupt's id, or by the name of a node that has just one open interrupt.
     ById(BTreeMap<String, Value>),
-    /// By the interrupt's id, as records of the run have them: a replay asks for nothing else, and its time does not count.
+    /// Answers by the interrupt's id, from records of the run: a replay expects no others, and ignores deadlines.
     Recorded(BTreeMap<String, RecordedAnswer>),
 }
 
-/// An answer as a record has it.
+/// An answer from a record.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordedAnswer {
-    /// It was given.
+    /// The answer was given.
     Given(Value),
-    /// No one gave it before the deadline.
+    /// No answer was given before this deadline.
     Expired(Timestamp),
-    /// It was given, and no longer counts.
+    /// The answer was given, and no longer counts.
     Dropped(Value),
 }
 
-/// Names a persist; later ones are greater.
+/// Id of a persist; later ones are greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PersistId(pub u64);
 
-/// Names a timer that the walker has set; there is one timer for each name.
+/// Id of a timer that the walker has set; there is one timer per id.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TimerId {
     /// The wait before the attempt of a task.
@@ -275,7 +274,7 @@ pub enum TimerId {
 pub enum Effect {
     /// Perform an attempt of a task and answer with [`Event::TaskDone`]. The driver bounds it by `limits.timeout`.
     RunTask(Box<TaskSpec>),
-    /// What an attempt may use of language models is on record: it may ask.
+    /// The attempt's reservation for language models is recorded; it may send its request.
     ModelRecorded {
         /// The id of the task.
         task: Arc<str>,
@@ -304,15 +303,15 @@ pub enum Effect {
     Persist(Box<Persist>),
     /// Answer with [`Event::TimerFired`] at that time.
     SetTimer {
-        /// Which timer. Setting it again moves it.
+        /// The timer. Setting it again moves it.
         timer: TimerId,
-        /// When the timer fires; at once if that time has passed.
+        /// Time at which the timer fires; at once if that time has passed.
         at: Timestamp,
     },
     /// Report a notice to the observers of the run.
     Emit(Notice),
-    /// There is more to do. Check for signals, stop requests and due timers, report whatever has happened, and otherwise
-    /// answer with [`Event::Continued`].
+    /// The walker has work left. Check for signals, stop requests and due timers, report all events that have happened,
+    /// and otherwise answer with [`Event::Continued`].
     Continue,
     /// The run has stopped before its end; a later [`Event::Resumed`] resumes it.
     Suspend(Status),
@@ -323,27 +322,27 @@ pub enum Effect {
 /// A record to store.
 #[derive(Clone, Debug)]
 pub struct Persist {
-    /// Its place in the order of persists.
+    /// Position in the order of persists.
     pub id: PersistId,
     /// The record to encode, sign and store.
     pub record: Record,
     /// The record's text and digest, if the walker has computed them.
     encoded: Option<(Arc<str>, Digest)>,
-    /// Supersteps committed when it was made.
+    /// Number of supersteps committed when the record was made.
     pub step: u64,
-    /// With a checkpoint, the channel values that it changed since the last one that was persisted.
+    /// Of a checkpoint: the channel values that changed since the last checkpoint that was persisted.
     pub values: Vec<ChannelValue>,
-    /// With a checkpoint, results that it leaves for later tasks: kept with it, or not at all.
+    /// Of a checkpoint: results for the cache, which are stored with it or not at all.
     pub results: Vec<CacheEntry>,
 }
 
 impl Persist {
-    /// A record that is stored without values and results.
+    /// Creates a persist of a record without values and results.
     pub(super) const fn of(id: PersistId, record: Record, step: u64) -> Self {
         Self { id, record, encoded: None, step, values: Vec::new(), results: Vec::new() }
     }
 
-    /// A checkpoint whose text and digest are known, with its values and results.
+    /// Creates a persist of a checkpoint whose text and digest are known.
     pub(super) const fn of_checkpoint(
         id: PersistId,
         record: Record,
@@ -382,49 +381,49 @@ pub struct TaskSpec {
     pub node: NodeIndex,
     /// The path of nodes from the root graph to this one, `outer/inner/node`.
     pub path: String,
-    /// Which item of a `foreach` it is for. Only observers of the run read this.
+    /// Item of a `foreach` that the task is for. Only observers of the run read this.
     pub item: Option<ItemPlace>,
-    /// What may be used: for a node of a child run what its parents leave of it.
+    /// Manifest of the attempt; in a child run it is narrowed by the parents.
     pub manifest: Arc<Manifest>,
-    /// What to do with the item.
+    /// The operation on the item.
     pub primary: Primary,
-    /// What kind of item it is.
+    /// The type of the item.
     pub item_type: ItemType,
     /// The item's id, templates resolved.
     pub item_id: String,
-    /// Its params, templates resolved.
+    /// The item's params, templates resolved.
     pub params: Value,
     /// The activation that the component receives; its `task` and `attempt` name the attempt.
     pub activation: Activation,
-    /// What the attempt may use at most.
+    /// Limits of the attempt.
     pub limits: TaskLimits,
-    /// What templates of the node leave of what may be dispatched, besides its written-out `capabilities`; none leaves everything.
+    /// Dispatch patterns from templates of the node, besides its literal `capabilities`; none permits everything.
     pub narrowing: Option<Arc<DispatchPatterns>>,
-    /// The time it reads: the superstep's recorded time.
+    /// Time that the component reads: the superstep's recorded time.
     pub clock: Timestamp,
     /// The seed of its random numbers: the same for every attempt.
     pub seed: Digest,
 }
 
-/// Which item of a `foreach` a task is for.
+/// Position of a task's item in the list of its `foreach`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ItemPlace {
-    /// Its number in the list, from 1.
+    /// Position in the list, from 1.
     pub number: u64,
-    /// How many items the list has.
+    /// Number of items in the list.
     pub of: u64,
 }
 
-/// Something that an observer of a run may want to see.
+/// A notice for the observers of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
     /// A superstep has begun.
     SuperstepStarted {
-        /// Its number, from 1.
+        /// Number of the superstep, from 1.
         superstep: u64,
-        /// Its nodes, in task order.
+        /// Nodes of the superstep, in task order.
         nodes: Vec<String>,
-        /// How many tasks it has.
+        /// Number of tasks.
         tasks: u64,
     },
     /// A task has answered, or failed for good.
@@ -433,7 +432,7 @@ pub enum Notice {
         task: Arc<str>,
         /// The name of the task's node.
         node: String,
-        /// How many attempts were made, the last included.
+        /// Number of attempts made, the last included.
         attempts: u32,
         /// Fuel of all attempts.
         fuel: u64,
@@ -446,9 +445,9 @@ pub enum Notice {
         task: Arc<str>,
         /// The name of the task's node.
         node: String,
-        /// The fuel that it took when it was computed, and is charged again.
+        /// The fuel that computing the result took, which is charged again.
         fuel: u64,
-        /// The run that it was computed in.
+        /// The run in which the result was computed.
         run: String,
     },
     /// A task will be tried again.
@@ -459,16 +458,16 @@ pub enum Notice {
         node: String,
         /// The attempt that is due.
         attempt: u32,
-        /// When the next attempt is due.
+        /// Time at which the next attempt is due.
         due: Timestamp,
         /// The failure of the last attempt.
         failure: Failure,
     },
     /// A superstep has committed.
     Committed {
-        /// Its number, from 1.
+        /// Number of the superstep, from 1.
         superstep: u64,
-        /// Its nodes, in task order.
+        /// Nodes of the superstep, in task order.
         nodes: Vec<String>,
         /// Fuel of all its tasks.
         fuel: u64,
@@ -491,10 +490,10 @@ pub enum Notice {
         graph: String,
         /// The attempt of the task that starts it, without its argument and answers.
         activation: Box<Activation>,
-        /// Which item of a `foreach` it is for.
+        /// Item of a `foreach` that the child run is for.
         item: Option<ItemPlace>,
     },
-    /// Something has happened in a child run.
+    /// A notice of a child run.
     Child {
         /// The child run's namespace.
         namespace: Arc<str>,
@@ -510,6 +509,6 @@ pub enum Notice {
 pub struct ChannelChange {
     /// The name of the channel.
     pub channel: String,
-    /// How many elements it gained, if it is a list that only grew.
+    /// Number of elements that were appended, if the channel is a list that only grew.
     pub appended: Option<u64>,
 }

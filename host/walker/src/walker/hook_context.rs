@@ -1,4 +1,4 @@
-//! What conditions and templates of hooks read.
+//! Values that conditions and templates of hooks read, and the planning of hooks for each event.
 
 use serde_json::{Value, json};
 
@@ -17,13 +17,13 @@ use graph_core::record::{InterruptRecord, PlannedHook, Status};
 use graph_core::template::{Root, Scope};
 use graph_core::work::{Exhausted, Meter, rates, size};
 
-/// A superstep that has committed, while it is worked out which hooks follow its tasks.
+/// A superstep that has committed, while the hooks after its tasks are planned.
 #[derive(Debug)]
 pub(super) struct Planning {
     superstep: Superstep,
     /// The nodes that are next.
     next: Vec<Value>,
-    /// How many of its tasks have been gone through.
+    /// Number of tasks whose hooks are planned.
     at: usize,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct HookContext {
 }
 
 impl HookContext {
-    /// A later value of a name replaces an earlier one.
+    /// Adds a value; a later value of a name replaces an earlier one.
     fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.values.push((name, value.into()));
         self
@@ -50,7 +50,7 @@ impl Walker {
             .with("step_count", self.line.step())
     }
 
-    /// The same for hooks that are asked about a step under way.
+    /// Builds the context of hooks that are asked about a failed task of the active superstep.
     fn failure_context(
         &self,
         event: HookEvent,
@@ -101,8 +101,8 @@ impl Walker {
         }
     }
 
-    /// Begins to plan the hooks after a committed superstep: those after each of its tasks, and those after the run's
-    /// end. The boundary is complete once that is done.
+    /// Begins to plan the hooks after a committed superstep: those after each task, and those after the run's end. The
+    /// boundary is complete once they are planned.
     pub(super) fn begin_plan(&mut self, superstep: Superstep, fx: &mut Vec<Effect>) {
         if !self.has_hooks(HookEvent::AfterStep) {
             return self.finish_plan(fx);
@@ -175,7 +175,7 @@ impl Walker {
         self.reach_boundary(fx);
     }
 
-    /// What follows the run's end, if this is it.
+    /// Plans the hooks after the end of the run, if it has ended.
     pub(super) fn plan_end(&mut self) {
         let event = HookEvent::GraphCompleted;
         if let Some(end) = self.stop.end().cloned()
@@ -200,7 +200,7 @@ impl Walker {
             .with("attempt", task.attempt())
     }
 
-    /// The hooks that are due because a task has failed and its retries are used up.
+    /// Plans the hooks about a task that has failed and used up its retries.
     pub(super) fn plan_error(
         &self,
         superstep: &Superstep,
@@ -226,7 +226,7 @@ impl Walker {
         )
     }
 
-    /// The hooks that are due because the run is about to stop at a limit.
+    /// Plans the hooks about a run that is about to stop at a limit.
     pub(super) fn plan_limit(&mut self, code: &str, value: Value, most: Value) -> Vec<PlannedHook> {
         let event = HookEvent::Limit;
         if !self.has_hooks(event) {
@@ -247,7 +247,7 @@ impl Walker {
         self.plan_stop(event, code, &context)
     }
 
-    /// The hooks that are due because a limit has ended the run. The run can still be resumed with a larger limit.
+    /// Plans the hooks about a run that a limit ends. The run can still be resumed with a larger limit.
     pub(super) fn plan_end_at_limit(&mut self, code: &str) -> Vec<PlannedHook> {
         let event = HookEvent::GraphCompleted;
         if !self.has_hooks(event) {
@@ -263,7 +263,7 @@ impl Walker {
         self.plan_stop(event, code, &context)
     }
 
-    /// The hooks that are due because the run is about to ask.
+    /// Plans the hooks about a run that is about to stop with open questions.
     pub(super) fn plan_interrupt(&mut self, open: &[InterruptRecord]) -> Vec<PlannedHook> {
         let event = HookEvent::Interrupt;
         if !self.has_hooks(event) {
@@ -300,8 +300,8 @@ impl Walker {
     }
 }
 
-/// `classification` of an `error` hook: the category, whether failures of it can pass by themselves, the code that the failure
-/// gives itself in its details, and the node's retry policy in the names of Rye.
+/// Builds the `classification` that `error` hooks read: the category, whether failures of that category can pass by
+/// themselves, the code in the failure's details, and the node's retry policy in the names of Rye.
 fn classification(node: &Node, failure: &Failure, meter: &Meter) -> Result<Value, Exhausted> {
     let category = failure.category.as_str().replace('-', "_");
     let code = match failure.details.as_ref().and_then(|details| details.get("code")) {

@@ -1,4 +1,4 @@
-//! How the verdicts of hooks are applied: a failure is retried or passed over, a limit is extended, a run fails.
+//! Applies the verdicts of hooks: retries or passes over a failure, extends a limit, fails a run.
 
 use std::sync::Arc;
 
@@ -22,14 +22,14 @@ use graph_core::work::Meter;
 /// The limit that `additional_steps` extends.
 const MAX_STEPS: &str = "max_steps_exceeded";
 
-/// Why a run is about to stop.
+/// Reason why a run is about to stop.
 #[derive(Clone, Debug)]
 pub(super) struct PendingStop {
     pub status: Status,
     pub error: Option<RunError>,
-    /// The limit that it has reached, if it stops at one.
+    /// The limit at which the run stops, if any.
     pub limit: Option<LimitCode>,
-    /// The hooks of the end have been asked about it.
+    /// `true` once the hooks of the end have been asked about the stop.
     pub is_end: bool,
 }
 
@@ -78,11 +78,11 @@ impl LimitCode {
 /// The combined result of hooks that were asked together.
 #[derive(Debug, Default)]
 pub(super) struct Verdict {
-    /// The first control result that means something, with the hook that gave it.
+    /// The first control result that its event permits, with the hook that gave it.
     control: Option<(Control, String)>,
     /// The first hook that had to succeed and has not.
     failed: Option<HookRecord>,
-    /// Control results that mean nothing, for warnings.
+    /// Warnings about control results that have no meaning at their event.
     meaningless: Vec<String>,
 }
 
@@ -110,7 +110,7 @@ impl Verdict {
     }
 }
 
-/// The error of a run that a hook has failed.
+/// Returns the error of a run that a hook has failed.
 fn hook_error(record: &HookRecord) -> RunError {
     let failure = record.failure.as_ref();
     let denied = failure.is_some_and(|failure| failure.category == Category::Denied);
@@ -134,7 +134,7 @@ fn aborted(event: &str, hook: &str) -> RunError {
 }
 
 impl Walker {
-    /// Asks the hooks of the newest boundary, if there are any that have not had their say.
+    /// Asks the hooks of the newest boundary that are due, and returns `true` if there are any.
     pub(super) fn ask_at_boundary(&mut self, now: Timestamp, fx: &mut Vec<Effect>) -> bool {
         if !self.hooks.are_due() {
             return false;
@@ -169,7 +169,7 @@ impl Walker {
         self.stop(now, stop, planned, fx);
     }
 
-    /// Stops because something is asked.
+    /// Stops because of open questions, unless a hook prevents it.
     pub(super) fn stop_to_ask(
         &mut self,
         now: Timestamp,
@@ -219,8 +219,7 @@ impl Walker {
         self.suspend(now, stop.status, stop.error, fx);
     }
 
-    /// Asks hooks about the tasks of a superstep that have failed before they could start, or whose hooks were cut
-    /// short.
+    /// Asks hooks about the tasks of a superstep that failed before they could start, or whose hooks were interrupted.
     pub(super) fn ask_about_failures(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
         let mut at = 0;
         while let Some(task) = self.superstep.as_ref().and_then(|superstep| superstep.tasks().get(at)) {
@@ -232,8 +231,8 @@ impl Walker {
         }
     }
 
-    /// A task has failed, its retries are used up, and no attempt of it is running. `told`: hooks were already being
-    /// asked about this failure.
+    /// Asks hooks about a task that has failed, has used up its retries and has no running attempt. `told`: hooks were
+    /// already being asked about this failure.
     pub(super) fn failing(
         &mut self,
         now: Timestamp,
@@ -247,7 +246,7 @@ impl Walker {
             superstep.task_mut(at).account_mut().ask();
         }
         let mut warnings = Vec::new();
-        // Filling in the templates of the hooks was charged when they were asked first.
+        // The evaluation of the hooks' templates was charged when they were first asked.
         let meter = if told { Meter::of_one_step() } else { superstep.tasks()[at].account().meter() };
         let planned = match &self.superstep {
             Some(superstep) => {
@@ -265,7 +264,7 @@ impl Walker {
         }
         let id = Arc::clone(task.id());
         task.enter(TaskState::Failing { failure, told: true });
-        // Otherwise a crash would have the task executed again, and results of hooks be about a failure that may not be.
+        // Without this record, a crash would have the task executed again, and hook results could be about a failure that does not recur.
         if !planned.is_empty() && !told {
             self.persist_task(now, at, fx);
         }
@@ -273,7 +272,7 @@ impl Walker {
         self.ask(&Subject::Task(id), now, fx);
     }
 
-    /// All hooks about a subject have ended.
+    /// Applies the verdict of the hooks about a subject, once all have ended.
     pub(super) fn follow_verdict(
         &mut self,
         subject: &Subject,
@@ -408,7 +407,7 @@ impl Walker {
         }
     }
 
-    /// One more attempt: at once, or after the wait that the node's own retry policy has.
+    /// Starts one more attempt, at once or after the wait of the node's retry policy.
     fn retry_for_hook(&mut self, now: Timestamp, at: usize, failure: Failure, fx: &mut Vec<Effect>) {
         let graph = Arc::clone(&self.graph);
         let Some(superstep) = &mut self.superstep else { return };
@@ -423,7 +422,7 @@ impl Walker {
         self.try_again(now, at, failure, wait, fx);
     }
 
-    /// The failure of a task that is not running stays: the next step of the error order decides.
+    /// Lets the failure of a task that is not running stand: the next step of the error order decides.
     fn stands(&mut self, now: Timestamp, at: usize, failure: Failure, fx: &mut Vec<Effect>) {
         let graph = Arc::clone(&self.graph);
         let Some(superstep) = &mut self.superstep else { return };
@@ -437,7 +436,7 @@ impl Walker {
         self.closed(now, at, fx);
     }
 
-    /// The questions of the tasks of a superstep, in task order.
+    /// Returns the questions of the tasks of a superstep, in task order.
     pub(super) fn questions(&self, superstep: &Superstep) -> Vec<InterruptRecord> {
         let asked = superstep.tasks().iter().filter_map(|task| match task.state() {
             TaskState::Interrupted { payload, short } => Some(InterruptRecord {

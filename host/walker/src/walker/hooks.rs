@@ -1,4 +1,4 @@
-//! Hooks: which of them are due, and how they are asked one after the other.
+//! State of a walker's hooks, and asking them one after the other.
 
 mod boundary;
 mod dispatch;
@@ -32,8 +32,8 @@ pub struct HookSpec {
     pub hook: String,
     /// The hook's layer, from 1 to 3.
     pub layer: u8,
-    /// The dispatch. Its `activation.task` is the call's id, by which it is answered; its node has no meaning: the hook
-    /// decides what the item is granted.
+    /// The dispatch. Its `activation.task` is the call's id, which the answer names. Its node has no meaning: the hook
+    /// determines the grant of the item.
     pub call: TaskSpec,
 }
 
@@ -42,64 +42,64 @@ pub struct HookSpec {
 pub(super) struct Hooks {
     /// Fuel of the hooks that were asked about the run since the newest boundary.
     fuel: u64,
-    /// The part of it that was used when the run was last started or resumed, and by hooks that were asked since. What is
-    /// reserved for tasks follows from this figure, so that a crash while hooks are asked does not change it.
+    /// The part of `fuel` used when the run was last started or resumed, plus the fuel of hooks asked since.
+    /// Reservations for tasks follow from this figure, so that a crash while hooks are asked does not change them.
     counted: u64,
-    /// What those hooks used of the host.
+    /// Use of the host by those hooks.
     host: HostUse,
-    /// The part of that which counts for what is reserved for tasks.
+    /// The part of `host` that counts for reservations for tasks.
     counted_host: HostUse,
-    /// What calls that are under way may use of language models, by call.
+    /// Reservations of running calls for language models, by call.
     reserved: BTreeMap<String, Reserved>,
-    /// What calls may have used of language models, by call, until they were abandoned or the host crashed. It is in none of
-    /// the figures above.
+    /// Possible use of language models by calls that were abandoned or interrupted by a crash, by call. The figures
+    /// above do not contain it.
     lost: BTreeMap<String, Lost>,
-    /// Reservations of calls that were abandoned, which are not on record.
+    /// Reservations of abandoned calls that are not recorded.
     cut_off: Vec<HookRecord>,
-    /// How often calls had been asked before a crash, by call, where a reservation has taken the place of their result.
+    /// Number of dispatches of a call before a crash, by call, if a reservation has replaced the call's result.
     dispatched: BTreeMap<String, u32>,
     /// The hooks that are due at the newest boundary.
     planned: Vec<PlannedHook>,
-    /// The hooks of the newest boundary have been asked.
+    /// `true` once the hooks of the newest boundary have been asked.
     passed: bool,
-    /// How often the run has continued after a failure or a limit since the newest boundary.
+    /// Number of times that the run has continued after a failure or a limit since the newest boundary.
     resumes: u32,
     /// The results of hooks since the newest boundary, by call.
     results: BTreeMap<String, HookRecord>,
-    /// The calls of those whose records are persisted, or handed out to be.
+    /// The calls whose results are persisted, or handed out to be.
     recorded: BTreeSet<String>,
     /// The results of hooks that no checkpoint contains.
     unwritten: Vec<HookSummary>,
-    /// The total of `max_steps`, where hooks or a new turn have extended it.
+    /// The total of `max_steps`, if hooks or a new turn have extended it.
     max_steps: Option<u64>,
-    /// The same when the newest boundary was made. Under `durability: exit` its checkpoint is written later, and contains
-    /// nothing that came after it: a fork asks for the extension again, whatever the durability.
+    /// `max_steps` as of the newest boundary. Under `durability: exit` the boundary's checkpoint is written later, and
+    /// contains nothing newer than the boundary: a fork asks for the extension again, whatever the durability.
     max_steps_at_boundary: Option<u64>,
     /// The hooks that the whole run waits for.
     queue: Option<Queue>,
-    /// Why the run is about to stop, while hooks are asked about that.
+    /// The stop that hooks are being asked about.
     stop: Option<PendingStop>,
     /// The hooks that a failed task waits for, by task.
     tasks: BTreeMap<Arc<str>, Queue>,
-    /// Calls that were abandoned.
+    /// Abandoned calls whose reports are still to come.
     aborted: BTreeSet<String>,
-    /// The newest record of a hook that was handed out to be persisted.
+    /// Id of the newest hook record that was handed out to be persisted.
     handed_out: Option<PersistId>,
 }
 
-/// What a call that is under way may use of language models.
+/// Reservation of a running call for language models.
 #[derive(Clone, Debug)]
 struct Reserved {
     record: HookRecord,
-    /// The record is persisted, or handed out to be.
+    /// `true` if the record is persisted, or handed out to be.
     is_recorded: bool,
 }
 
-/// What a call may have used of language models without a result.
+/// Possible use of language models by a call without a result.
 #[derive(Clone, Copy, Debug)]
 struct Lost {
     model: ModelUse,
-    /// The call is about a task, and not about the whole run.
+    /// `true` if the call is about a task, and not about the whole run.
     of_task: bool,
 }
 
@@ -118,7 +118,7 @@ impl Queue {
 }
 
 impl Hooks {
-    /// The hooks that are due at the newest boundary.
+    /// Returns the hooks that are due at the newest boundary.
     #[inline]
     pub(super) fn planned(&self) -> &[PlannedHook] {
         &self.planned
@@ -129,19 +129,19 @@ impl Hooks {
         self.planned.extend(planned);
     }
 
-    /// Whether hooks are due at the newest boundary and have not been asked.
+    /// Returns `true` if hooks are due at the newest boundary and have not been asked.
     #[inline]
     pub(super) fn are_due(&self) -> bool {
         !self.passed && !self.planned.is_empty()
     }
 
-    /// Whether the hooks of the newest boundary have been asked.
+    /// Returns `true` if the hooks of the newest boundary have been asked.
     #[inline]
     pub(super) const fn have_passed(&self) -> bool {
         self.passed
     }
 
-    /// The hooks of the newest boundary have been asked.
+    /// Notes that the hooks of the newest boundary have been asked.
     pub(super) const fn pass(&mut self) {
         self.passed = true;
     }
@@ -164,18 +164,18 @@ impl Hooks {
         self.tasks.insert(task, Queue::new(planned));
     }
 
-    /// Whether hooks are being asked about a task.
+    /// Returns `true` if hooks are being asked about a task.
     #[inline]
     pub(super) fn are_asked_about_tasks(&self) -> bool {
         !self.tasks.is_empty()
     }
 
-    /// Why the run is about to stop, after hooks were asked about that.
+    /// Takes the stop that hooks were asked about.
     pub(super) const fn take_stop(&mut self) -> Option<PendingStop> {
         self.stop.take()
     }
 
-    /// The record that has to be persisted before the run continues, if there is one.
+    /// Returns the record that must be persisted before the run continues, if there is one.
     pub(super) const fn awaited_record(&self) -> Option<PersistId> {
         self.handed_out
     }
@@ -185,24 +185,24 @@ impl Hooks {
         self.max_steps = Some(total);
     }
 
-    /// Drops the extension, as a resume has brought another total of `max_steps`.
+    /// Drops the extension, since a resume has set another total of `max_steps`.
     pub(super) const fn forget_extension(&mut self) {
         self.max_steps = None;
     }
 
-    /// The total of `max_steps`, where hooks or a new turn have extended it.
+    /// Returns the total of `max_steps`, if hooks or a new turn have extended it.
     #[inline]
     pub(super) const fn max_steps(&self) -> Option<u64> {
         self.max_steps
     }
 
-    /// The same when the newest boundary was made.
+    /// Returns the extended total of `max_steps` as of the newest boundary.
     #[inline]
     pub(super) const fn max_steps_at_boundary(&self) -> Option<u64> {
         self.max_steps_at_boundary
     }
 
-    /// How often the run has continued after a failure or a limit since the newest boundary.
+    /// Number of times that the run has continued after a failure or a limit since the newest boundary.
     #[inline]
     pub(super) const fn resumes(&self) -> u32 {
         self.resumes
@@ -213,30 +213,30 @@ impl Hooks {
         self.resumes += 1;
     }
 
-    /// The fuel of hooks that were asked about the run, as far as it counts for what is reserved for tasks.
+    /// Fuel of hooks that were asked about the run, as far as it counts for reservations for tasks.
     #[inline]
     pub(super) const fn counted(&self) -> u64 {
         self.counted
     }
 
-    /// What they used of the host, as far as it counts in the same way.
+    /// Use of the host by these hooks, as far as it counts for reservations for tasks.
     #[inline]
     pub(super) const fn counted_host(&self) -> HostUse {
         self.counted_host
     }
 
-    /// The run stops, or is resumed: from here on, everything that hooks have used counts.
+    /// Counts all use by hooks so far for reservations for tasks, since the run stops or is resumed.
     pub(super) const fn count_all(&mut self) {
         (self.counted, self.counted_host) = (self.fuel, self.host);
     }
 
-    /// What hooks have used of the host, with what calls without a result may have used.
+    /// Returns the use of the host by hooks, with the possible use by calls without a result.
     fn used_of_host(&self) -> HostUse {
-        // Nearly always: this is asked at every boundary.
+        // Fast path: every boundary makes this call, and `lost` is nearly always empty.
         if self.lost.is_empty() { self.host } else { self.host.plus(self.lost_where(|_| true)) }
     }
 
-    /// What calls about the whole run may have used without a result: the next superstep has as much less.
+    /// Returns the possible use by calls about the whole run without a result, which the next superstep cannot use.
     pub(super) fn lost_of_run(&self) -> HostUse {
         self.lost_where(|lost| !lost.of_task)
     }
@@ -249,7 +249,7 @@ impl Hooks {
         HostUse { model: lost.fold(ModelUse::NOTHING, ModelUse::plus), ..HostUse::default() }
     }
 
-    /// A call may have used so much without a result.
+    /// Adds possible use by a call without a result.
     fn lose(&mut self, call: &str, model: ModelUse, of_task: bool) {
         if !model.is_nothing() {
             let known = self.lost.get(call).map_or(ModelUse::NOTHING, |lost| lost.model);
@@ -258,19 +258,19 @@ impl Hooks {
         }
     }
 
-    /// How often a call was asked until it had a result.
+    /// Number of dispatches of a call so far.
     fn dispatches_of(&self, call: &str) -> u32 {
         let known = self.results.get(call).map(|record| record.dispatches);
         known.or_else(|| self.dispatched.get(call).copied()).unwrap_or_default()
     }
 
-    /// The results that no checkpoint contains, for the next one.
+    /// Takes the results that no checkpoint contains, for the next one.
     pub(super) fn take_unwritten(&mut self) -> Vec<HookSummary> {
         std::mem::take(&mut self.unwritten)
     }
 }
 
-/// What hooks are asked about.
+/// The subject that hooks are asked about.
 #[derive(Clone, Debug)]
 pub(super) enum Subject {
     /// The run as a whole.
@@ -280,7 +280,7 @@ pub(super) enum Subject {
 }
 
 impl Walker {
-    /// Asks the hooks of a subject from the present one on, up to the first that has to be waited for.
+    /// Asks the hooks of a subject from the present one on, up to the first that needs a dispatch.
     pub(super) fn ask(&mut self, subject: &Subject, now: Timestamp, fx: &mut Vec<Effect>) {
         loop {
             let queue = match subject {
@@ -303,7 +303,7 @@ impl Walker {
                     }
                     Err(record) => {
                         self.tell_of_hook(&record, fx);
-                        // What follows from another result is not persisted before the next boundary, and so it is asked for again.
+                        // Results about the run without a dispatch are not persisted before the next boundary: they are computed again.
                         let persists = matches!(subject, Subject::Task(_));
                         self.keep_result((*record).clone(), persists, fx);
                         *record
@@ -331,19 +331,19 @@ impl Walker {
         }
     }
 
-    /// Whether the result of a hook still counts. A limit that is reached again after a resume is another one, and a hook
-    /// that has to succeed is asked again.
+    /// Returns `true` if the result of a hook still counts. A limit that is reached again after a resume is another
+    /// one, and a required hook that failed is asked again.
     fn still_holds(&self, known: &HookRecord) -> bool {
         known.resumes == self.hooks.resumes
             || !(self.is_about_limit(known.event) || (known.required && known.failure.is_some()))
     }
 
-    /// Whether hooks of an event are asked because the run stops at a limit.
+    /// Returns `true` if hooks of an event are asked because the run stops at a limit.
     fn is_about_limit(&self, event: HookEvent) -> bool {
         event == HookEvent::Limit || (event == HookEvent::GraphCompleted && self.stop.end().is_none())
     }
 
-    /// Whether a call of a hook is under way, or was abandoned and has still to be reported.
+    /// Returns `true` if a call of a hook is running, or was abandoned and still has to be reported.
     pub(super) fn awaits_hook(&self, call: &str) -> bool {
         let waits = |queue: &Queue| queue.running.as_deref() == Some(call);
         self.hooks.aborted.contains(call)
@@ -351,7 +351,7 @@ impl Walker {
             || self.hooks.tasks.values().any(waits)
     }
 
-    /// A hook has ended.
+    /// Handles the end of a hook's call.
     pub(super) fn hook_done(
         &mut self,
         now: Timestamp,
@@ -387,7 +387,7 @@ impl Walker {
         Ok(())
     }
 
-    /// What a hook that is running is asked about.
+    /// Returns the subject of a running call.
     fn subject_of(&self, call: &str) -> Option<Subject> {
         let waits = |queue: &Queue| queue.running.as_deref() == Some(call);
         if self.hooks.queue.as_ref().is_some_and(waits) {
@@ -397,7 +397,7 @@ impl Walker {
         tasks.find(|(_, queue)| waits(queue)).map(|(task, _)| Subject::Task(Arc::clone(task)))
     }
 
-    /// A hook is about to ask a language model: what it may use is put on record, as for the attempt of a task.
+    /// Records the reservation of a hook that is about to ask a language model, as for the attempt of a task.
     pub(super) fn reserve_model_of_hook(
         &mut self,
         now: Timestamp,
@@ -405,7 +405,7 @@ impl Walker {
         model: ModelUse,
         fx: &mut Vec<Effect>,
     ) {
-        // One that was abandoned meanwhile is not answered.
+        // A call that was abandoned meanwhile is not answered.
         let Some(subject) = self.subject_of(&call) else { return };
         let Some(planned) = self.queue_of(&subject).map(|queue| queue.planned[queue.at].clone()) else {
             return;
@@ -425,13 +425,13 @@ impl Walker {
         }
     }
 
-    /// Whether what becomes known of hooks is stored at once.
+    /// Returns `true` if results and reservations of hooks are stored at once.
     fn stores_hooks(&self) -> bool {
         let stored = self.line.last().is_some() && self.line.unwritten().is_none();
         stored && (self.setup.durability != Durability::Exit || self.stop.has_ended())
     }
 
-    /// Keeps the result of a hook, and persists it if the run's durability does not leave that to its end.
+    /// Keeps the result of a hook, and persists it unless the run's durability defers that to its end.
     fn keep_result(&mut self, record: HookRecord, persists: bool, fx: &mut Vec<Effect>) {
         if persists && self.stores_hooks() {
             self.hooks.handed_out = Some(self.persist(Record::Hook(record.clone()), fx));
@@ -442,7 +442,7 @@ impl Walker {
         self.hooks.results.insert(record.call.clone(), record);
     }
 
-    /// The answer of a hook's item, and how the run continues after it.
+    /// Reads the answer of a hook's item: its value and its control result.
     #[allow(clippy::unused_self, reason = "as everything that is decided about a run")]
     fn answer_of_hook(
         &self,
@@ -477,7 +477,7 @@ impl Walker {
         now: Timestamp,
     ) -> HookRecord {
         let (so_far, host_so_far) = match subject {
-            // What calls may have used without a result is counted by itself.
+            // Possible use by calls without a result is counted separately.
             Subject::Run => (self.fuel_so_far(), self.totals.host().plus(self.hooks.host)),
             Subject::Task(task) => self
                 .superstep
@@ -522,7 +522,7 @@ impl Walker {
         }
     }
 
-    /// Counts the result of a hook, from now or from before a crash.
+    /// Counts the use and warnings of a hook's result, which may be from before a crash.
     fn take_result(&mut self, subject: &Subject, record: &HookRecord) {
         let named = record.failure.as_ref().map(|failure| {
             format!(
@@ -560,8 +560,7 @@ impl Walker {
         }
     }
 
-    /// Raises a warning about the run, once for each boundary: hooks that are asked again after a crash raise the same
-    /// one.
+    /// Raises a warning about the run once for each boundary, since hooks that are asked again after a crash raise the same one.
     pub(super) fn warn_once(&mut self, warning: String) {
         self.warnings.keep_once(warning);
     }
@@ -576,7 +575,7 @@ impl Walker {
         Verdict::of(results)
     }
 
-    /// Abandons every hook that is running.
+    /// Abandons all running hooks.
     pub(super) fn abort_hooks(&mut self, fx: &mut Vec<Effect>) {
         let of_tasks = std::mem::take(&mut self.hooks.tasks).into_values().map(|queue| (queue, true));
         for (queue, of_task) in

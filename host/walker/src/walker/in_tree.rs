@@ -1,4 +1,4 @@
-//! The part of a walker that a tree of runs uses.
+//! Methods of a walker for the tree of runs.
 
 use std::sync::Arc;
 
@@ -21,17 +21,17 @@ use graph_core::time::Timestamp;
 
 /// A child run that its task dispatches.
 pub(super) struct ChildDispatch<'d> {
-    /// The path of nodes from the root graph to the one that starts it.
+    /// The path of nodes from the root graph to the one that starts the child run.
     pub path: &'d str,
-    /// The limits from its task.
+    /// The limits from the task.
     pub allowance: TaskAllowance,
-    /// Its manifest, narrowed by its parents.
+    /// The child's manifest, narrowed by its parents.
     pub manifest: Arc<Manifest>,
 }
 
 impl Walker {
-    /// A walker for a child run that starts. `work` is the work to start it, which its task is charged with, and `stored` what
-    /// is stored of its document.
+    /// Creates a walker for a child run that starts. `work` is the work of starting it, which its task is charged, and
+    /// `stored` the stored bytes of its document.
     pub(super) fn new_child(
         graph: Arc<Graph>,
         setup: Setup,
@@ -47,14 +47,13 @@ impl Walker {
         walker
     }
 
-    /// Makes the walker that of a child run. `accepted`: the changes that were accepted for the root run since the child
-    /// was stored.
+    /// Turns a restored walker into that of a child run. `accepted`: the changes accepted for the root run since the child was stored.
     pub(super) fn become_child(&mut self, path: String, accepted: Vec<Accepted>) {
         self.path = path;
         self.unwritten.set_accepted(accepted);
     }
 
-    /// Its task dispatches it: whether it ran for that dispatch already.
+    /// Applies a dispatch by the run's task. Returns `true` if the run has worked for that dispatch already.
     pub(super) fn begin_dispatch(&mut self, dispatch: ChildDispatch<'_>) -> bool {
         let ChildDispatch { path, allowance, manifest } = dispatch;
         path.clone_into(&mut self.path);
@@ -62,14 +61,14 @@ impl Walker {
         self.allowance.begin_dispatch(allowance)
     }
 
-    /// Replaces the manifest, and with it the limits.
+    /// Replaces the manifest and the limits in it.
     fn allow(&mut self, manifest: Arc<Manifest>) {
         self.setup.manifest = manifest;
         self.pass_on();
         self.dispatches.clear();
     }
 
-    /// Takes an event. `slice` is how much has been done since the driver handed over its own.
+    /// Handles an event. `slice` is the work done since the driver handed over its event, and is updated.
     pub(super) fn take_in(
         &mut self,
         now: Timestamp,
@@ -82,7 +81,7 @@ impl Walker {
         effects
     }
 
-    /// Learns that the child run of a task has stopped.
+    /// Handles the stop of a task's child run.
     pub(super) fn child_stopped_in(
         &mut self,
         now: Timestamp,
@@ -96,7 +95,7 @@ impl Walker {
         effects
     }
 
-    /// Continues with these answers, by task. A refusal changes nothing.
+    /// Continues a suspended run with answers by task. A refusal changes nothing.
     pub(super) fn continue_in(
         &mut self,
         now: Timestamp,
@@ -112,7 +111,7 @@ impl Walker {
         Ok(effects)
     }
 
-    /// Raises the total of supersteps of a run that is at its own.
+    /// Raises the limit of supersteps, if the run has reached it.
     pub(super) fn lift(&mut self, total: Option<u64>) {
         let step = self.line.step();
         if let Some(total) = total.filter(|total| step >= self.allowance.max_steps() && *total > step) {
@@ -120,12 +119,12 @@ impl Walker {
         }
     }
 
-    /// Has control return to the driver after so much work.
+    /// Sets the work after which control returns to the driver.
     pub(super) const fn set_slice_length(&mut self, length: u64) {
         self.slice.set_length(length);
     }
 
-    /// How much work may be done before control returns to the driver.
+    /// Work after which control returns to the driver.
     pub(super) const fn slice_length(&self) -> u64 {
         self.slice.length()
     }
@@ -135,42 +134,39 @@ impl Walker {
         self.event_time
     }
 
-    /// The graph that this walker walks.
     pub(super) const fn graph(&self) -> &Arc<Graph> {
         &self.graph
     }
 
-    /// The setup that it was created with.
     pub(super) const fn setup(&self) -> &Setup {
         &self.setup
     }
 
-    /// The path of nodes from the root graph to the one that has started it.
+    /// The path of nodes from the root graph to the one that has started this run.
     pub(super) fn path(&self) -> &str {
         &self.path
     }
 
-    /// The number of the newest boundary, and that of the newest superstep.
+    /// The numbers of the newest boundary and of the newest superstep.
     pub(super) const fn boundary(&self) -> (u64, u64) {
         (self.line.sequence(), self.line.step())
     }
 
-    /// The status of its run.
     pub(super) const fn status(&self) -> Status {
         self.stop.status()
     }
 
-    /// Why it stopped, if something went wrong.
+    /// The error with which the run stopped, if any.
     pub(super) const fn error(&self) -> Option<&RunError> {
         self.stop.error()
     }
 
-    /// How it ended, if it has.
+    /// The end of the run, if it has ended.
     pub(super) const fn end(&self) -> Option<&End> {
         self.stop.end()
     }
 
-    /// All warnings of its run so far.
+    /// All warnings of the run so far.
     pub(super) fn warnings(&self) -> &[String] {
         self.warnings.all()
     }
@@ -179,98 +175,98 @@ impl Walker {
         self.stop.interrupts()
     }
 
-    /// The changes that were accepted since its newest checkpoint.
+    /// The changes that were accepted since the run's newest checkpoint.
     pub(super) fn accepted(&self) -> &[Accepted] {
         self.unwritten.accepted()
     }
 
-    /// Whether it is on its way: neither stopped nor about to stop.
+    /// Returns `true` if the run is neither stopped nor about to stop.
     pub(super) const fn is_under_way(&self) -> bool {
         self.stop.is_under_way()
     }
 
-    /// Whether a superstep is being committed: its channels may contain values that are not final.
+    /// Returns `true` while a superstep is being committed: channels may contain values that are not final.
     pub(super) const fn is_between_boundaries(&self) -> bool {
         matches!(self.stop.phase(), Phase::Committing | Phase::Planning)
     }
 
-    /// Whether nothing happens until it is resumed.
+    /// Returns `true` if the run is suspended until it is resumed.
     pub(super) fn is_suspended(&self) -> bool {
         self.stop.phase() == Phase::Suspended
     }
 
-    /// Whether it was asked to stop.
+    /// Returns `true` if a stop was requested.
     pub(super) const fn is_cancel_requested(&self) -> bool {
         self.stop.is_cancel_requested()
     }
 
-    /// Whether it was under way when it was last heard of.
+    /// Returns `true` if the run crashed and continues from its records.
     pub(super) const fn is_recovered(&self) -> bool {
         self.stop.is_recovered()
     }
 
-    /// Whether it has stopped because its time was over.
+    /// Returns `true` if the run has stopped at its time limit.
     pub(super) fn has_run_out_of_time(&self) -> bool {
         self.stop.error().is_some_and(|error| error.limit == Some(StopLimit::Timeout))
     }
 
-    /// A resume has begun for it, or for a run below: it continues without another answer.
+    /// Notes that a resume of this run or of one below has begun: the run continues without another answer.
     pub(super) const fn restore_resumed(&mut self) {
         self.stop.restore_resumed();
     }
 
-    /// The committed state, which it does not have any more: nothing further is asked of it but how it stopped.
+    /// Takes the committed state. Afterwards the walker only reports how the run stopped.
     pub(super) fn take_state(&mut self) -> Map<String, Value> {
         self.stop.enter(Phase::Broken);
         self.channels.take()
     }
 
-    /// What would be stored with the next checkpoint, in logical bytes.
+    /// Number of logical bytes that the next checkpoint would store.
     pub(super) const fn unstored(&self) -> u64 {
         self.totals.unstored()
     }
 
-    /// Whether a boundary has been made that no checkpoint holds.
+    /// Returns `true` if the newest boundary is in no checkpoint yet.
     pub(super) const fn has_unwritten_boundary(&self) -> bool {
         self.line.unwritten().is_some()
     }
 
-    /// What supersteps have left for later tasks and no checkpoint has brought.
+    /// Takes the cache entries of supersteps that no checkpoint has brought yet.
     pub(super) fn take_results(&mut self) -> impl Iterator<Item = CacheEntry> + use<> {
         self.unwritten.take_results()
     }
 
-    /// Whether anything is known of a task of the superstep that has not committed.
+    /// Returns `true` if the uncommitted superstep has a record of the task.
     pub(super) fn has_pending(&self, task: &str) -> bool {
         self.pending.get(task).is_some()
     }
 
-    /// Whether a task's answer, or a failure that is handled, has settled it.
+    /// Returns `true` if a result or a handled failure has settled the task.
     pub(super) fn is_pending_settled(&self, task: &str) -> bool {
         self.pending.get(task).is_some_and(PendingTask::is_settled)
     }
 
-    /// The tasks whose child runs ask, each with whether it has been woken already.
+    /// The tasks whose child runs are suspended, each with `true` if the child run can continue.
     pub(super) fn suspended_tasks(&self) -> impl Iterator<Item = (&Arc<str>, bool)> {
         self.pending.suspended()
     }
 
-    /// Whether a question has its answer, and its task has not continued with it.
+    /// Returns `true` if a question has an answer with which its task has not continued yet.
     pub(super) fn has_answers(&self) -> bool {
         self.pending.has_answers()
     }
 
-    /// Answers have added so much in all to the budgets of language models of a task's child run.
+    /// Sets the total additions of answers to budgets of language models in a task's child run.
     pub(super) fn add_below(&mut self, task: &str, granted: ModelUse) {
         self.pending.add_below(task, granted);
     }
 
-    /// The child run of a task has something to continue with.
+    /// Notes that a task's child run can continue.
     pub(super) fn wake(&mut self, task: &str) {
         self.pending.wake(task);
     }
 
-    /// What it has used so far, with the tasks of the active superstep as far as they have been charged.
+    /// Returns the use of the run so far, with the tasks of the active superstep as far as they have been charged.
     pub(super) fn used(&self) -> ChildUse {
         let tasks = || self.superstep.iter().flat_map(Superstep::tasks);
         let fuel = tasks().map(|task| task.used().fuel).fold(self.fuel_so_far(), u64::saturating_add);
@@ -285,7 +281,7 @@ impl Walker {
         }
     }
 
-    /// How many nodes visited are held that no checkpoint has brought yet.
+    /// Number of visited nodes in memory that no checkpoint has brought yet.
     #[cfg(test)]
     pub(super) const fn visited_held(&self) -> usize {
         self.visited.unwritten_count()

@@ -1,4 +1,4 @@
-//! The walker itself: events in, effects out.
+//! The walker: takes events and returns effects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -47,12 +47,12 @@ pub enum StoppingLimit {
     Work,
     /// The time of the run, its supersteps, or the deadline of a question.
     Run(StopLimit),
-    /// One of the graph, such as `max_fan_out`.
+    /// A limit of the graph, such as `max_fan_out`.
     OfGraph,
 }
 
 impl StoppingLimit {
-    /// The limit that the error of a run is about.
+    /// Returns the limit that caused the error of a run.
     pub const fn of(error: &RunError) -> Self {
         match (error.budget, error.limit) {
             (Some(Budget::Work), _) => Self::Work,
@@ -70,46 +70,46 @@ impl StoppingLimit {
 #[derive(Debug)]
 pub struct Walker {
     pub(super) graph: Arc<Graph>,
-    /// The graph asks what has become of the threads that it has started, or may ask.
+    /// `true` if the graph queries the threads that it has started, or may do so.
     keeps_threads: bool,
-    /// From the first beginning to the last end of the attempts, those of child runs included, since the last report of a task above.
+    /// Span of the attempts since the parent's task was last reported, those of child runs included.
     took: Timing,
     pub(super) setup: Setup,
     pub(super) digests: TaskDigests,
     /// The path of nodes from the root graph to the one that has started this run; empty for the root graph.
     pub(super) path: String,
-    /// The dispatches of the nodes that were active, where they are written out.
+    /// The dispatches of the nodes that were active, if they are literal.
     pub(super) dispatches: BTreeMap<NodeIndex, Result<Dispatch, Failure>>,
-    /// What its dispatches may use: its manifest, with the rules among its inputs.
+    /// Manifest for the run's dispatches: its own, with the item rules from its inputs.
     passed_on: Arc<Manifest>,
-    /// Whether any template reads `node` or `run`.
+    /// `true` if any template reads `node` or `run`.
     pub(super) uses_context: bool,
     pub(super) channels: Channels,
     pub(super) inputs_digest: Digest,
     /// The hasher of result digests, after the prefix that all checkpoints with these inputs share.
     pub(super) result_hasher: DomainHasher,
-    /// Its position in its history.
+    /// Position in the run's history.
     pub(super) line: RecordLine,
-    /// What the next checkpoint will contain.
+    /// Changes that the next checkpoint will contain.
     pub(super) unwritten: Unwritten,
     pub(super) visited: Visited,
     pub(super) warnings: Warnings,
     pub(super) agenda: Agenda,
-    /// What was used so far.
+    /// Use so far.
     pub(super) totals: Totals,
     /// The limits that hooks and resumes can raise.
     pub(super) allowance: Allowance,
     pub(super) stop: StopState,
     /// The time of the last event from outside.
     pub(super) event_time: Timestamp,
-    /// How much has been done since.
+    /// Work done since that event.
     pub(super) slice: Slice,
     pub(super) superstep: Option<Superstep>,
     /// The superstep whose tasks are being made.
     pub(super) making: Option<Box<Making>>,
     /// The superstep that commits.
     pub(super) committing: Option<Box<Committing>>,
-    /// The superstep that has committed, while it is worked out which hooks follow.
+    /// The superstep that has committed, while its hooks are planned.
     pub(super) planning: Option<Box<Planning>>,
     pub(super) pending: Pending,
     pub(super) hooks: Hooks,
@@ -117,19 +117,19 @@ pub struct Walker {
 }
 
 impl Walker {
-    /// A walker for a new run. Its first event is [`Event::Started`].
+    /// Creates a walker for a new run. Its first event is [`Event::Started`].
     pub fn new(graph: Arc<Graph>, setup: Setup) -> Self {
         let channels = Channels::new(&graph, Arc::clone(&setup.inputs));
         Self::with(graph, setup, channels)
     }
 
-    /// The manifest of what this run dispatches: narrowed by the rules of the agents above and of this graph.
+    /// Returns the manifest for this run's dispatches: narrowed by the rules of the agents above and of this graph.
     pub(super) fn passed_on(&self) -> Arc<Manifest> {
         Arc::clone(&self.passed_on)
     }
 
-    /// Works out again, after other inputs or another manifest, what follows from them: a restored child run has another
-    /// manifest until its task dispatches it.
+    /// Updates the fields derived from the inputs and the manifest after either has changed: a restored child run has
+    /// another manifest until its task dispatches it.
     pub(super) fn pass_on(&mut self) {
         self.passed_on = super::approvals::passed_on(&self.graph, &self.setup.inputs, &self.setup.manifest);
         self.keeps_threads = keeps_threads(&self.graph, &self.setup);
@@ -182,11 +182,10 @@ impl Walker {
         self.take(now, event)
     }
 
-    /// As [`Self::handle`], where work has been done already since the driver handed over an event.
+    /// Handles an event as [`Self::handle`] does, counting work that was done already since the driver handed over its event.
     pub(super) fn take(&mut self, now: Timestamp, event: Event) -> Result<Vec<Effect>, HandleError> {
-        // How often the driver gets control back depends on the amount of work, which must not be visible in the records:
-        // an operation that is continued has the time at which it began. Where boundaries are not recorded one by one, it
-        // is not visible anyway.
+        // The driver gets control back after an amount of work, which must not be visible in the records: a continued operation keeps the
+        // time at which it began. With `durability: exit`, boundaries are not recorded one by one, so that it is not visible anyway.
         let now = match event {
             Event::Continued if self.setup.durability != Durability::Exit => self.event_time,
             _ => now,
@@ -244,7 +243,7 @@ impl Walker {
         Ok(())
     }
 
-    /// Whether the graph asks what has become of the threads that it has started, or may ask.
+    /// Returns `true` if the graph queries the threads that it has started, or may do so.
     #[inline]
     pub(super) const fn keeps_threads(&self) -> bool {
         self.keeps_threads
@@ -255,7 +254,7 @@ impl Walker {
         self.took = self.took.and(took);
     }
 
-    /// How long the attempts took since this was last asked.
+    /// Returns the span of the attempts since the last call, and resets it.
     pub(super) fn take_time(&mut self) -> Timing {
         std::mem::take(&mut self.took)
     }
@@ -264,8 +263,8 @@ impl Walker {
         self.graph.timeout.min(self.setup.manifest.run_limits().timeout)
     }
 
-    /// Works until something has to happen outside, or until the time slice is over. It is a loop and not recursion:
-    /// nodes without actions need nothing from outside, and there may be many.
+    /// Works until an event from outside is needed or the time slice is over. It is a loop and not recursion: nodes
+    /// without actions need no event, and there may be many.
     pub(super) fn drive(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
         while let Some(work) = self.own_work() {
             if self.slice.is_over() {
@@ -284,7 +283,7 @@ impl Walker {
         }
     }
 
-    /// The work that can be done without an event from outside.
+    /// Returns the work that can be done without an event from outside.
     fn own_work(&self) -> Option<OwnWork> {
         match self.stop.phase() {
             Phase::Ready => Some(OwnWork::Advance),
@@ -310,7 +309,7 @@ impl Walker {
         self.superstep.as_ref().map_or(0, Superstep::running)
     }
 
-    /// From a boundary to the next superstep, or to a stop.
+    /// Goes from a boundary to the next superstep, or to a stop.
     fn advance(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
         if self.stop.is_cancel_requested() && self.stop.end().is_none() {
             return self.suspend(now, self.stop.stopped_as(), None, fx);
@@ -451,7 +450,7 @@ impl Walker {
         self.abandon_commit();
     }
 
-    /// Abandons everything that is running.
+    /// Abandons all running tasks and hooks.
     pub(super) fn abort_all(&mut self, fx: &mut Vec<Effect>) {
         self.abort_hooks(fx);
         let Some(superstep) = &mut self.superstep else { return };
@@ -462,7 +461,7 @@ impl Walker {
         });
     }
 
-    /// Stops before the end of the run: everything that is known is persisted first, then the driver is notified.
+    /// Stops before the end of the run: persists everything that is known, then notifies the driver.
     pub(super) fn suspend(
         &mut self,
         now: Timestamp,
@@ -504,23 +503,23 @@ impl Walker {
         self.stop.enter(Phase::Suspending(id));
     }
 
-    /// The fuel that its tasks have used so far, with those of the active superstep.
+    /// Returns the fuel used by all tasks so far, those of the active superstep included.
     pub(super) fn all_fuel(&self) -> u64 {
         let under_way = self.superstep.iter().flat_map(Superstep::tasks).map(|task| task.used().fuel);
         self.pending.fuel_after(under_way.fold(self.fuel_so_far(), u64::saturating_add))
     }
 
-    /// What its tasks have used of the host so far, with those of the active superstep.
+    /// Returns the use of the host by all tasks so far, those of the active superstep included.
     pub(super) fn all_host(&self) -> HostUse {
         let under_way = self.superstep.iter().flat_map(Superstep::tasks).map(|task| task.used().host);
         under_way.fold(self.host_so_far().plus(self.pending.host()), HostUse::plus)
     }
 
-    /// The nodes that are next, in task order. Of a run that has failed or asks, those that have not run: a node that has is
-    /// not run again. A `foreach` counts as a whole, and where only the commit is left, all are next.
+    /// Returns the next nodes, in task order. If the run has failed or is interrupted, nodes whose tasks have ended are left
+    /// out, since they do not run again; a `foreach` is never left out, and if only the commit remains, all nodes are next.
     fn not_run(&self) -> Vec<NodeIndex> {
         let next = || self.agenda.next().iter().map(Step::node);
-        // If a run stops before its superstep has settled, what has run depends on which task finishes first.
+        // If a run stops before its superstep has settled, the tasks that have ended depend on the order in which they finish.
         if !matches!(self.stop.status(), Status::Failed | Status::Interrupted) {
             return next().collect();
         }
@@ -540,7 +539,7 @@ impl Walker {
         if left.is_empty() { next().collect() } else { left }
     }
 
-    /// The present state of the run.
+    /// Returns the present state of the run.
     pub fn summary(&self) -> Summary {
         let mut tallies = self.totals.tallies().clone();
         let mut host = self.host_so_far();
@@ -585,18 +584,19 @@ impl Walker {
 /// Work of a walker that needs no event from outside.
 #[derive(Clone, Copy, Debug)]
 enum OwnWork {
-    /// From a boundary to the next superstep, or to a stop.
+    /// Go from a boundary to the next superstep, or to a stop.
     Advance,
     Make,
     Settle,
-    /// Nothing is running any more of a run that was asked to stop.
+    /// Stop: a stop was requested and no task is running.
     Stop,
     Start,
     Commit,
     Plan,
 }
 
-/// Whether the results of threads are kept: the graph names the item that asks for them, or it may by a template and is allowed to.
+/// Checks whether results of threads are kept: the graph names the item that queries them, or a template may name it
+/// and the manifest permits its dispatch.
 fn keeps_threads(graph: &Graph, setup: &Setup) -> bool {
     let asks = HostItem::Threads;
     let may = || setup.manifest.dispatch().permits(Primary::Execute, ItemType::Tool, asks.id());

@@ -1,4 +1,4 @@
-//! Makes the tasks of a superstep from the next activations and from what is recorded of them. A superstep may have many
+//! Makes the tasks of a superstep from the next activations and from the tasks' records. A superstep may have many
 //! tasks, and each takes work, so they are made one by one.
 
 use std::collections::BTreeMap;
@@ -24,21 +24,21 @@ use graph_core::record::PendingOutcome;
 use graph_core::time::Timestamp;
 use graph_core::work::{Exhausted, Meter, rates, size};
 
-/// A superstep whose tasks are being made. Nothing of it is known outside, and nothing has started.
+/// A superstep whose tasks are being made. None of them has started, and none of their effects are visible outside.
 #[derive(Debug)]
 pub(super) struct Making {
     superstep: Superstep,
-    /// The records of its tasks, without those that have been restored.
+    /// The records of tasks that have not been restored yet.
     pending: Pending,
-    /// How often nodes were entered, with this superstep.
+    /// Number of visits of each entered node, this superstep included.
     visits: BTreeMap<NodeIndex, u64>,
-    /// How many of the activations that are next have their tasks, or are getting them.
+    /// Number of next activations that have their tasks, or are getting them.
     place: usize,
     /// The activation that is getting its tasks, with the items that have none yet.
     items: Option<(Activated, std::vec::IntoIter<Value>)>,
     /// Warnings about those items, for the first of their tasks.
     raised: Vec<String>,
-    /// How many tasks have been taken up.
+    /// Number of tasks whose records have been looked up.
     taken: usize,
 }
 
@@ -55,7 +55,7 @@ impl Making {
         }
     }
 
-    /// The records of tasks that were not restored.
+    /// Turns all tasks back into records, together with the records that were not restored.
     fn into_pending(mut self) -> Pending {
         if let Some((active, _)) = self.items.take() {
             self.superstep.push_activated(active);
@@ -109,7 +109,7 @@ impl Walker {
         }
     }
 
-    /// The tasks of the next superstep, without starting it. None if they cannot be made.
+    /// Makes the tasks of the next superstep without starting it; `None` if they cannot be made.
     pub(super) fn preview(&mut self) -> Option<Superstep> {
         let mut making = Making::new(self.line.step() + 1, self.pending.clone());
         let made = loop {
@@ -125,7 +125,7 @@ impl Walker {
         made.then_some(making.superstep)
     }
 
-    /// Makes, or takes up, one task; `false` once there is nothing more to do.
+    /// Makes one task, or restores one from its record; `false` once there is nothing more to do.
     fn make_one(&mut self, making: &mut Making) -> Result<bool, Reached> {
         if let Some((active, items)) = &mut making.items {
             if let Some(item) = items.next() {
@@ -173,7 +173,7 @@ impl Walker {
         Ok(true)
     }
 
-    /// Makes the task of an active node, or evaluates which items it has.
+    /// Makes the task of an active node, or evaluates its items if it is a `foreach`.
     fn make_activation(
         &mut self,
         making: &mut Making,
@@ -243,7 +243,7 @@ impl Walker {
         Err((LimitCode::MaxFanOut, limit(Some(node.to_owned()), message)))
     }
 
-    /// Whether what the tasks are made of is as much as `results` allows.
+    /// Checks that the values held for the tasks fit in the budget `results`.
     fn check_held(&self, superstep: &Superstep, node: &str) -> Result<(), Reached> {
         if superstep.held() <= self.budgets().results {
             return Ok(());
@@ -273,7 +273,7 @@ impl Walker {
         bound
     }
 
-    /// The items of a `foreach`.
+    /// Evaluates the items of a `foreach`.
     fn items(
         &self,
         foreach: &Foreach,
@@ -304,7 +304,7 @@ impl Walker {
         }
     }
 
-    /// Resolves which item a task dispatches; a failure settles the task.
+    /// Sets a task's dispatch; a failure settles the task.
     fn bind_dispatch(
         &mut self,
         task: &mut Task,
@@ -336,7 +336,7 @@ impl Walker {
         Ok(())
     }
 
-    /// The state of a task that failed before it could start.
+    /// Returns the state of a task that failed before it could start.
     fn failed_early(&self, node: &Node, failure: Failure, is_item: bool) -> TaskState {
         if self.has_hooks(HookEvent::Error) {
             TaskState::Failing { failure, told: false }
@@ -345,8 +345,8 @@ impl Walker {
         }
     }
 
-    /// Restores a task from its stored record. The host work for its result was charged when the result was first taken; the
-    /// work of reading it again is returned, and only bounds how long the walker keeps control.
+    /// Restores a task from its record. The host's work for the result was charged when it was first accepted; the work
+    /// of reading it again is returned, and only bounds the time until control returns to the driver.
     fn restore_task(&self, task: &mut Task, active: &Activated, known: PendingTask) -> u64 {
         let meter = Meter::of_one_step();
         let (known, outcome, woken) = known.into_parts();
@@ -357,7 +357,7 @@ impl Walker {
         let node = self.graph.node(active.node());
         let state = match outcome {
             Some(PendingOutcome::Done { outcome }) => {
-                // The same state gives the same writes; what could not be assigned was never recorded as done.
+                // The same state gives the same writes: a result that could not be assigned was never recorded as done.
                 let mut repeated = Vec::new();
                 match self.answer(node, active, task.item(), outcome, &mut repeated, &meter) {
                     Ok(answer) => TaskState::Done(answer),
@@ -391,7 +391,7 @@ impl Walker {
     }
 }
 
-/// The memory that a task holds in its state.
+/// Returns the memory that a task holds in its state, in bytes.
 pub(super) fn held_by(state: &TaskState) -> u64 {
     match state {
         TaskState::Done(answer) => answer.held(),
@@ -401,7 +401,7 @@ pub(super) fn held_by(state: &TaskState) -> u64 {
     }
 }
 
-/// The memory of a failure.
+/// Returns the memory of a failure, in bytes.
 pub(super) fn failure_size(failure: &Failure) -> u64 {
     let details = failure.details.as_ref().map_or(0, size::of);
     (failure.message.len() as u64).saturating_add(details)

@@ -3,10 +3,9 @@
 //!
 //! # The run loop
 //!
-//! One event in, all effects out, nothing changes in between: [`RunTree::handle`] takes an event and the time at which it
-//! happened, and returns all actions that follow. Until the next event, nothing of the run changes, so that the driver
-//! may perform the effects in its own time. It performs them in order, and answers each that needs an answer with an
-//! event: a task with [`Event::TaskDone`], a record with [`Event::Persisted`], and so on.
+//! [`RunTree::handle`] takes an event and the time at which it happened, and returns all effects that follow. The run does not
+//! change until the next event, so that the driver may perform the effects in its own time. It performs them in order, and answers
+//! each that needs an answer with an event: a task with [`Event::TaskDone`], a record with [`Event::Persisted`], and so on.
 //!
 //! ```
 //! use std::collections::VecDeque;
@@ -81,15 +80,15 @@
 //! }
 //! assert_eq!(end, Some(Status::Completed));
 //! assert_eq!(run.summary().state["twice"], json!(42));
-//! // The boundary before the first superstep, what the task gave, and the boundary after it.
+//! // The boundary before the first superstep, the task's result, and the boundary after it.
 //! assert_eq!(records.len(), 3);
 //! ```
 //!
-//! # What it is made of
+//! # Parts
 //!
-//! A [`Walker`] executes one graph, and a [`RunTree`] has one for the run and one for each child run. A walker is composed of
-//! machines, each with a private state that only its file changes: its position in the history, the agenda, what was used and
-//! the budgets, why it stops, its channels, its warnings, its hooks, and what is left of a superstep that has not committed.
+//! A [`Walker`] executes one graph, and a [`RunTree`] has one for the run and one for each child run. A walker is composed of state
+//! machines, each with a private state that only its own file changes: the position in the history, the agenda, the use and the
+//! budgets, the reason for stopping, the channels, the warnings, the hooks, and the pending tasks of an uncommitted superstep.
 
 mod agenda;
 mod allowance;

@@ -1,5 +1,4 @@
-//! What is recorded of the tasks of a superstep that has not committed: what a run leaves when it stops, and resumes
-//! with.
+//! Pending tasks: the recorded progress of an uncommitted superstep's tasks, which a run leaves when it stops and resumes from.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,54 +17,54 @@ use graph_core::record::{
 };
 use graph_core::work::size;
 
-/// What is recorded of the tasks of a superstep that has not committed.
+/// The pending tasks of a superstep that has not committed, by task id.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pending(BTreeMap<Arc<str>, PendingTask>);
 
-/// What is recorded of one such task.
+/// The recorded state of a pending task.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PendingTask {
     known: Progress,
     outcome: Option<PendingOutcome>,
-    /// Its child run has something to continue with.
+    /// `true` if the task's child run can continue.
     woken: bool,
-    /// Its question is asked again when it continues.
+    /// `true` if the task's question is asked again when the task continues.
     asks_again: bool,
 }
 
-/// How far a task has got, apart from its outcome.
+/// Progress of a task, apart from its outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Progress {
     /// The index of the task's node.
     pub node: NodeIndex,
     /// The attempt, from 1; 0 before the first.
     pub attempt: u32,
-    /// How many of its attempts a hook has asked for.
+    /// Number of attempts that a hook has asked for.
     pub retried: u32,
-    /// A hook had its failure passed.
+    /// `true` if a hook had the task's failure passed over.
     pub continued: bool,
-    /// What it has used so far.
+    /// Use of the task so far.
     pub used: Used,
-    /// Its state when the run was last started or resumed.
+    /// State of the task when the run was last started or resumed.
     pub start: Start,
-    /// Answers to its interrupts.
+    /// Answers to the task's questions.
     pub answers: AnswerLog,
-    /// Warnings of its attempts.
+    /// Warnings of the task's attempts.
     pub warnings: Vec<String>,
-    /// What happened in it and is in no record of the history yet.
+    /// Events of the task that are in no record of the history yet.
     pub events: Vec<TaskEvent>,
-    /// The journals of its attempts.
+    /// Journals of the task's attempts.
     pub journal: Vec<AttemptJournal>,
-    /// Its state with respect to the cache of results.
+    /// State of the task with respect to the cache of results.
     pub cache: Option<TaskCache>,
-    /// What its newest attempt may use of language models, as the store has it.
+    /// Stored reservation of the newest attempt for language models.
     pub reserved: Option<Reserved>,
-    /// What is lost of `used`, by the model that was asked last, as far as its name is known.
+    /// The lost part of `used`, by the model that was asked last, as far as its name is known.
     pub lost_models: BTreeMap<String, ModelUse>,
 }
 
 impl PendingTask {
-    /// A task that has got so far.
+    /// Creates a pending task from its progress and its outcome.
     pub(super) const fn new(known: Progress, outcome: Option<PendingOutcome>) -> Self {
         Self { known, outcome, woken: false, asks_again: false }
     }
@@ -75,37 +74,37 @@ impl PendingTask {
         self.known.node
     }
 
-    /// What it has used so far.
+    /// Use of the task so far.
     pub(super) const fn used(&self) -> &Used {
         &self.known.used
     }
 
-    /// Answers to its interrupts.
+    /// Answers to the task's questions.
     pub(super) const fn answers(&self) -> &AnswerLog {
         &self.known.answers
     }
 
-    /// What its newest attempt may use of language models, as the store has it.
+    /// Stored reservation of the newest attempt for language models.
     pub(super) const fn reserved(&self) -> Option<&Reserved> {
         self.known.reserved.as_ref()
     }
 
-    /// How far it has got, its outcome, and whether its child run has something to continue with.
+    /// Returns the progress, the outcome, and `true` if the task's child run can continue.
     pub(super) fn into_parts(self) -> (Progress, Option<PendingOutcome>, bool) {
         (self.known, self.outcome, self.woken)
     }
 
-    /// Whether its answer, or a failure that is handled, has settled it.
+    /// Returns `true` if a result or a handled failure has settled the task.
     pub(super) const fn is_settled(&self) -> bool {
         matches!(self.outcome, Some(PendingOutcome::Done { .. } | PendingOutcome::Handled { .. }))
     }
 
-    /// Whether it has a result that counts when the superstep commits.
+    /// Returns `true` if the task has an outcome with which the superstep can commit.
     pub(super) const fn is_over(&self) -> bool {
         matches!(self.outcome, Some(PendingOutcome::Done { .. } | PendingOutcome::Handled { .. }))
     }
 
-    /// Whether its open question is the host's own, about a budget of language models.
+    /// Returns `true` if the task's open question is the host's own, about a budget of language models.
     fn asks_for_budget(&self) -> bool {
         matches!(
             &self.outcome,
@@ -114,7 +113,7 @@ impl PendingTask {
         )
     }
 
-    /// The digest of the form of its open question, if that is one of an `ask` node.
+    /// Returns the digest of the open question's form, if it is that of an `ask` node.
     pub(super) fn shown_form(&self) -> Option<Digest> {
         match &self.outcome {
             Some(PendingOutcome::Interrupted { payload, short: None, .. }) => form_digest(&payload.0),
@@ -122,18 +121,18 @@ impl PendingTask {
         }
     }
 
-    /// Reports whether its answer is its result, and the form is known that it was given to.
+    /// Returns `true` if the task is done and the form that its newest answer was given to is known.
     pub(super) fn has_answer_to_form(&self) -> bool {
         matches!(self.outcome, Some(PendingOutcome::Done { .. }))
             && self.known.answers.newest_form().is_some()
     }
 
-    /// Whether a stored result has replaced its dispatch.
+    /// Returns `true` if a cached result has replaced the task's dispatch.
     pub(super) const fn is_cached(&self) -> bool {
         matches!(self.known.cache, Some(TaskCache::Hit(_)))
     }
 
-    /// The memory of its result.
+    /// Returns the memory of the task's result or question, in bytes.
     pub(super) fn holds(&self) -> u64 {
         match &self.outcome {
             Some(PendingOutcome::Done { outcome }) => outcome_size(outcome),
@@ -142,14 +141,14 @@ impl PendingTask {
         }
     }
 
-    /// Its state when the run was last started or resumed, as a status record holds it, and its events since the last
-    /// one. `recovered`: the run only continues after a crash, so that there is nothing new to record.
+    /// Returns the task's entry in a status record: its state when the run was last started or resumed, and its events since
+    /// the last status record. `recovered`: the run only continues after a crash, so that there is nothing new to record.
     pub(super) fn record_use(&mut self, graph: &Graph, recovered: bool) -> Option<TaskUse> {
         let events = if recovered { Vec::new() } else { std::mem::take(&mut self.known.events) };
         if recovered && self.known.start == Start::default() {
             return None;
         }
-        // If it has a result, its task record has the journal.
+        // The journal of a task with an outcome is in its task record.
         let journal = if self.outcome.is_none() { self.known.journal.clone() } else { Vec::new() };
         let Start { used, attempts, settled } = self.known.start;
         let Used { asked, dispatches, ended, fuel, granted, host, lost, micros, steps } = used;
@@ -172,7 +171,7 @@ impl PendingTask {
         })
     }
 
-    /// Its present state, as a run that has stopped is resumed.
+    /// Returns the task's present state as the start of a resumed run.
     fn stand(&self) -> Start {
         let Progress { attempt, used, .. } = self.known;
         let (settled, attempts) = match &self.outcome {
@@ -187,7 +186,7 @@ impl PendingTask {
         Start { used, attempts, settled }
     }
 
-    /// Applies a record of the task. `told` is what the newest status record says of it.
+    /// Applies a record of the task. `told` is the task's entry in the newest status record.
     fn add_record(&mut self, record: TaskRecord, told: Option<&TaskUse>) {
         let known = &mut self.known;
         if record.dispatches >= known.used.dispatches {
@@ -203,15 +202,15 @@ impl PendingTask {
             known.used.lost = record.lost;
             known.lost_models = record.lost_models;
         }
-        // A later status record that knows of this failure means that it stopped the run: the resume after that, or the
-        // present one, counts attempts from the start. If no status record knows of it, it has still to stop the run.
+        // A later status record that knows of this failure means that it stopped the run: the next resume, or the
+        // present one, counts attempts from the start. Otherwise the failure has still to stop the run.
         let anew = told.is_some_and(|told| told.dispatches >= record.dispatches);
-        // Its child run was to continue, and how that ended is not known.
+        // The child run was to continue, and its end is not known.
         self.woken = anew && !known.start.settled && matches!(record.outcome, PendingOutcome::Suspended);
         // A status record contains all events up to its time.
         known.events = if anew { Vec::new() } else { record.events };
-        // A task that used a budget of the run up has left no record of that, but may have left one before: it was
-        // dispatched again since, as the status record says, and nothing that came of that is kept.
+        // A task that used up a budget of the run has left no record of that, but may have left one before. According
+        // to the status record it was dispatched again since, and no result of that dispatch is kept.
         let again = told.is_some_and(|told| told.dispatches > record.dispatches);
         let replaced = match &record.outcome {
             PendingOutcome::Failed { .. } => anew,
@@ -229,7 +228,7 @@ impl PendingTask {
             known.cache = record.cache;
             self.outcome = Some(record.outcome);
         }
-        // What followed from an answer that another one has replaced since then does not count.
+        // An outcome does not count if it followed from an answer that another one has replaced since.
         if known.answers.drops_more_than(&record.dropped) {
             self.outcome = None;
         }
@@ -242,7 +241,7 @@ impl PendingTask {
 }
 
 impl Pending {
-    /// From stored records. A record that names a node that the graph does not have is the name in the error.
+    /// Restores the pending tasks from stored records. The error is the name of a node that the graph does not have.
     pub(super) fn from_records(
         graph: &Graph,
         records: Vec<TaskRecord>,
@@ -295,7 +294,7 @@ impl Pending {
         }
         for (task, node, reserved) in reserved {
             let Progress { used, lost_models, .. } = &mut pending.entry(graph, &task, &node)?.known;
-            // Of an attempt that has ended, a record says what it has used.
+            // If the attempt has ended, its record contains its use.
             if used.dispatches < reserved.dispatch {
                 let lost = reserved.model.less(used.host.model);
                 let earlier = reserved.lost.less(used.lost);
@@ -329,13 +328,13 @@ impl Pending {
         Ok(self.0.entry(task.into()).or_insert_with(|| PendingTask::new(known(), None)))
     }
 
-    /// What is recorded of a task.
+    /// Returns the recorded state of a task.
     pub(super) fn get(&self, task: &str) -> Option<&PendingTask> {
         self.0.get(task)
     }
 
-    /// Takes out what is recorded of a task that is restored, if the record is of the same node. It may be of another
-    /// node's task: untracked state decides how many tasks a `foreach` has, and is reset by a resume.
+    /// Removes the recorded state of a task, if it is of the same node. It may be that of another node's task:
+    /// untracked state, which a resume resets, decides how many tasks a `foreach` has.
     pub(super) fn take(&mut self, task: &str, node: NodeIndex) -> Option<PendingTask> {
         if self.0.get(task).is_some_and(|known| known.known.node == node) {
             self.0.remove(task)
@@ -348,30 +347,30 @@ impl Pending {
         self.0.values()
     }
 
-    /// All tasks, moved out.
+    /// Returns all tasks, moved out.
     pub(super) fn into_tasks(self) -> impl Iterator<Item = PendingTask> {
         self.0.into_values()
     }
 
-    /// Adds what is recorded of a task.
+    /// Adds the recorded state of a task.
     pub(super) fn insert(&mut self, id: Arc<str>, task: PendingTask) {
         self.0.insert(id, task);
     }
 
-    /// Adds those that `others` has.
+    /// Adds the tasks of `others`.
     pub(super) fn extend(&mut self, others: Self) {
         self.0.extend(others.0);
     }
 
-    /// A run that has stopped is taken up, or stops: from here on its tasks are counted.
+    /// Makes the present state of all tasks their start, since the run stops or is resumed.
     pub(super) fn begin(&mut self) {
         for left in self.0.values_mut() {
             left.known.start = left.stand();
         }
     }
 
-    /// The question of a task has been answered. If it had an answer already, the new one replaces it, and the task's
-    /// result is discarded with it.
+    /// Adds an answer to a task's question. If the question had an answer already, the new one replaces it, and the
+    /// task's result is discarded.
     pub(super) fn answer(&mut self, task: &str, answer: TaskAnswer) {
         if let Some(left) = self.0.get_mut(task) {
             if left.asks_for_budget() {
@@ -389,7 +388,7 @@ impl Pending {
         }
     }
 
-    /// A task's answer was given to another form of its question, which is asked again when the task continues.
+    /// Has a task's answered question asked again when the task continues, because its form has changed since.
     pub(super) fn ask_answered_again(&mut self, task: &str) {
         if let Some(left) = self.0.get_mut(task) {
             left.outcome = None;
@@ -397,7 +396,7 @@ impl Pending {
         }
     }
 
-    /// The open question of a task is asked again when the task continues: what it asks may have changed.
+    /// Has a task's open question asked again when the task continues, because it may have changed.
     pub(super) fn ask_again(&mut self, task: &str) {
         if let Some(left) = self.0.get_mut(task)
             && matches!(left.outcome, Some(PendingOutcome::Interrupted { short: None, .. }))
@@ -407,7 +406,7 @@ impl Pending {
         }
     }
 
-    /// The node of a task, and the number of the task among those of the node, from 1.
+    /// Returns the node of a task, and the number of the task among those of the node, from 1.
     pub(super) fn place(&self, task: &str) -> Option<(NodeIndex, u64)> {
         let node = self.0.get(task)?.known.node;
         let of_node = self.0.iter().filter(|(_, left)| left.known.node == node);
@@ -415,12 +414,12 @@ impl Pending {
         Some((node, ordinal(task).saturating_sub(first).saturating_add(1)))
     }
 
-    /// Whether the question of a task is the host's own, about a budget of language models.
+    /// Returns `true` if a task's open question is the host's own, about a budget of language models.
     pub(super) fn asks_for_budget(&self, task: &str) -> bool {
         self.0.get(task).is_some_and(PendingTask::asks_for_budget)
     }
 
-    /// Answers have added so much in all to the budgets of language models of a task's child run.
+    /// Raises the total additions of answers to budgets of language models in a task's child run.
     pub(super) fn add_below(&mut self, task: &str, granted: ModelUse) {
         if let Some(left) = self.0.get_mut(task) {
             left.known.used.granted = left.known.used.granted.max(granted);
@@ -442,21 +441,20 @@ impl Pending {
         Ok(())
     }
 
-    /// The questions that have their answer, by task: another answer can replace it as long as the superstep has not committed.
+    /// Returns the answers of each task that has any: another answer can replace them until the superstep commits.
     pub(super) fn answered(&self) -> impl Iterator<Item = (&Arc<str>, NodeIndex, &AnswerLog)> {
         let answered = self.0.iter().filter(|(_, left)| !left.known.answers.is_empty());
         answered.map(|(task, left)| (task, left.known.node, &left.known.answers))
     }
 
-    /// The child run of a task has something to continue with.
+    /// Notes that a task's child run can continue.
     pub(super) fn wake(&mut self, task: &str) {
         if let Some(left) = self.0.get_mut(task) {
             left.woken = true;
         }
     }
 
-    /// The state of the tasks when the run was last started or resumed, and which events of theirs this record contains.
-    /// What happened later is in records of its own.
+    /// Returns the tasks' entries in a status record ([`PendingTask::record_use`]). Later events are in records of their own.
     pub(super) fn record_uses(&mut self, graph: &Graph, recovered: bool) -> BTreeMap<String, TaskUse> {
         let used = |(task, left): (&Arc<str>, &mut PendingTask)| {
             Some((String::from(&**task), left.record_use(graph, recovered)?))
@@ -464,39 +462,39 @@ impl Pending {
         self.0.iter_mut().filter_map(used).collect()
     }
 
-    /// Fuel of all of them.
+    /// Fuel of all tasks.
     pub(super) fn fuel(&self) -> u64 {
         self.fuel_after(0)
     }
 
-    /// Fuel of all of them, on top of `before`.
+    /// Fuel of all tasks, added to `before`.
     pub(super) fn fuel_after(&self, before: u64) -> u64 {
         self.0.values().map(|left| left.known.used.fuel).fold(before, u64::saturating_add)
     }
 
-    /// Fuel of all of them and of the host's work for them, on top of `before`.
+    /// Fuel of all tasks and of the host's work for them, added to `before`.
     pub(super) fn spent_after(&self, before: u64) -> u64 {
         let spent = |left: &PendingTask| left.known.used.fuel.saturating_add(left.known.used.host.fuel);
         self.0.values().map(spent).fold(before, u64::saturating_add)
     }
 
-    /// What all of them have used of the host.
+    /// Use of the host by all tasks.
     pub(super) fn host(&self) -> HostUse {
         self.0.values().map(|left| left.known.used.host).fold(HostUse::default(), HostUse::plus)
     }
 
-    /// Supersteps of the child runs of all of them.
+    /// Supersteps of the child runs of all tasks.
     pub(super) fn steps(&self) -> u64 {
         self.0.values().map(|left| left.known.used.steps).fold(0, u64::saturating_add)
     }
 
-    /// The tasks whose child runs ask, each with whether that has something to continue with.
+    /// Returns the tasks whose child runs are suspended, each with `true` if the child run can continue.
     pub(super) fn suspended(&self) -> impl Iterator<Item = (&Arc<str>, bool)> {
         let waits = |left: &PendingTask| matches!(left.outcome, Some(PendingOutcome::Suspended));
         self.0.iter().filter(move |(_, left)| waits(left)).map(|(task, left)| (task, left.woken))
     }
 
-    /// Whether a question has its answer, and its task has not continued with it.
+    /// Returns `true` if a question has an answer, or is to be asked again, and its task has not continued yet.
     pub(super) fn has_answers(&self) -> bool {
         self.0.values().any(|left| match &left.outcome {
             Some(PendingOutcome::Interrupted { answered, .. }) => left.known.answers.len() > *answered,
@@ -505,7 +503,7 @@ impl Pending {
         })
     }
 
-    /// The open questions, in task order.
+    /// Returns the open questions, in task order.
     pub(super) fn interrupts(&self, graph: &Graph) -> Vec<InterruptRecord> {
         let mut asked: Vec<_> = self
             .0

@@ -1,4 +1,4 @@
-//! The position of a run in its history, and what its next record builds on.
+//! The position of a run in its history, and the base of its next checkpoint.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,21 +20,21 @@ pub(super) struct RecordLine {
     at: Timestamp,
     /// The newest checkpoint that was handed out to be persisted.
     last: Option<CheckpointRef>,
-    /// What the next checkpoint builds on; if none, it is whole.
+    /// The base of the next checkpoint; without one, the checkpoint is whole.
     base: Option<Delta>,
-    /// A boundary has been made that no checkpoint holds yet, with what made it.
+    /// The origin of the newest boundary, if no checkpoint holds the boundary yet.
     unwritten: Option<Source>,
-    /// How many records have been handed out.
+    /// Number of records handed out to be persisted.
     persists: u64,
-    /// The attempts that wait until a record says what they may use of language models, by that record.
+    /// The attempts that wait for the record of their reservation for language models, by that record.
     reserving: BTreeMap<PersistId, (Arc<str>, u32)>,
 }
 
 impl RecordLine {
-    /// The line that ends with a checkpoint.
+    /// Restores the position at a checkpoint.
     pub(super) fn restore(checkpoint: &Checkpoint, digest: Digest) -> Self {
         let (sequence, step, at) = (checkpoint.sequence, checkpoint.step, checkpoint.at);
-        // What release 0.1.0 wrote has no digests to build on: the next checkpoint is whole.
+        // A checkpoint of release 0.1.0 has no digests to build on, so that the next one is whole.
         let base = checkpoint.delta.unwrap_or(Delta { entries: 0, whole: sequence });
         Self {
             sequence,
@@ -72,18 +72,18 @@ impl RecordLine {
         self.last.as_ref()
     }
 
-    /// What made the newest boundary, if no checkpoint holds it yet.
+    /// The origin of the newest boundary, if no checkpoint holds the boundary yet.
     #[inline]
     pub(super) const fn unwritten(&self) -> Option<&Source> {
         self.unwritten.as_ref()
     }
 
-    /// The checkpoint that a record is under: its digest and its number.
+    /// Digest and number of the checkpoint that a new record belongs to; zeros if there is none.
     pub(super) fn under(&self) -> (Digest, u64) {
         self.last.map_or((Digest::from_bytes([0; 32]), 0), |last| (last.digest, last.sequence))
     }
 
-    /// The run begins: its inputs are the first boundary.
+    /// Begins the run, with its inputs as the first boundary.
     pub(super) fn begin(&mut self, now: Timestamp) {
         self.at = now;
         self.unwritten = Some(Source::Input);
@@ -95,28 +95,28 @@ impl RecordLine {
         self.step += 1;
     }
 
-    /// It does not commit after all.
+    /// Takes the count of a superstep back that does not commit after all.
     #[inline]
     pub(super) const fn take_superstep_back(&mut self) {
         self.step -= 1;
     }
 
-    /// A boundary is made.
+    /// Makes a boundary.
     pub(super) fn make_boundary(&mut self, now: Timestamp, source: Source) {
         self.sequence += 1;
         self.at = now;
         self.unwritten = Some(source);
     }
 
-    /// Another run begins at this boundary, with a line of its own.
+    /// Begins the history of another run at this boundary.
     pub(super) fn branch_off(&mut self, source: Source) {
         self.last = None;
         self.base = None;
         self.unwritten = Some(source);
     }
 
-    /// A run that went back to an earlier checkpoint continues at the end of its history. The newest checkpoint there is
-    /// not its predecessor in state, so the next one is whole.
+    /// Continues at the end of the history of a run that went back to an earlier checkpoint. The newest checkpoint
+    /// there is not the predecessor in state, so the next one is whole.
     pub(super) fn continue_after(&mut self, end: &Self) {
         self.sequence = end.sequence;
         self.last = end.last;
@@ -124,13 +124,13 @@ impl RecordLine {
         self.base = None;
     }
 
-    /// A checkpoint of the newest boundary is about to be made: what made the boundary.
+    /// Takes the origin of the newest boundary, for its checkpoint.
     pub(super) fn take_unwritten(&mut self) -> Source {
         self.unwritten.take().unwrap_or(Source::Superstep)
     }
 
-    /// What a checkpoint with this number of changed entries builds on; none if it is whole. It is whole if the changes
-    /// since the last whole one would have more than `most` entries.
+    /// Returns the base of a checkpoint with this number of changed entries; none if it is whole. It is whole if the
+    /// changes since the last whole one would have more than `most` entries.
     pub(super) fn build_on(&mut self, entries: u64, most: u64) -> Option<Delta> {
         let delta = self.base.and_then(|base| {
             let entries = base.entries.saturating_add(entries);
@@ -140,31 +140,31 @@ impl RecordLine {
         delta
     }
 
-    /// A checkpoint of the newest boundary has been made.
+    /// Notes the checkpoint of the newest boundary.
     pub(super) const fn written(&mut self, checkpoint: CheckpointRef) {
         self.last = Some(checkpoint);
     }
 
-    /// The number of the next record that is handed out.
+    /// Returns the id of the next record to hand out.
     #[inline]
     pub(super) const fn hand_out(&mut self) -> PersistId {
         self.persists += 1;
         PersistId(self.persists)
     }
 
-    /// An attempt of a task waits until that record is stored.
+    /// Has an attempt of a task wait until a record is stored.
     pub(super) fn waits_for(&mut self, id: PersistId, task: Arc<str>, attempt: u32) {
         self.reserving.insert(id, (task, attempt));
     }
 
-    /// One of the attempts that waited for this record, or for one before it: records that are stored together are reported
-    /// by the newest of them.
+    /// Takes one of the attempts that waited for this record or an earlier one: records that are stored together are
+    /// reported by the newest of them.
     pub(super) fn take_recorded(&mut self, id: PersistId) -> Option<(Arc<str>, u32)> {
         let recorded = self.reserving.first_entry().filter(|waiting| *waiting.key() <= id)?;
         Some(recorded.remove())
     }
 
-    /// Whether a record of that number was handed out.
+    /// Returns `true` if a record with that id was handed out.
     #[inline]
     pub(super) const fn has_handed_out(&self, id: PersistId) -> bool {
         id.0 <= self.persists

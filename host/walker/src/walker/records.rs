@@ -1,4 +1,4 @@
-//! The records of a run: handing them out to be persisted, and handling the answers of the store.
+//! Records of a run: hands them out to be persisted, and handles the answers of the store.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use graph_core::record::{
 };
 use graph_core::time::Timestamp;
 
-/// Under `durability: exit` boundaries wait in memory for the end of the run, up to this many logical bytes of them.
+/// Limit of the boundaries that wait in memory for the end of the run under `durability: exit`, in logical bytes.
 pub(super) const SPILL: u64 = 8 << 20;
 
-/// Up to this number of changed entries a checkpoint is never made whole: a whole one would not be faster to read.
+/// Number of changed entries up to which a checkpoint is never made whole, since a whole one would not be faster to read.
 const FEW_ENTRIES: u64 = 64;
 
-/// What a checkpoint contains of channels and nodes.
+/// Entries of a checkpoint for channels and nodes.
 struct Changes {
     channels: BTreeMap<String, ChannelStamp>,
     gone: Vec<String>,
@@ -37,7 +37,7 @@ struct Changes {
 }
 
 impl Walker {
-    /// The store has taken a record.
+    /// Handles the store's confirmation of a record.
     pub(super) fn persisted(&mut self, id: PersistId, fx: &mut Vec<Effect>) -> Result<(), HandleError> {
         if !self.line.has_handed_out(id) {
             return Err(illegal("nothing with that id was to be persisted"));
@@ -51,8 +51,8 @@ impl Walker {
         Ok(())
     }
 
-    /// An attempt is about to ask a language model: what it may use is put on record, so that it counts after a crash. Under
-    /// `durability: exit` nothing of the superstep would be stored then, and the attempt need not wait.
+    /// Records the reservation of an attempt that is about to ask a language model, so that it counts after a crash.
+    /// Under `durability: exit` nothing of the superstep would be stored then, so that the attempt need not wait.
     pub(super) fn reserve_model(
         &mut self,
         now: Timestamp,
@@ -67,7 +67,7 @@ impl Walker {
         };
         let is_running =
             |task: &Task| matches!(task.state(), TaskState::Running) && task.attempt() == attempt;
-        // One that was abandoned meanwhile is not answered.
+        // An attempt that was abandoned meanwhile is not answered.
         if !is_running(&superstep.tasks()[at]) {
             return;
         }
@@ -104,7 +104,7 @@ impl Walker {
         self.line.waits_for(id, task, attempt);
     }
 
-    /// The store has refused a record: the run cannot continue.
+    /// Stops the run because the store has refused a record.
     pub(super) fn persist_failed(
         &mut self,
         id: PersistId,
@@ -149,8 +149,8 @@ impl Walker {
             TaskState::Failing { failure, told: true } => {
                 PendingOutcome::Failing { failure: failure.clone() }
             }
-            // A first attempt that fails for good has left no record that this would have to replace, unless it had asked,
-            // or its child run had.
+            // A first attempt that fails for good has left no record for this one to replace, unless the attempt or its
+            // child run had asked.
             TaskState::Failed(failure)
                 if task.attempt() > 1
                     || task.used().asked > 0
@@ -196,14 +196,14 @@ impl Walker {
         self.persist(record, fx);
     }
 
-    /// Hands a record out to be persisted.
+    /// Hands out a record to be persisted.
     pub(super) fn persist(&mut self, record: Record, fx: &mut Vec<Effect>) -> PersistId {
         let id = self.line.hand_out();
         fx.push(Effect::Persist(Box::new(Persist::of(id, record, self.line.step()))));
         id
     }
 
-    /// Makes a boundary known: persists it, unless the run's durability leaves that to its end.
+    /// Persists a boundary, unless the run's durability defers that to its end.
     pub(super) fn reach_boundary(&mut self, fx: &mut Vec<Effect>) {
         self.warnings.reach_boundary();
         if self.setup.durability == Durability::Exit && self.stop.end().is_none() && !self.must_spill() {
@@ -221,7 +221,7 @@ impl Walker {
         }
     }
 
-    /// Under `durability: exit`: whether so much waits to be stored that this boundary is stored as if it were the end.
+    /// Returns `true` if more than [`SPILL`] bytes wait to be stored, so that this boundary is stored like the end of the run.
     fn must_spill(&self) -> bool {
         self.setup.identity.namespace.is_empty() && self.totals.unstored() > SPILL
     }
@@ -253,8 +253,8 @@ impl Walker {
         Ok(id)
     }
 
-    /// What the next checkpoint contains of channels and nodes, and what it builds on: the changes, or everything once
-    /// the changes would take as much room.
+    /// Takes the next checkpoint's entries for channels and nodes, and its base: the changes, or everything once the
+    /// changes would take as much room.
     fn take_changes(&mut self) -> Changes {
         let (channels, gone) = self.channels.take_changed();
         let counted = self.totals.tallies_mut().take_changed(&self.graph);

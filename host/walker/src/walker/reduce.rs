@@ -1,4 +1,4 @@
-//! How the writes of one superstep fold into a channel.
+//! Folds the writes of one superstep into a channel.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,18 +17,19 @@ pub(super) struct Write {
     /// The node that wrote, for messages.
     pub node: NodeIndex,
     pub value: Value,
-    /// How it is written. The origin of the write decides this; the value itself plays no part.
+    /// Mode of the write. It follows from the write's origin and not from the value.
     pub mode: WriteMode,
 }
 
 impl Write {
-    /// Whether it wins alone over the superstep's other writes to a reducer channel.
+    /// Returns `true` if the write replaces the superstep's other writes to a reducer channel.
     pub(super) fn overwrites(&self) -> bool {
         self.mode == WriteMode::Overwrite
     }
 }
 
-/// The `v` of `{overwrite: v}`. It only has this meaning where overwriting a channel is allowed: elsewhere it is data.
+/// Returns the `v` of `{overwrite: v}`. Only where overwriting a channel is allowed does this form have that meaning;
+/// elsewhere it is data.
 pub(super) fn overwritten(value: &Value) -> Option<&Value> {
     value.as_object().filter(|map| map.len() == 1)?.get("overwrite")
 }
@@ -36,9 +37,9 @@ pub(super) fn overwritten(value: &Value) -> Option<&Value> {
 /// The effect of a fold on the channel.
 #[derive(Debug, PartialEq)]
 pub(super) enum Change {
-    /// The value becomes this.
+    /// Replaces the value.
     Set(Value),
-    /// The list gains these at its end.
+    /// Appends items to the list.
     Extend(Vec<Value>),
 }
 
@@ -52,19 +53,19 @@ impl Change {
     }
 }
 
-/// The writes do not fold.
+/// Reason why writes cannot be folded.
 #[derive(Debug, PartialEq)]
 pub(super) enum FoldError {
-    /// Two tasks want the channel for themselves.
+    /// Two tasks write a channel that takes one write, or both overwrite it.
     Conflict(NodeIndex, NodeIndex),
-    /// A value is not one that the reducer takes.
+    /// The reducer does not accept a value.
     Invalid {
         /// The node that wrote it.
         node: NodeIndex,
-        /// Why it cannot be taken.
+        /// The reason why the reducer does not accept the value.
         reason: String,
     },
-    /// The work is not paid for.
+    /// The fuel or the bound of a step does not cover the work.
     Exhausted(Exhausted),
 }
 
@@ -75,7 +76,7 @@ impl From<Exhausted> for FoldError {
 }
 
 /// Folds writes, in task order, into the channel's current value. Values are moved, not copied: each write and each of
-/// its items costs [`VALUE`]. Copying a value, or writing it as text, costs its size, charged before it is done.
+/// its items costs [`VALUE`]. Copying a value, or serializing it, costs its size, charged in advance.
 pub(super) fn fold(
     reducer: Reducer,
     current: Option<&Value>,
@@ -107,7 +108,7 @@ pub(super) fn fold(
     }
 }
 
-/// The cost of folding values that nodes wrote into a channel's current value.
+/// Returns the fuel that folding values into a channel's current value costs.
 pub(crate) fn fold_fuel(reducer: Reducer, current: Option<&Value>, values: Vec<Value>) -> u64 {
     let meter = Meter::of_one_step();
     let writes = values.into_iter().map(|value| Write { node: NodeIndex(0), value, mode: WriteMode::Fold });
@@ -116,7 +117,7 @@ pub(crate) fn fold_fuel(reducer: Reducer, current: Option<&Value>, values: Vec<V
     meter.spent()
 }
 
-/// Finds the write that wins alone over the superstep's other writes.
+/// Takes the write that replaces the superstep's other writes, if there is one. Two are a conflict.
 fn overwrite(reducer: Reducer, writes: &mut Vec<Write>) -> Result<Option<Change>, FoldError> {
     let mut found = writes.iter().enumerate().filter(|(_, write)| write.overwrites()).map(|(at, _)| at);
     let (Some(first), second) = (found.next(), found.next()) else { return Ok(None) };
@@ -133,7 +134,7 @@ fn overwrite(reducer: Reducer, writes: &mut Vec<Write>) -> Result<Option<Change>
     Ok(Some(Change::Set(value)))
 }
 
-/// Whether a channel with that reducer can hold the value, and what it holds.
+/// Checks whether a channel with that reducer can hold the value, and returns the type that the channel holds, for messages.
 pub(super) fn holds(reducer: Reducer, value: &Value) -> (bool, &'static str) {
     match reducer {
         Reducer::Append | Reducer::Union | Reducer::Messages | Reducer::Topic => (value.is_array(), "a list"),
@@ -173,8 +174,8 @@ fn union(current: Option<&Value>, writes: Vec<Write>, meter: &Meter) -> Result<C
     Ok(Change::Extend(added))
 }
 
-/// An item replaces the first one with the same id; one without an id, or with a new one, is added. Ids are compared as
-/// JSON values: `1` is not `1.0`.
+/// Folds messages: an item replaces the first one with the same id; an item without an id, or with a new one, is added.
+/// Ids are compared as JSON values: `1` is not `1.0`.
 fn messages(current: Option<&Value>, writes: Vec<Write>, meter: &Meter) -> Result<Change, Exhausted> {
     let items = flatten(writes, meter)?;
     let current = current.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -189,7 +190,7 @@ fn messages(current: Option<&Value>, writes: Vec<Write>, meter: &Meter) -> Resul
             }
         }
         let mut wanted = known.len();
-        // Only the new ids are indexed, as there are usually few: nothing is allocated for the present items.
+        // Only the new ids are indexed, since they are usually few: nothing is allocated for the present items.
         for (at, item) in current.iter().enumerate() {
             if wanted == 0 {
                 break;
@@ -221,7 +222,7 @@ fn messages(current: Option<&Value>, writes: Vec<Write>, meter: &Meter) -> Resul
     Ok(Change::Set(Value::Array(list)))
 }
 
-/// Puts each item at its place. A place that is not in the list yet is its end.
+/// Puts each item at its place. A place beyond the list appends.
 fn put(list: &mut Vec<Value>, items: Vec<Value>, places: impl Iterator<Item = usize>) {
     for (item, at) in items.into_iter().zip(places) {
         match list.get_mut(at) {
@@ -231,12 +232,12 @@ fn put(list: &mut Vec<Value>, items: Vec<Value>, places: impl Iterator<Item = us
     }
 }
 
-/// A message's id, which may be any value but null. Ids have an order in which those are equal that `serde_json` calls
-/// equal, so that a map finds them however they are chosen.
+/// A message's id, which may be any value but null. The order of ids agrees with equality in `serde_json`, so that a
+/// map finds hostile ids as well.
 struct Id<'v>(&'v Value);
 
 impl<'v> Id<'v> {
-    /// The id of an item, if it has one. A lookup of it in a map is charged.
+    /// Returns the id of an item, if it has one. Charges for looking it up in a map.
     fn of(item: &'v Value, meter: &Meter) -> Result<Option<Self>, Exhausted> {
         meter.charge(LOOKUP)?;
         let Some(id) = item.get("id").filter(|id| !id.is_null()) else { return Ok(None) };
@@ -351,7 +352,7 @@ fn merge(current: Option<&Value>, writes: Vec<Write>, meter: &Meter) -> Result<C
     Ok(Change::Set(Value::Object(merged)))
 }
 
-/// A value's type, for messages.
+/// Returns the name of a value's type, for messages.
 pub(super) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -464,7 +465,7 @@ mod tests {
         }
     }
 
-    /// What `messages` means, one item after another.
+    /// Reference implementation of `messages`, one item after another.
     fn one_after_another(current: &[Value], items: &[Value]) -> Vec<Value> {
         let mut list = current.to_vec();
         for item in items {
@@ -562,7 +563,7 @@ mod tests {
         assert!(fold(Reducer::Append, None, writes(&[many])) == refused);
     }
 
-    /// Each new id and each id that is there is looked at a fixed number of times.
+    /// The cost is linear: each new id and each present id is compared a fixed number of times.
     #[test]
     fn messages_are_linear() {
         let list = |from: u32, count: u32| -> Value {

@@ -1,4 +1,4 @@
-//! How a suspended run is resumed, and how a walker is made from what was persisted.
+//! Resumes suspended runs, and restores walkers from stored records.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ use graph_core::time::Timestamp;
 pub(super) type GivenAnswers = BTreeMap<Arc<str>, TaskAnswer>;
 
 impl Walker {
-    /// A walker for a run that was persisted. Its first event is [`Event::Resumed`](super::Event::Resumed).
+    /// Restores the walker of a stored run. Its first event is [`Event::Resumed`](super::Event::Resumed).
     pub fn restore(graph: Arc<Graph>, mut setup: Setup, restored: Restored) -> Result<Self, RestoreError> {
         let Restored { mut checkpoint, digest, values, pending, answers, hooks, status, warnings, warned } =
             restored;
@@ -73,7 +73,7 @@ impl Walker {
         }
         let (next, deferred) = (steps(&checkpoint.next)?, steps(&checkpoint.deferred)?);
         let tallies = restore_tallies(&graph, &mut checkpoint, &mut channels)?;
-        // A pause after a node belongs to the superstep that ran it, not to what an edit or a fork made of that.
+        // A static interrupt after a node belongs to the superstep that ran the node, not to an edit or a fork of its boundary.
         let just_visited = match checkpoint.source {
             Source::Update { .. } | Source::Fork { .. } => Vec::new(),
             Source::Inputs => nodes(&checkpoint.follows)?,
@@ -104,12 +104,12 @@ impl Walker {
             return Ok(walker);
         }
         if let Some(status) = status {
-            // Answers may have been persisted after the status: a question with an answer is no longer open.
+            // Answers may have been stored after the status: a question with an answer is no longer open.
             let asked_by_tasks = |asked: &InterruptRecord| walker.pending.get(&task_of(&asked.id)).is_some();
             let mut interrupts = walker.pending.interrupts(&walker.graph);
             let is_open = |asked: &InterruptRecord| interrupts.iter().any(|open| open.id == asked.id);
             let is_answered = |asked: &InterruptRecord| asked_by_tasks(asked) && !is_open(asked);
-            // A resume was recorded: the tasks that it has answered can continue without another answer.
+            // If a resume was recorded, the tasks that it has answered can continue without another answer.
             let resumed = status.status == Status::Interrupted && status.interrupts.iter().any(is_answered);
             interrupts.extend(status.interrupts.into_iter().filter(|asked| !asked_by_tasks(asked)));
             walker.stop.restore_stop(status.status, status.error, interrupts, status.released);
@@ -124,7 +124,7 @@ impl Walker {
         Ok(walker)
     }
 
-    /// The inputs as they would be with `new` ones merged over them, shallowly.
+    /// Returns the inputs with `new` ones merged over them, shallowly.
     pub fn merged_inputs(&self, new: &Map<String, Value>) -> Value {
         let mut merged = self.setup.inputs.as_object().cloned().unwrap_or_default();
         merged.extend(new.clone());
@@ -186,7 +186,7 @@ impl Walker {
         }
     }
 
-    /// What a run may use is fixed when it starts: new inputs cannot change it.
+    /// Checks that new inputs leave `capabilities` and `depth` unchanged, which are fixed when the run starts.
     fn check_parameters(&self, new: &Map<String, Value>) -> Result<(), HandleError> {
         let (before, merged) = (&self.setup.inputs, self.merged_inputs(new));
         let read = |inputs: &Value| {
@@ -228,7 +228,7 @@ impl Walker {
         }
     }
 
-    /// Whether a resume may continue within its limit of supersteps.
+    /// Checks that a resumed run can continue within its limit of supersteps.
     pub(super) fn check_limit(&self, max_steps: Option<u64>) -> Result<(), HandleError> {
         let most = max_steps.unwrap_or(self.allowance.max_steps());
         if self.line.step() >= most && (max_steps.is_some() || self.stop.status() == Status::Limit) {
@@ -243,15 +243,15 @@ impl Walker {
         Ok(())
     }
 
-    /// In a child run: records what a resume has brought for it, either answers by task or the release of its pause. The
-    /// child run continues with that when its task does.
+    /// Records the answers by task that a resume has brought for this child run, or the release of its pause if there
+    /// are none. The child run continues when its task does.
     pub(super) fn take_given(&mut self, now: Timestamp, answered: GivenAnswers, fx: &mut Vec<Effect>) {
         if answered.is_empty() {
             self.stop.release();
             self.write_status(now, fx);
         }
         self.stop.forget_answered(|asked| answered.contains_key(&task_of(&asked.id)));
-        // The child's task may fail before it continues, so this is the only occasion to record the answers.
+        // The parent's task may fail before this run continues, so the answers must be recorded here.
         self.take_answers(now, answered, fx);
     }
 
@@ -262,7 +262,7 @@ impl Walker {
         }
     }
 
-    /// Whether it waits at a pause that a resume has released.
+    /// Returns `true` if the run waits at a pause that a resume has released.
     pub(super) fn is_let_go(&self) -> bool {
         self.stop.status() == Status::Interrupted
             && self.stop.is_released()
@@ -271,7 +271,7 @@ impl Walker {
             && self.pending.interrupts(&self.graph).is_empty()
     }
 
-    /// Continues the superstep with these answers, by task. A refusal changes nothing.
+    /// Continues the superstep with answers by task. A refusal changes nothing.
     pub(super) fn continue_run(
         &mut self,
         now: Timestamp,
@@ -311,7 +311,7 @@ impl Walker {
         Ok(())
     }
 
-    /// Continues from an edit of the state, with these answers: the superstep is started again with the edited state, and
+    /// Continues from an edit of the state, with answers by task: the superstep starts again with the edited state, and
     /// its tasks have their answers from the start. A refusal changes nothing.
     fn go_on_edited(
         &mut self,
@@ -364,7 +364,7 @@ impl Walker {
         Ok(())
     }
 
-    /// The questions that have their answer, in a superstep that has not committed.
+    /// Returns the questions of the uncommitted superstep that have an answer.
     pub(super) fn answered_questions(&self) -> Vec<AnsweredQuestion> {
         let mut found = Vec::new();
         for (task, node, log) in self.pending.answered() {
@@ -376,7 +376,7 @@ impl Walker {
                 answer: answer.clone(),
                 at,
                 expired,
-                // What an `ask` node is answered is its result.
+                // The answer of an `ask` node is its result.
                 is_final: is_ask || self.is_pending_settled(task),
                 is_ask,
                 form: log.forms().get(&number).copied(),
@@ -385,7 +385,7 @@ impl Walker {
         found
     }
 
-    /// The path to a task in its own run.
+    /// Returns the path to a task in its own run.
     pub(super) fn question_path(&self, task: &str) -> QuestionPath {
         let place = self.pending.place(task);
         QuestionPath(
@@ -393,15 +393,15 @@ impl Walker {
         )
     }
 
-    /// Whether a task's open question is asked again, since changes have been accepted: it is that of an `ask` node, whose
-    /// form may have changed.
+    /// Returns `true` if changes have been accepted and the task is that of an `ask` node, whose form may have changed:
+    /// its open question is asked again.
     pub(super) fn asks_again(&self, task: &str) -> bool {
         let is_ask = |left: &PendingTask| matches!(self.graph.node(left.node()).kind, NodeKind::Ask { .. });
         !self.unwritten.accepted().is_empty() && self.pending.get(task).is_some_and(is_ask)
     }
 
-    /// Asks those questions again that no answer has come for and that may have changed, and those whose answer was given to
-    /// another form than they have now.
+    /// Asks questions again if changes have been accepted: open ones that may have changed, and those whose answer was
+    /// given to another form than they have now.
     pub(super) fn ask_changed_again(&mut self, now: Timestamp) {
         if self.unwritten.accepted().is_empty() {
             return;
@@ -417,7 +417,7 @@ impl Walker {
         }
     }
 
-    /// The tasks whose answer was given to another form than their question has now.
+    /// Returns the tasks whose answer was given to another form than their question has now.
     fn answers_to_other_forms(&mut self, now: Timestamp) -> Vec<Arc<str>> {
         if !self.pending.tasks().any(PendingTask::has_answer_to_form) {
             return Vec::new();
@@ -435,13 +435,13 @@ impl Walker {
         superstep.tasks().iter().filter(is_other).map(|task| Arc::clone(task.id())).collect()
     }
 
-    /// The answers that tasks have been given in a superstep that has not committed: each task, how many it was given, and the
-    /// numbers of those that do not count any more.
+    /// Returns the tasks of the uncommitted superstep that have answers: each task, the number of its answers, and the
+    /// numbers of the dropped ones.
     pub(super) fn given_answers(&self) -> impl Iterator<Item = (&str, u32, Vec<u32>)> {
         self.pending.answered().map(|(task, _, log)| (&**task, log.len(), log.dropped()))
     }
 
-    /// New inputs make a boundary of their own; results of the unfinished superstep are discarded.
+    /// Sets new inputs, which make a boundary of their own; results of the unfinished superstep are discarded.
     fn take_inputs(&mut self, now: Timestamp, inputs: &Map<String, Value>, fx: &mut Vec<Effect>) {
         self.set_inputs(Arc::new(self.merged_inputs(inputs)));
         self.discard_pending();
@@ -458,7 +458,7 @@ impl Walker {
         self.pass_on();
     }
 
-    /// Starts another turn of a run that has ended, with new inputs: at `start`, with its present channels, and with the
+    /// Starts another turn of a run that has ended, with new inputs: at `start`, with its present channels and the
     /// original number of supersteps. A refusal changes nothing.
     fn begin_turn(
         &mut self,
@@ -498,13 +498,13 @@ impl Walker {
         Ok(())
     }
 
-    /// The run stops, or is resumed: from here on, what is reserved for tasks follows from what is used by now.
+    /// Makes the use so far the base of reservations for tasks, since the run stops or is resumed.
     pub(super) fn begin_counting(&mut self) {
         self.pending.begin();
         self.hooks.count_all();
     }
 
-    /// Drops the results of the unfinished superstep; what it used stays counted.
+    /// Drops the results of the unfinished superstep; its use stays counted.
     pub(super) fn discard_pending(&mut self) {
         let left = std::mem::take(&mut self.pending);
         self.count_used(left);
@@ -536,19 +536,19 @@ impl Walker {
     }
 }
 
-/// The answers that a task has from the start.
+/// Restores the answers that a task has from the start of its superstep.
 pub(super) fn log_of_given(given: &GivenRecord) -> AnswerLog {
     let GivenRecord { answers, arrived, expired, forms, .. } = given;
     let (arrived, expired, forms) = (Some(arrived), Some(expired), Some(forms));
     AnswerLog::of_records(&RecordedAnswers { answers, expired, arrived, forms, ..RecordedAnswers::default() })
 }
 
-/// The task in an interrupt's id, `task/n`.
+/// Returns the task in an interrupt's id, `task/n`.
 pub(super) fn task_of(interrupt: &str) -> Arc<str> {
     interrupt.rsplit_once('/').map_or(interrupt, |(task, _)| task).into()
 }
 
-/// The number of the question in an interrupt's id: how many answers its task had been given.
+/// Returns the number of the question in an interrupt's id: the number of answers that its task had been given before.
 pub(super) fn number_of(interrupt: &str) -> u32 {
     interrupt.rsplit_once('/').and_then(|(_, number)| number.parse().ok()).unwrap_or_default()
 }
@@ -557,7 +557,7 @@ pub(super) fn refused(code: ErrorCode, message: String) -> HandleError {
     HandleError::Refused { code, message }
 }
 
-/// The counts of the nodes at a checkpoint; its maps are moved out. The channels have to match its digest.
+/// Restores the counts of nodes from a checkpoint, whose maps are moved out, and checks the channels against its digest.
 fn restore_tallies(
     graph: &Graph,
     checkpoint: &mut Checkpoint,

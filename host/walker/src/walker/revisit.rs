@@ -15,10 +15,10 @@ use crate::graph::{Graph, Node, NodeIndex, WriteMode};
 use graph_core::node::Outcome;
 use graph_core::work::{Exhausted, Meter, rates, size};
 
-/// The prefix of these channels' names. No graph can write one: its own keys have no dots.
+/// Prefix of these channels' names. No graph can write such a channel, since its own keys have no dots.
 pub(super) const OUTPUTS: &str = "_outputs.";
 
-/// Reports whether a channel is that of a node which reads its earlier results. Writes append to it.
+/// Returns `true` if a channel is that of a node that reads its earlier results. Writes append to it.
 pub(super) fn is_channel(graph: &Graph, channel: &str) -> bool {
     let node = channel.strip_prefix(OUTPUTS).and_then(|name| graph.find(name));
     node.is_some_and(|index| graph.node(index).feedback)
@@ -28,7 +28,7 @@ fn channel(node: &Node) -> String {
     format!("{OUTPUTS}{}", node.name)
 }
 
-/// The value of `node.feedback` from a node's second visit on.
+/// Returns the value of `node.feedback` from a node's second visit on.
 pub(super) fn feedback(node: &Node, visit: u64) -> Value {
     Value::from(format!(
         "Graph state '{}' visit #{visit}. Prior visit's output is provided above; refine your response based on it.",
@@ -37,8 +37,8 @@ pub(super) fn feedback(node: &Node, visit: u64) -> Value {
 }
 
 impl Walker {
-    /// The result of a node's last visit that had one, before the active superstep. When edges are evaluated, the result
-    /// of that superstep has been written already.
+    /// Returns the result of a node's last visit that had one, before the active superstep. While edges are evaluated,
+    /// the result of that superstep has been written already.
     pub(super) fn previous(
         &self,
         node: &Node,
@@ -53,7 +53,7 @@ impl Walker {
             if kept.get("visit").and_then(Value::as_u64).is_some_and(|visit| visit <= committed) {
                 return kept.get("output").map(|output| size::copy(output, meter)).transpose();
             }
-            // What this superstep has given is passed over.
+            // Results of the active superstep are skipped.
             meter.charge(rates::LOOKUP)?;
         }
         Ok(None)

@@ -1,4 +1,4 @@
-//! The routing of a run: from its start, and from the tasks of a superstep to the next activations.
+//! Routing: from the start of a run, and from the tasks of a superstep, to the next activations.
 
 use std::collections::BTreeSet;
 
@@ -18,10 +18,10 @@ use graph_core::record::{ErrorCode, RunError, Via};
 use graph_core::template::{Root, Scope};
 use graph_core::work::{Exhausted, Meter, rates, size};
 
-/// About how many characters of a node's edges a message shows.
+/// Approximate limit of a node's edges in a message, in characters.
 const MOST_CANDIDATES: usize = 1_000;
 
-/// Why the routes of a node cannot be determined.
+/// Reason why the routes of a node cannot be determined.
 #[derive(Debug)]
 pub(super) enum RouteError {
     Failed(RunError),
@@ -105,7 +105,7 @@ impl Walker {
             let TaskState::Done(answer) = task.state() else { continue };
             let Outcome::Command { goto, .. } = &*answer.outcome else { continue };
             for goto in goto {
-                // The target was checked when the command came: what is no node is the end of the branch.
+                // The target was checked when the command came: a name that is no node is the end of the branch.
                 went = true;
                 let Some(target) = self.graph.find(&goto.node) else {
                     routes.fire(active.node(), None, Via::Goto);
@@ -186,8 +186,8 @@ impl Walker {
         Ok(())
     }
 
-    /// The edges of a node for a message. Their texts are at most as long as the document's, so each is charged after it
-    /// is made; only a short text is kept.
+    /// Describes the edges of a node for a message. Their texts are at most as long as the document's, so that each is
+    /// charged after it is made; only a short text is kept.
     fn candidates(&self, edges: &[Edge], meter: &Meter) -> Result<String, Exhausted> {
         let mut candidates = String::new();
         for edge in edges {
@@ -213,7 +213,7 @@ impl Walker {
         self.agenda.follow(&self.graph, routes, &arrived);
     }
 
-    /// No node is next: depending on the graph, half-filled barriers open, raise a warning, or make the run fail.
+    /// Handles half-filled barriers if no node is next: depending on the graph they open, raise a warning, or make the run fail.
     pub(super) fn check_stalled(&mut self, warnings: &mut Vec<String>) {
         if !self.agenda.next().is_empty() {
             return;
@@ -229,7 +229,7 @@ impl Walker {
         }
     }
 
-    /// Whether the run cannot end because a barrier is half-filled.
+    /// Returns `true` if the run cannot end because a barrier is half-filled.
     pub(super) fn is_stalled(&self) -> bool {
         self.graph.on_stalled_barrier == OnStalledBarrier::Fail
             && self.agenda.next().is_empty()
@@ -268,13 +268,13 @@ fn go_by_error(superstep: &Superstep, place: usize, node: &Node, routes: &mut Ro
     true
 }
 
-/// The handled failure of an active node, if it has one: of a `foreach`, one that its items' own rule did not handle, or
-/// that of its `assign`.
+/// Returns the handled failure of an active node, if it has one: for a `foreach` one that its `on_item_error` did not
+/// handle, or that of its `assign`.
 pub(super) fn node_failure<'a>(node: &Node, superstep: &'a Superstep, place: usize) -> Option<&'a Failure> {
     failed_task(node, superstep, place).map(|(_, failure)| failure)
 }
 
-/// As [`node_failure`], with the task that failed, unless it was the `assign` of the node as a whole.
+/// Returns the failure of [`node_failure`] and the task that failed; no task if the `assign` of the node as a whole failed.
 pub(super) fn failed_task<'a>(
     node: &Node,
     superstep: &'a Superstep,
@@ -290,7 +290,7 @@ pub(super) fn failed_task<'a>(
     of_task.or_else(|| Some((None, active.assign_failure()?)))
 }
 
-/// A failure as edges read it in `result`.
+/// Returns a failure as edges read it in `result`.
 pub(super) fn failure_document(failure: &Failure) -> Value {
     json!({
         "status": "error",
@@ -302,7 +302,7 @@ pub(super) fn failure_document(failure: &Failure) -> Value {
     })
 }
 
-/// Whether a failure stops the run as a denial.
+/// Returns the error code of a failure: `denied` or `node_failed`.
 pub(super) fn code_of(failure: &Failure) -> ErrorCode {
     match failure.category {
         Category::Denied => ErrorCode::Denied,

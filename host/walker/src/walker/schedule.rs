@@ -1,4 +1,4 @@
-//! Makes a superstep from the agenda, and starts attempts of its tasks.
+//! Starts supersteps and the attempts of their tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,20 +32,20 @@ use graph_core::record::{ErrorCode, RunError};
 use graph_core::time::Timestamp;
 use graph_core::work::{Meter, rates, size};
 
-/// The memory that the params of running attempts may take together before no further attempt is started, as [`size`]
-/// measures it. A single attempt may have more.
+/// Memory of the params of running attempts above which no further attempt is started, as [`size`] measures it. A
+/// single attempt may have more.
 const IN_FLIGHT: u64 = 64 << 20;
 
-/// The memory that a running attempt counts besides its params. It limits running attempts to about two thousand, so that
-/// a run that is requested to stop need not wait long for them.
+/// Memory counted for a running attempt besides its params. It limits running attempts to about two thousand, so that a
+/// run that is requested to stop need not wait long for them.
 const ATTEMPT: u64 = 32 << 10;
 
-/// How many attempts that read texts may run at one time: a search may read all items, and a text may have megabytes,
-/// whatever the size of the params.
+/// Limit of running attempts that read texts: a search may read all items, and a text may have megabytes, whatever the
+/// size of the params.
 const TEXTS: u64 = 8;
 
 impl Walker {
-    /// Starts a superstep whose tasks have been made. `pending` is what was recorded of other tasks.
+    /// Starts a superstep whose tasks have been made. `pending` has the records of other tasks, whose use is only counted.
     pub(super) fn start_superstep(
         &mut self,
         now: Timestamp,
@@ -81,14 +81,14 @@ impl Walker {
         self.start_ready(now, fx);
     }
 
-    /// Counts what tasks have used that will not be taken up again.
+    /// Counts the use of tasks that will not continue.
     pub(super) fn count_used(&mut self, left: Pending) {
         for left in left.into_tasks() {
             self.totals.add_task(left.node(), left.used(), left.is_cached());
         }
     }
 
-    /// Lets the tasks of a node start that may: all of them, or the next item of a serial `foreach`.
+    /// Lets tasks of a node start: all of them, or the next item of a serial `foreach`.
     pub(super) fn release_items(&mut self, activated: usize) {
         let keeps_going = self.keeps_going(activated);
         let Some(superstep) = &mut self.superstep else { return };
@@ -97,8 +97,8 @@ impl Walker {
         superstep.release(activated, serial, keeps_going);
     }
 
-    /// Whether a serial `foreach` continues after a handled failure of an item: only if the item's own rule handled it,
-    /// not the node's error edge.
+    /// Returns `true` if a serial `foreach` continues after a handled failure of an item: only if `on_item_error`
+    /// handled it, not the node's error edge.
     fn keeps_going(&self, activated: usize) -> bool {
         let Some(superstep) = &self.superstep else { return false };
         match &self.graph.node(superstep.activated()[activated].node()).kind {
@@ -116,7 +116,7 @@ impl Walker {
         }
     }
 
-    /// Whether a task is ready and there is room for it.
+    /// Returns `true` if a task is ready and there is room for it.
     pub(super) fn can_start(&self) -> bool {
         let Some(superstep) = &self.superstep else { return false };
         if !superstep.has_ready() || self.stop.is_cancel_requested() || self.stop.phase() != Phase::Running {
@@ -124,7 +124,7 @@ impl Walker {
         }
         let most = self.setup.max_concurrency.or(self.graph.max_concurrency);
         let most = most.map_or(usize::MAX, |most| most as usize).max(1);
-        // What attempts are given waits in memory until they end.
+        // The params of attempts stay in memory until the attempts end.
         superstep.running() < most && (superstep.running() == 0 || superstep.in_flight() < IN_FLIGHT)
     }
 
@@ -152,7 +152,7 @@ impl Walker {
         if attempt == 1 {
             task.add_warnings(warnings);
         }
-        // If an attempt with that number was abandoned, its end has been reported by now, or never will be.
+        // If an earlier attempt with that number was abandoned, its end has been reported by now, or never will be.
         if !self.aborted.is_empty() {
             self.aborted.remove(&(Arc::clone(task.id()), attempt));
         }
@@ -232,7 +232,7 @@ impl Walker {
         self.dispatch(now, at, node, spec, fx);
     }
 
-    /// Performs an item of the host for a task.
+    /// Performs an item of the host for a task. `most` limits the result, in bytes.
     fn perform_item(
         &mut self,
         now: Timestamp,
@@ -246,7 +246,7 @@ impl Walker {
         let meter = superstep.tasks()[at].account().meter();
         let result = match item {
             HostItem::Threads => self.coordinate(params, &meter),
-            // What is wrong with a document is the result. A document is run as a child run.
+            // The faults of a document are the result. (A document is run as a child run, not here.)
             HostItem::Validate | HostItem::Run => {
                 written_graph::validate(params, self.setup.manifest.dispatch(), &meter).map_err(Trouble::from)
             }
@@ -271,12 +271,12 @@ impl Walker {
         }
     }
 
-    /// What has become of threads that the run has started.
+    /// Returns the state of threads that the run has started.
     fn coordinate(&self, params: &Value, meter: &Meter) -> Result<Value, Trouble> {
         let kept = self.channels.get(rye::THREADS);
         meter.charge_each(kept.and_then(Value::as_array).map_or(0, Vec::len), rates::LOOKUP)?;
         let threads = rye::Threads::new(kept);
-        // The ids may be listed, and the results that the params name are copied, each as often as it is named at most.
+        // The ids may be listed, and each result that the params name is copied at most as often as it is named.
         meter.charge_each(threads.len(), size::VALUE)?;
         let one = params.get("thread_id").into_iter();
         for named in params.get("thread_ids").and_then(Value::as_array).into_iter().flatten().chain(one) {
@@ -287,14 +287,14 @@ impl Walker {
         Ok(rye::coordinate(params, &threads)?)
     }
 
-    /// The failure of an attempt whose component may use no fuel.
+    /// Returns the failure of an attempt whose component may use no fuel.
     fn without_fuel(&self) -> Failure {
         let most = self.allowance.fuel_share().unwrap_or_default();
         let message = format!("the fuel of {most} that a node above leaves to its graph is used up");
         Failure::new(Category::Limit, message)
     }
 
-    /// What an attempt of a task is given.
+    /// Evaluates the params of a task's attempt.
     fn params_of(
         &self,
         at: usize,
@@ -313,7 +313,7 @@ impl Walker {
         self.params(node, active, variable.zip(task.item()), action, warnings, meter)
     }
 
-    /// What an attempt is given for an active node, or an item of one.
+    /// Evaluates the params of an active node, or of one of its items.
     fn params(
         &self,
         node: &Node,
@@ -331,12 +331,13 @@ impl Walker {
         self.evaluate(&action.params, &scope, node, warnings, meter)
     }
 
-    /// The path of nodes from the root graph to a node of this one.
+    /// Returns the path of nodes from the root graph to a node of this graph.
     pub(super) fn path_of(&self, node: &str) -> String {
         if self.path.is_empty() { node.to_owned() } else { format!("{}/{node}", self.path) }
     }
 
-    /// A node without an action: its result is null; for a `return` node it is its output, for an `ask` node the answer.
+    /// Settles the task of a node without an action. Its result is null, the output of a `return` node, or the answer
+    /// or question of an `ask` node; a `fail` node fails.
     fn pass_through(&mut self, now: Timestamp, at: usize, node: &Node, fx: &mut Vec<Effect>) {
         let mut warnings = Vec::new();
         let Some(superstep) = &self.superstep else { return };
@@ -383,12 +384,12 @@ impl Walker {
         }
     }
 
-    /// Reports whether an active node asks a question itself.
+    /// Returns `true` if an active node is an `ask` node.
     pub(super) fn is_ask(&self, active: &Activated) -> bool {
         matches!(self.graph.node(active.node()).kind, NodeKind::Ask { .. })
     }
 
-    /// The digest of the form that the question of an active `ask` node has now; none if it cannot be asked.
+    /// Returns the digest of the present form of an active `ask` node's question; `None` if it cannot be asked or has no form.
     pub(super) fn form_now(&self, now: Timestamp, active: &Activated) -> Option<Digest> {
         let node = self.graph.node(active.node());
         let NodeKind::Ask { timeout, .. } = &node.kind else { return None };
@@ -416,7 +417,7 @@ impl Walker {
     }
 }
 
-/// How much an attempt that runs counts for among those that are under way: at least what its params take up.
+/// Returns the memory counted for a running attempt: at least that of its params.
 fn held_in_flight(dispatch: &Dispatch, params: &Value) -> u64 {
     let mut held = size::of(params).saturating_add(ATTEMPT);
     if dispatch.is_graph {
@@ -432,8 +433,7 @@ pub(super) fn limit(node: Option<String>, message: String) -> RunError {
     RunError { category: Some(Category::Limit), node, ..RunError::new(ErrorCode::Limit, message) }
 }
 
-/// How long to wait before the attempt after `attempt`. Jitter is a draw from the run's seed between half and all of
-/// the interval.
+/// Returns the wait before the attempt after `attempt`. Jitter is a draw from the run's seed between half and all of the interval.
 pub(super) fn back_off(
     policy: &RetryPolicy,
     attempt: u32,
@@ -442,7 +442,7 @@ pub(super) fn back_off(
 ) -> Duration {
     let longest = policy.max_interval.as_secs_f64();
     let mut seconds = policy.initial_interval.as_secs_f64().min(longest);
-    // Multiplied step by step: `powi` may differ in its last bit from machine to machine.
+    // Multiplies step by step: `powi` may differ in its last bit between machines.
     for _ in 1..attempt {
         if seconds >= longest || seconds <= 0.0 {
             break;

@@ -1,4 +1,4 @@
-//! What templates of a node read.
+//! Values and scopes that templates of a node read.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use graph_core::template::{Root, Scope, TemplateError};
 use graph_core::work::{Exhausted, Meter, rates, size};
 
 impl Walker {
-    /// What templates of a node read as `node` and `run`.
+    /// Builds the values that templates of a node read as `node` and `run`.
     pub(super) fn context(
         &self,
         node: &Node,
@@ -34,7 +34,7 @@ impl Walker {
         Ok(Context { node: about, run: self.run_document() })
     }
 
-    /// The value of `node` in edges of a node, if they read it.
+    /// Builds the context for the edges of a node, if they read `node`.
     pub(super) fn edge_context(
         &self,
         node: &Node,
@@ -50,7 +50,7 @@ impl Walker {
         }
     }
 
-    /// What templates read as `run`.
+    /// Returns the value that templates read as `run`.
     pub(super) fn run_document(&self) -> Value {
         let identity = &self.setup.identity;
         json!({
@@ -63,7 +63,7 @@ impl Walker {
         })
     }
 
-    /// What templates of a node read.
+    /// Builds the scope of a node's templates.
     pub(super) fn scope<'a>(
         &'a self,
         context: &'a Context,
@@ -84,7 +84,7 @@ impl Walker {
         scope
     }
 
-    /// Evaluates a template of a node; missing paths become warnings, or the failure that strict templates ask for.
+    /// Evaluates a template of a node. Missing paths become warnings, or a failure in the strict mode.
     pub(super) fn evaluate(
         &self,
         template: &graph_core::template::ValueTemplate,
@@ -109,7 +109,7 @@ impl Walker {
     }
 }
 
-/// What templates read as `node` and `run`.
+/// The values that templates read as `node` and `run`.
 #[derive(Debug, Default)]
 pub(super) struct Context {
     node: Value,
@@ -117,7 +117,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// What templates and edges read as `node`.
+    /// The value that templates and edges read as `node`.
     pub(super) const fn node(&self) -> &Value {
         &self.node
     }

@@ -1,4 +1,4 @@
-//! What a walker is created with, and what it can be asked.
+//! Types for creating a walker, for restoring it and for reading its state, and its errors.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,21 +17,21 @@ use graph_core::record::{
     InterruptRecord, ResultDigest, RunError, Status, StatusRecord, TaskRecord,
 };
 
-/// Which run it is.
+/// Identity of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The id of the run in its store; child runs have that of the root run.
     pub run: String,
-    /// The run at the top of the tree of runs.
+    /// Id of the root run of the tree of runs.
     pub root: String,
     /// The run that started this one.
     pub parent: Option<String>,
-    /// The namespace: empty for the root graph of a run.
+    /// Namespace in the root run; empty for the root run itself.
     pub namespace: String,
 }
 
 impl Identity {
-    /// The run in the store, under whose id the records are: for a child run that of the run at the top.
+    /// Id under which the store keeps the run's records: for a child run the id of its root run.
     pub fn record_run(&self) -> &str {
         let of_child = |run: &'_ str| run.len().checked_sub(self.namespace.len() + 1);
         match of_child(&self.run) {
@@ -47,13 +47,13 @@ pub type Graphs = BTreeMap<String, Arc<Graph>>;
 /// The parameters of a walker, which never change.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Which run it is.
+    /// Identity of the run.
     pub identity: Identity,
     /// The inputs, validated, with defaults filled in.
     pub inputs: Arc<Value>,
     /// Writes to channels before the first superstep.
     pub initial_state: Map<String, Value>,
-    /// What may be dispatched, and the limits.
+    /// Dispatch patterns, item rules and limits of the run.
     pub manifest: Arc<Manifest>,
     /// The items that are graphs: a node that dispatches one of these starts a child run.
     pub graphs: Arc<Graphs>,
@@ -65,7 +65,7 @@ pub struct Setup {
     pub pins: Digest,
     /// The accepted changes with which a restored run is resumed.
     pub accepted: Vec<Accepted>,
-    /// When a boundary counts as persisted.
+    /// Durability mode: it decides when a boundary counts as persisted.
     pub durability: Durability,
     /// Overrides the graph's `max_steps`.
     pub max_steps: Option<u64>,
@@ -74,14 +74,14 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// The seed of a run that was not given one: the digest of graph and inputs.
+    /// Returns the seed of a run that was not given one: a digest of graph and inputs.
     pub fn default_seed(graph: &Graph, inputs: &Value) -> Digest {
         DomainHasher::new("graph-host/seed/v1").digest(&graph.digest).digest(&inputs_digest(inputs)).finish()
     }
 }
 
-/// Digests of what is the same for every attempt of a task or of a hook call. Their common prefix is the same for the
-/// whole run, and digested once.
+/// Hashers of the seed and the idempotency key of a task or hook call, which are the same for all its attempts. Their
+/// prefixes are digested once per run.
 #[derive(Clone, Debug)]
 pub(super) struct TaskDigests {
     seed: DomainHasher,
@@ -97,23 +97,23 @@ impl TaskDigests {
         }
     }
 
-    /// The seed of a task's random numbers.
+    /// Returns the seed of a task's random numbers.
     pub(super) fn seed(&self, task: &str) -> Digest {
         self.seed.clone().field(task.as_bytes()).finish()
     }
 
-    /// The key that a task sends along with effects that must not happen twice.
+    /// Returns the key that a task sends along with effects that must not happen twice, in hexadecimal.
     pub(super) fn idempotency_key(&self, task: &str) -> String {
         self.idempotency.clone().field(task.as_bytes()).finish().hex()
     }
 }
 
-/// The digest of inputs, as checkpoints record it.
+/// Digests inputs as checkpoints record them.
 pub fn inputs_digest(inputs: &Value) -> Digest {
     json::digest(INPUTS_DOMAIN, inputs)
 }
 
-/// The same of inputs by their canonical text, which is not read for it.
+/// Digests inputs, given as canonical JSON text, without parsing them.
 pub fn inputs_text_digest(text: &str) -> Digest {
     DomainHasher::new(INPUTS_DOMAIN).field(text.as_bytes()).finish()
 }
@@ -123,11 +123,11 @@ const INPUTS_DOMAIN: &str = "graph-host/inputs/v1";
 /// The stored records that a walker is restored from.
 #[derive(Clone, Debug)]
 pub struct Restored {
-    /// The newest checkpoint of the namespace, made whole.
+    /// The newest checkpoint of the namespace, completed from the earlier ones that it builds on.
     pub checkpoint: Checkpoint,
     /// The record digest of that checkpoint, as it is stored.
     pub digest: Digest,
-    /// The channel values it points at.
+    /// The channel values that the checkpoint refers to.
     pub values: Vec<ChannelValue>,
     /// The task records under it.
     pub pending: Vec<TaskRecord>,
@@ -139,14 +139,14 @@ pub struct Restored {
     pub status: Option<StatusRecord>,
     /// All warnings, from the checkpoints in order.
     pub warnings: Vec<String>,
-    /// The newest checkpoint that raised some of them.
+    /// The newest checkpoint that raised any of these warnings.
     pub warned: Option<CheckpointPlace>,
 }
 
-/// Why a run cannot be restored from stored records.
+/// Reason why a run cannot be restored from stored records.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreError {
-    /// The checkpoint is of another graph.
+    /// The checkpoint was made with another graph.
     #[error("the checkpoint was made with graph {found}, not {expected}")]
     OtherGraph {
         /// The digest in the checkpoint.
@@ -160,7 +160,7 @@ pub enum RestoreError {
     /// A channel's value is missing or does not match the checkpoint.
     #[error("{reason}")]
     Channel {
-        /// Which channel it is, and what is wrong with its value.
+        /// The name of the channel, and the fault of its value.
         reason: String,
     },
     /// The channels and counts that are given for the checkpoint do not match its digest.
@@ -174,7 +174,7 @@ pub enum RestoreError {
     Child {
         /// The child run's namespace.
         namespace: String,
-        /// What is missing, or does not match.
+        /// The record that is missing or does not match.
         reason: String,
     },
     /// The checkpoint names a node that the graph does not have.
@@ -185,7 +185,7 @@ pub enum RestoreError {
     },
 }
 
-/// An event was not accepted; nothing has changed.
+/// Refusal of an event; the walker has not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HandleError {
     /// The request cannot be carried out; nothing has changed.
@@ -193,13 +193,13 @@ pub enum HandleError {
     Refused {
         /// The code, which stays the same when the message is worded differently.
         code: ErrorCode,
-        /// Why, and what to do.
+        /// The reason, and a remedy.
         message: String,
     },
     /// The event is not possible in this state, which is an error of the driver; nothing has changed.
     #[error("the walker does not take this event now: {reason}")]
     Illegal {
-        /// Why the event is not possible.
+        /// The reason why the event is not possible.
         reason: String,
     },
 }
@@ -211,7 +211,7 @@ pub struct CheckpointRef {
     pub sequence: u64,
     /// The digest of its text, which the next checkpoint names as its parent.
     pub digest: Digest,
-    /// The digest of what the run has computed up to here.
+    /// The digest of the results that the run has computed so far.
     pub result_digest: ResultDigest,
 }
 
@@ -220,9 +220,9 @@ pub struct CheckpointRef {
 pub struct Summary {
     /// The status; `running` until the run stops.
     pub status: Status,
-    /// How it ended, if it has.
+    /// The end of the run, if it has ended.
     pub ended_by: Option<EndedBy>,
-    /// `on_max_steps: return_with_flag` took effect.
+    /// `true` if the run ended because `on_max_steps: return_with_flag` took effect.
     pub limit_reached: bool,
     /// The state after the last superstep that committed.
     pub state: Map<String, Value>,
@@ -234,15 +234,15 @@ pub struct Summary {
     pub steps: u64,
     /// The digest of the nodes visited, superstep by superstep, in task order. The checkpoints have their names.
     pub visited_digest: Digest,
-    /// How often each node's item was dispatched.
+    /// Number of dispatches of each node's item, by node.
     pub executions: BTreeMap<String, u64>,
-    /// How often a cached result was used instead of a dispatch, by node.
+    /// Number of cached results used instead of a dispatch, by node.
     pub cached: BTreeMap<String, u64>,
     /// The nodes that are next, in task order.
     pub next: Vec<String>,
     /// The questions that wait for an answer.
     pub interrupts: Vec<InterruptRecord>,
-    /// Why the run stopped, if something went wrong.
+    /// The error with which the run stopped, if any.
     pub error: Option<RunError>,
     /// All warnings of the run, in order.
     pub warnings: Vec<String>,
@@ -255,13 +255,13 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The committed state as a type of the program, whose fields are channels. Channels that it does not name are left out,
-    /// unless it refuses them.
+    /// Deserializes the committed state; the fields of `T` are channels. Channels that `T` does not name are ignored,
+    /// unless it denies unknown fields.
     pub fn state_as<T: serde::de::DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_value(Value::Object(self.state.clone()))
     }
 
-    /// The output as a type of the program; of a run that has not ended, `None`.
+    /// Deserializes the output; `None` if the run has not ended.
     pub fn output_as<T: serde::de::DeserializeOwned>(&self) -> Result<Option<T>, serde_json::Error> {
         self.output.as_deref().map(T::deserialize).transpose()
     }

@@ -1,15 +1,15 @@
-//! Whether a run is active, which stops were requested, and why it has stopped.
+//! Activity of a run: its phase, the stops requested, and the reason why it has stopped.
 
 use super::event::PersistId;
 use graph_core::record::{End, InterruptRecord, RunError, Status};
 
-/// How many slices of work a run may still take that was asked to stop while a superstep commits.
+/// Number of time slices that a committing superstep may still take once a stop was requested.
 const PATIENCE: u32 = 25;
 
 /// The phase of the walker between events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Nothing has happened yet.
+    /// The run has not started.
     New,
     /// A boundary waits to be persisted.
     Boundary(PersistId),
@@ -17,17 +17,17 @@ pub(super) enum Phase {
     Ready,
     /// The tasks of a superstep are being made.
     Making,
-    /// A superstep is under way.
+    /// A superstep is active.
     Running,
     /// A superstep commits.
     Committing,
-    /// A superstep has committed, and it is worked out which hooks follow.
+    /// A superstep has committed, and the hooks after it are planned.
     Planning,
     /// Hooks are asked, and nothing else happens.
     Hooks,
     /// A suspension waits to be persisted.
     Suspending(PersistId),
-    /// Nothing happens until the run is resumed.
+    /// The run waits to be resumed.
     Suspended,
     /// The run has ended.
     Finished,
@@ -35,7 +35,7 @@ pub(super) enum Phase {
     Broken,
 }
 
-/// Whether a run is active, which stops were requested, and why it has stopped.
+/// Activity of a run: its phase, the stops requested, and the reason why it has stopped.
 #[derive(Debug)]
 #[allow(
     clippy::struct_excessive_bools,
@@ -46,23 +46,23 @@ pub(super) struct StopState {
     status: Status,
     error: Option<RunError>,
     interrupts: Vec<InterruptRecord>,
-    /// Static interrupts of the newest boundary have been passed.
+    /// `true` if static interrupts of the newest boundary have been passed.
     released: bool,
-    /// The run was under way when it was last heard of: resuming it takes up nothing that it had not taken up already.
+    /// `true` if the run crashed: a resume keeps the recorded starts of its tasks, from which reservations follow.
     recovered: bool,
     cancel_requested: bool,
-    /// The stop that was requested discards what is running.
+    /// `true` if the requested stop discards running tasks.
     kill_requested: bool,
     timed_out: bool,
-    /// How many slices of work may still pass before a stop that was asked for is made.
+    /// Number of time slices that may still pass before a requested stop.
     patience: u32,
     end: Option<End>,
-    /// A failure was continued past.
+    /// `true` if the run continued past a failure.
     errors_continued: bool,
 }
 
 impl StopState {
-    /// Of a run that has not started.
+    /// Creates the state of a run that has not started.
     pub(super) const fn new() -> Self {
         Self {
             phase: Phase::New,
@@ -80,13 +80,13 @@ impl StopState {
         }
     }
 
-    /// Of a run that was persisted. `recovered`: it was under way then.
+    /// Restores the state of a stored run. `recovered`: the run was active when its last record was stored.
     pub(super) fn restore(released: bool, errors_continued: bool, recovered: bool) -> Self {
         Self { phase: Phase::Suspended, released, recovered, errors_continued, ..Self::new() }
     }
 
-    /// Restores a run whose newest checkpoint is its end. An end with hooks becomes final once they have been asked:
-    /// `told` is the status that a status record has for that.
+    /// Restores a run whose newest checkpoint is its end. An end with hooks becomes final once they have been asked.
+    /// `told` is the status in the newest status record, if there is one.
     pub(super) fn restore_end(&mut self, end: End, told: Option<Status>, has_hooks: bool) {
         self.status = told.unwrap_or(Status::Running);
         if !has_hooks || self.status.is_end() {
@@ -96,7 +96,7 @@ impl StopState {
         self.end = Some(end);
     }
 
-    /// It had stopped so.
+    /// Restores the reason why the run stopped.
     pub(super) fn restore_stop(
         &mut self,
         status: Status,
@@ -110,13 +110,12 @@ impl StopState {
         self.released = released;
     }
 
-    /// It had stopped with this error.
+    /// Restores the error with which the run stopped.
     pub(super) fn restore_error(&mut self, error: Option<RunError>) {
         self.error = error;
     }
 
-    /// A resume was recorded before the run was restored: the tasks that it has answered can continue without another
-    /// answer.
+    /// Notes that a resume is recorded: the tasks that it has answered can continue without another answer.
     pub(super) const fn restore_resumed(&mut self) {
         self.status = Status::Running;
     }
@@ -133,7 +132,7 @@ impl StopState {
         self.status
     }
 
-    /// Why the run stopped, if something went wrong.
+    /// The error with which the run stopped, if any.
     #[inline]
     pub(super) const fn error(&self) -> Option<&RunError> {
         self.error.as_ref()
@@ -144,49 +143,49 @@ impl StopState {
         &self.interrupts
     }
 
-    /// Whether static interrupts of the newest boundary have been passed.
+    /// Returns `true` if static interrupts of the newest boundary have been passed.
     #[inline]
     pub(super) const fn is_released(&self) -> bool {
         self.released
     }
 
-    /// Whether the run was under way when it was last heard of.
+    /// Returns `true` if the run crashed and continues from its records.
     #[inline]
     pub(super) const fn is_recovered(&self) -> bool {
         self.recovered
     }
 
-    /// How the run ended, if it has.
+    /// The end of the run, if it has ended.
     #[inline]
     pub(super) const fn end(&self) -> Option<&End> {
         self.end.as_ref()
     }
 
-    /// Whether the newest boundary is the run's end.
+    /// Returns `true` if the newest boundary is the run's end.
     #[inline]
     pub(super) const fn has_ended(&self) -> bool {
         self.end.is_some()
     }
 
-    /// Whether a failure was continued past.
+    /// Returns `true` if the run continued past a failure.
     #[inline]
     pub(super) const fn has_continued_past_errors(&self) -> bool {
         self.errors_continued
     }
 
-    /// Whether the run was asked to stop.
+    /// Returns `true` if a stop was requested.
     #[inline]
     pub(super) const fn is_cancel_requested(&self) -> bool {
         self.cancel_requested
     }
 
-    /// Whether the run's time is over, and that has not stopped it yet.
+    /// Returns `true` if the run is past its time limit and has not been stopped for it yet.
     #[inline]
     pub(super) const fn is_timed_out(&self) -> bool {
         self.timed_out
     }
 
-    /// Whether it is on its way: neither stopped nor about to stop.
+    /// Returns `true` if the run is neither stopped nor about to stop.
     pub(super) const fn is_under_way(&self) -> bool {
         match self.phase {
             Phase::Boundary(_)
@@ -200,12 +199,12 @@ impl StopState {
         }
     }
 
-    /// The status of a run that was requested to stop.
+    /// Returns the status of a run that stops on request.
     pub(super) fn stopped_as(&self) -> Status {
         if self.kill_requested { Status::Killed } else { Status::Cancelled }
     }
 
-    /// What happens next is this.
+    /// Enters a phase.
     #[inline]
     pub(super) const fn enter(&mut self, phase: Phase) {
         self.phase = phase;
@@ -218,7 +217,7 @@ impl StopState {
         }
     }
 
-    /// The run was asked to stop at once, and nothing is running: it stops as soon as it would continue.
+    /// Requests a stop at once of a run in which nothing is running: it stops as soon as it would continue.
     pub(super) const fn request_kill(&mut self) {
         self.cancel_requested = true;
         self.kill_requested = true;
@@ -230,7 +229,7 @@ impl StopState {
         self.kill_requested = false;
     }
 
-    /// Whether a stop was requested that running tasks may not delay any longer.
+    /// Returns `true` once a requested stop must not wait for the commit any longer. Each call counts a time slice.
     pub(super) const fn is_impatient(&mut self) -> bool {
         if !self.cancel_requested {
             self.patience = PATIENCE;
@@ -240,12 +239,12 @@ impl StopState {
         self.patience == 0
     }
 
-    /// The run's time is over.
+    /// Sets whether the run is past its time limit and still has to be stopped for it.
     pub(super) const fn set_timed_out(&mut self, timed_out: bool) {
         self.timed_out = timed_out;
     }
 
-    /// A superstep commits. `continued`: a failure of it was continued past.
+    /// Clears the reasons of an earlier stop, since a superstep commits.
     pub(super) fn commit(&mut self) {
         self.released = false;
         self.interrupts.clear();
@@ -253,19 +252,19 @@ impl StopState {
         self.status = Status::Running;
     }
 
-    /// Whether any failure was continued past, before and with a superstep that is about to commit.
+    /// Sets whether the run has continued past a failure, in a committing superstep or before.
     pub(super) const fn set_continued_past_errors(&mut self, continued: bool) {
         self.errors_continued = continued;
     }
 
-    /// An edit has made a boundary, which is not the end unless that is found.
+    /// Clears the end, the error and the passed pauses, since an edit has made a boundary.
     pub(super) fn take_edit(&mut self) {
         self.released = false;
         self.error = None;
         self.end = None;
     }
 
-    /// A run that has ended begins another turn.
+    /// Begins another turn of a run that has ended. Requests to stop remain.
     pub(super) fn begin_turn(&mut self) {
         *self = Self {
             cancel_requested: self.cancel_requested,
@@ -275,28 +274,28 @@ impl StopState {
         self.status = Status::Running;
     }
 
-    /// A fork of an ended run begins with its end, and is complete once that is stored.
+    /// Begins a fork of an ended run with that end; it is complete once the end is stored.
     pub(super) const fn begin_at_end(&mut self, stored: PersistId) {
         self.status = Status::Running;
         self.phase = Phase::Boundary(stored);
     }
 
-    /// The newest boundary is the run's end.
+    /// Makes the newest boundary the run's end.
     pub(super) fn set_end(&mut self, end: End) {
         self.end = Some(end);
     }
 
-    /// An edit has ended the run, whatever it waited for.
+    /// Clears the interrupts, since an edit has ended the run.
     pub(super) fn forget_interrupts(&mut self) {
         self.interrupts.clear();
     }
 
-    /// An edit has ended the run, and nothing follows the end.
+    /// Continues to an end that an edit has brought and that no hooks follow.
     pub(super) const fn continue_to_end(&mut self) {
         self.status = Status::Running;
     }
 
-    /// Hooks have been asked about the run's end: its status is that of the end.
+    /// Sets the status of the run's end, once hooks have been asked about it.
     pub(super) fn take_end(&mut self) {
         if let Some(end) = &self.end {
             self.status = end.status;
@@ -304,7 +303,7 @@ impl StopState {
         }
     }
 
-    /// Makes the end final: returns the run's final status, or none if it has not ended.
+    /// Makes the end final and returns the run's status; `None` if the run has not ended.
     pub(super) const fn finish(&mut self) -> Option<Status> {
         let Some(end) = &self.end else { return None };
         self.status = end.status;
@@ -312,30 +311,30 @@ impl StopState {
         Some(self.status)
     }
 
-    /// The run waits for these.
+    /// Sets the interrupts that the run waits for.
     pub(super) fn wait_for(&mut self, interrupts: Vec<InterruptRecord>) {
         self.interrupts = interrupts;
     }
 
-    /// The run stops: from here on it is resumed, not recovered.
+    /// Notes that the run stops, so that the next resume is no recovery.
     pub(super) const fn end_recovery(&mut self) {
         self.recovered = false;
     }
 
-    /// The run stops with this.
+    /// Sets the status and error with which the run stops.
     pub(super) fn stop(&mut self, status: Status, error: Option<RunError>) {
         self.status = status;
         self.error = error;
     }
 
-    /// A record cannot be stored: nothing further happens.
+    /// Stops for good, because a record cannot be stored.
     pub(super) fn break_down(&mut self, error: RunError) {
         self.status = Status::Failed;
         self.error = Some(error);
         self.phase = Phase::Broken;
     }
 
-    /// The store has taken everything up to a record: returns whether the run waited for that to be suspended.
+    /// Notes that the store has taken all records up to `id`. Returns `true` if that completes a suspension.
     pub(super) fn persisted(&mut self, id: PersistId) -> bool {
         match self.phase {
             Phase::Boundary(wanted) if id >= wanted => self.phase = Phase::Ready,
@@ -348,7 +347,7 @@ impl StopState {
         false
     }
 
-    /// Resumes the run. `released`: it waited at a pause, which the resume releases.
+    /// Resumes the run. `released`: the resume releases the pause at which the run waited.
     pub(super) fn resume(&mut self, released: bool) {
         self.released = self.released || released;
         self.status = Status::Running;
@@ -357,18 +356,18 @@ impl StopState {
         self.timed_out = false;
     }
 
-    /// The pause that the run waits at is over.
+    /// Releases the pause at which the run waits.
     pub(super) fn release(&mut self) {
         self.released = true;
         self.interrupts.clear();
     }
 
-    /// The run does not wait for those any more.
+    /// Removes interrupts that have been answered.
     pub(super) fn forget_answered(&mut self, is_answered: impl Fn(&InterruptRecord) -> bool) {
         self.interrupts.retain(|asked| !is_answered(asked));
     }
 
-    /// Another run begins here, which has not started yet and has passed no pause.
+    /// Begins another run at this boundary, which has not started yet and has passed no pause.
     pub(super) fn begin_anew(&mut self) {
         self.released = false;
         if matches!(self.phase, Phase::Suspended | Phase::Finished) {
@@ -376,7 +375,7 @@ impl StopState {
         }
     }
 
-    /// A run that went back to an earlier checkpoint is still asked for the stop that it was asked for.
+    /// Keeps the request to stop of a run that went back to an earlier checkpoint.
     pub(super) const fn keep_requests(&mut self, of: &Self) {
         self.cancel_requested = of.cancel_requested;
     }

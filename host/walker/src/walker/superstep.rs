@@ -1,4 +1,4 @@
-//! The active superstep: its tasks, their results, and what remains of them if it does not commit.
+//! The active superstep: its tasks and their results.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -12,52 +12,52 @@ use super::task::{Task, TaskState};
 use crate::graph::NodeIndex;
 use graph_core::node::Failure;
 
-/// The superstep under way.
+/// The active superstep.
 #[derive(Debug)]
 pub(super) struct Superstep {
-    /// Its number, from 1.
+    /// Number of the superstep, from 1.
     number: u64,
     /// The nodes that are active, in task order.
     activated: Vec<Activated>,
-    /// The tasks of all of them.
+    /// The tasks of all active nodes.
     tasks: Vec<Task>,
     /// Tasks that may start as soon as there is room.
     ready: BTreeSet<usize>,
-    /// How many attempts are running.
+    /// Number of running attempts.
     running: usize,
-    /// How many tasks have not settled.
+    /// Number of tasks that have not settled.
     open: usize,
-    /// The memory of its tasks' items and results, as `work::size` measures it.
+    /// Memory of the tasks' items and results, as `work::size` measures it.
     held: u64,
-    /// The params of the attempts that are running, measured in the same way.
+    /// Memory of the params of running attempts, measured in the same way.
     in_flight: u64,
 }
 
-/// A node that is active.
+/// An active node.
 #[derive(Debug)]
 pub(super) struct Activated {
-    /// The index of the node that is active.
+    /// Index of the node.
     node: NodeIndex,
     argument: Option<Arc<Value>>,
-    /// How often the node has been entered, this time included.
+    /// Number of times that the node has been entered, this time included.
     visit: u64,
-    /// Its tasks in [`Superstep::tasks`].
+    /// Positions of its tasks in [`Superstep::tasks`].
     tasks: Range<usize>,
     /// Tasks before this one have been released, or will never be.
     reached: usize,
-    /// Of a `foreach`, the list of its items' results, once all have settled.
+    /// The list of the items' results of a `foreach`, once all have settled.
     list: Option<Arc<Value>>,
     /// The result of the `assign` of a `foreach`, once all its items have settled.
     assigned: Option<Result<Vec<Value>, Failure>>,
 }
 
 impl Activated {
-    /// A node that is entered for the `visit`th time, whose first task is the one at `first`.
+    /// Creates a node that is entered for the `visit`th time, whose first task is the one at `first`.
     pub(super) const fn new(node: NodeIndex, argument: Option<Arc<Value>>, visit: u64, first: usize) -> Self {
         Self { node, argument, visit, tasks: first..first, reached: first, list: None, assigned: None }
     }
 
-    /// The index of the node that is active.
+    /// Index of the node.
     #[inline]
     pub(super) const fn node(&self) -> NodeIndex {
         self.node
@@ -68,13 +68,13 @@ impl Activated {
         self.argument.as_ref()
     }
 
-    /// How often the node has been entered, this time included.
+    /// Number of times that the node has been entered, this time included.
     #[inline]
     pub(super) const fn visit(&self) -> u64 {
         self.visit
     }
 
-    /// Of a `foreach` whose items have all settled: the list of their results.
+    /// The list of the items' results of a `foreach`, once all have settled.
     pub(super) const fn list(&self) -> Option<&Arc<Value>> {
         self.list.as_ref()
     }
@@ -85,7 +85,7 @@ impl Activated {
         self.assigned = assigned;
     }
 
-    /// Why the `assign` of a `foreach` has failed, if it has.
+    /// The failure of the `assign` of a `foreach`, if it has failed.
     pub(super) fn assign_failure(&self) -> Option<&Failure> {
         self.assigned.as_ref()?.as_ref().err()
     }
@@ -124,7 +124,7 @@ impl Superstep {
         &mut self.tasks[at]
     }
 
-    /// All tasks, each with its node.
+    /// Returns all tasks, each with its node.
     pub(super) fn tasks_with_nodes_mut(&mut self) -> impl Iterator<Item = (&mut Task, NodeIndex)> {
         let activated = &self.activated;
         self.tasks.iter_mut().map(|task| {
@@ -133,7 +133,7 @@ impl Superstep {
         })
     }
 
-    /// A task with its active node.
+    /// Returns a task with its active node.
     #[inline]
     pub(super) fn task_with_activated(&mut self, at: usize) -> Option<(&mut Task, &Activated)> {
         let task = self.tasks.get_mut(at)?;
@@ -153,12 +153,12 @@ impl Superstep {
         &self.tasks[active.tasks.clone()]
     }
 
-    /// Charges everything that was reserved for its tasks, and drops their results.
+    /// Charges the reservations of all tasks, and drops their results.
     pub(super) fn forfeit(&mut self) {
         self.tasks.iter_mut().for_each(Task::forfeit);
     }
 
-    /// Moves out the result of the `assign` of an active node; for a `foreach`, that of its list.
+    /// Moves out the result of the `assign` of an active node; for a `foreach` that of the node as a whole.
     pub(super) fn take_assigned(&mut self, place: usize, is_foreach: bool) -> Vec<Value> {
         let active = &mut self.activated[place];
         if is_foreach {
@@ -170,7 +170,7 @@ impl Superstep {
         }
     }
 
-    /// Which item of its `foreach` a task is for.
+    /// Returns the position of a task's item in its `foreach`.
     pub(super) fn item_place(&self, at: usize) -> ItemPlace {
         let items = &self.activated[self.tasks[at].activated()].tasks;
         ItemPlace {
@@ -179,92 +179,92 @@ impl Superstep {
         }
     }
 
-    /// Adds a task of the node that is to be the next active one.
+    /// Adds a task of the node that will be pushed as active next.
     pub(super) fn push_task(&mut self, task: Task) {
         self.tasks.push(task);
     }
 
-    /// Its number, from 1.
+    /// Number of the superstep, from 1.
     #[inline]
     pub(super) const fn number(&self) -> u64 {
         self.number
     }
 
-    /// How many attempts are running.
+    /// Number of running attempts.
     #[inline]
     pub(super) const fn running(&self) -> usize {
         self.running
     }
 
-    /// Whether a task may start as soon as there is room.
+    /// Returns `true` if a task may start as soon as there is room.
     #[inline]
     pub(super) fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// The first task that may start.
+    /// Takes the first task that may start.
     #[inline]
     pub(super) fn take_ready(&mut self) -> Option<usize> {
         self.ready.pop_first()
     }
 
-    /// A task may start as soon as there is room.
+    /// Lets a task start as soon as there is room.
     pub(super) fn make_ready(&mut self, at: usize) {
         self.ready.insert(at);
     }
 
-    /// The memory of its tasks' items and results.
+    /// Memory of the tasks' items and results.
     #[inline]
     pub(super) const fn held(&self) -> u64 {
         self.held
     }
 
-    /// Its tasks hold so much more.
+    /// Adds memory that the tasks hold.
     #[inline]
     pub(super) const fn hold(&mut self, size: u64) {
         self.held = self.held.saturating_add(size);
     }
 
-    /// The memory of the params of running attempts.
+    /// Memory of the params of running attempts.
     #[inline]
     pub(super) const fn in_flight(&self) -> u64 {
         self.in_flight
     }
 
-    /// An attempt of a task is given params that take up so much.
+    /// Counts the memory of the params of a task's attempt.
     #[inline]
     pub(super) fn give_params(&mut self, at: usize, size: u64) {
         self.tasks[at].give_params(size);
         self.in_flight = self.in_flight.saturating_add(size);
     }
 
-    /// The attempt has ended: nothing holds its params any more.
+    /// Takes the memory of the params of an attempt that has ended out of the count.
     #[inline]
     pub(super) fn take_params(&mut self, at: usize) {
         let params = self.tasks[at].take_params();
         self.in_flight = self.in_flight.saturating_sub(params);
     }
 
-    /// An attempt of a task runs.
+    /// Marks a task as running.
     #[inline]
     pub(super) fn run(&mut self, at: usize) {
         self.tasks[at].enter(TaskState::Running);
         self.running += 1;
     }
 
-    /// An attempt does not run any more.
+    /// Counts the end of a running attempt.
     #[inline]
     pub(super) const fn end_attempt(&mut self) {
         self.running -= 1;
     }
 
-    /// Undoes an attempt of a task, which does not count.
+    /// Undoes a running attempt of a task, which does not count.
     pub(super) fn take_attempt_back(&mut self, at: usize) {
         self.tasks[at].take_attempt_back();
         self.running -= 1;
     }
 
-    /// Abandons every attempt that is running, and passes each to `each`.
+    /// Abandons every running attempt, and passes each to `each`.
     pub(super) fn give_up_running(&mut self, mut each: impl FnMut(&Arc<str>, u32)) {
         for at in 0..self.tasks.len() {
             let task = &mut self.tasks[at];
@@ -277,19 +277,19 @@ impl Superstep {
         }
     }
 
-    /// A task is to settle before the superstep does.
+    /// Counts a task that has not settled.
     #[inline]
     pub(super) const fn count_open(&mut self) {
         self.open += 1;
     }
 
-    /// A task has settled.
+    /// Counts a task that settles.
     #[inline]
     pub(super) const fn close(&mut self) {
         self.open -= 1;
     }
 
-    /// An active node has all its tasks.
+    /// Adds an active node that has all its tasks.
     pub(super) fn push_activated(&mut self, mut active: Activated) {
         active.tasks = active.tasks.start..self.tasks.len();
         self.activated.push(active);
@@ -331,18 +331,18 @@ impl Superstep {
         }
     }
 
-    /// Whether every task has settled.
+    /// Returns `true` if every task has settled.
     pub(super) const fn is_settled(&self) -> bool {
         self.open == 0
     }
 
-    /// The place of a task, which is the ordinal in its id.
+    /// Finds a task by its id, whose ordinal is the position.
     pub(super) fn find(&self, id: &str) -> Option<usize> {
         let at = usize::try_from(ordinal(id)).ok()?;
         self.tasks.get(at).filter(|task| **task.id() == *id).map(|_| at)
     }
 
-    /// What remains of the superstep when it does not commit.
+    /// Turns the tasks of a superstep that does not commit into pending ones.
     pub(super) fn into_pending(self) -> Pending {
         let mut pending = Pending::default();
         for task in self.tasks {
@@ -356,7 +356,7 @@ impl Superstep {
 }
 
 impl Superstep {
-    /// A superstep without tasks.
+    /// Creates a superstep without tasks.
     pub(super) fn new(number: u64) -> Self {
         Self {
             number,
@@ -370,18 +370,18 @@ impl Superstep {
         }
     }
 
-    /// Fuel that its tasks have used, of components and of the host's work together.
+    /// Fuel used by the tasks, of components and of the host's work together.
     pub(super) fn spent(&self) -> u64 {
         self.tasks.iter().map(|task| task.account().spent()).fold(0, u64::saturating_add)
     }
 }
 
-/// The ordinal in a task's id.
+/// Returns the ordinal in a task's id.
 pub(super) fn ordinal(task: &str) -> u64 {
     task.rsplit('.').next().and_then(|digits| digits.parse().ok()).unwrap_or(u64::MAX)
 }
 
-/// A task's id: `namespace/superstep.ordinal`; the root namespace is left out.
+/// Builds a task's id: `namespace/superstep.ordinal`; the root namespace is left out.
 pub(super) fn task_id(namespace: &str, superstep: u64, ordinal: usize) -> Arc<str> {
     if namespace.is_empty() {
         format!("{superstep}.{ordinal}").into()

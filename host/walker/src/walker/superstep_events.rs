@@ -1,6 +1,5 @@
-//! What a run records for people in addition to its results: how long things took, what happened in tasks, which node
-//! wrote what. All of it comes with the reports of tasks; it does not depend on the order in which they arrive, and no
-//! result digest covers it.
+//! Records for people in addition to results: durations, events in tasks, and the writes of each node. All of it comes
+//! with the reports of tasks; it does not depend on the order in which they arrive, and no result digest covers it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +13,7 @@ use graph_core::policy::Reducer;
 use graph_core::record::{AttemptJournal, Canonical, JournalEntry, TaskEvent, Wrote};
 use graph_core::time::Timestamp;
 
-/// Which nodes wrote what, by channel, in task order.
+/// The writes of nodes by channel, in task order.
 pub(super) type Updates = BTreeMap<String, Vec<(String, Wrote)>>;
 
 /// The events of a superstep, for its checkpoint.
@@ -31,16 +30,16 @@ pub(super) struct SuperstepEvents {
 pub(super) struct TaskHistory {
     /// The events that no record contains yet.
     events: Vec<TaskEvent>,
-    /// When its last attempt ended.
+    /// Time at which the last attempt ended.
     at: Option<Timestamp>,
-    /// The journals of its attempts, earlier failures and questions included.
+    /// The journals of all attempts, earlier failures and questions included.
     journal: Vec<AttemptJournal>,
-    /// From the first beginning to the last end of its attempts in this process.
+    /// First beginning and last end of the attempts in this process.
     span: Option<(Duration, Duration)>,
 }
 
 impl TaskHistory {
-    /// The recorded events of a task whose superstep has not committed.
+    /// Restores the recorded events of a task whose superstep has not committed.
     pub(super) fn of(events: Vec<TaskEvent>, journal: Vec<AttemptJournal>) -> Self {
         Self { events, journal, ..Self::default() }
     }
@@ -51,7 +50,7 @@ impl TaskHistory {
         &self.events
     }
 
-    /// When its last attempt ended.
+    /// Time at which the last attempt ended.
     #[inline]
     pub(super) const fn at(&self) -> Option<Timestamp> {
         self.at
@@ -87,10 +86,10 @@ impl TaskHistory {
         }
     }
 
-    /// Keeps that an attempt failed and another one follows.
+    /// Adds the event that an attempt failed and another one follows.
     pub(super) fn add_retry(&mut self, attempt: u32, clock: Timestamp, failure: Failure, wait: Duration) {
         self.events.push(TaskEvent::Retry {
-            // An attempt that was never dispatched has failed as its superstep began.
+            // An attempt that was never dispatched failed when its superstep began.
             at: self.at.unwrap_or(clock),
             attempt,
             failure,
@@ -98,14 +97,14 @@ impl TaskHistory {
         });
     }
 
-    /// Its events and the journals of its attempts.
+    /// Returns the events and the journals.
     pub(super) fn into_parts(self) -> (Vec<TaskEvent>, Vec<AttemptJournal>) {
         (self.events, self.journal)
     }
 }
 
 impl SuperstepEvents {
-    /// The events of a superstep that commits.
+    /// Collects the events of a superstep that commits.
     pub(super) fn of(superstep: &Superstep, updates: Updates) -> Self {
         let spans = superstep.tasks().iter().filter_map(|task| task.history().span);
         let whole = spans.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
@@ -114,7 +113,7 @@ impl SuperstepEvents {
     }
 }
 
-/// The writes by node, before they are folded.
+/// Lists the writes by channel and node, before they are folded.
 pub(super) fn updates(graph: &Graph, writes: &BTreeMap<String, Vec<Write>>) -> Updates {
     let mut updates = Updates::new();
     for (channel, writes) in writes {

@@ -1,4 +1,4 @@
-//! Counts for each node, and which of them changed since the newest checkpoint.
+//! Counts of each node, with the changes since the newest checkpoint.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use crate::graph::{Graph, NodeIndex};
 /// The counts of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct NodeCounts {
-    /// How often a cached result was used instead of a dispatch.
+    /// Number of cached results used instead of a dispatch.
     pub cached: u64,
-    /// How often its item has been dispatched.
+    /// Number of dispatches of the node's item.
     pub executions: u64,
-    /// How often it has been visited.
+    /// Number of visits.
     pub visits: u64,
 }
 
@@ -19,15 +19,15 @@ pub(super) struct NodeCounts {
 #[derive(Clone, Debug)]
 pub(super) struct Tallies {
     counts: Vec<NodeCounts>,
-    /// The nodes whose counts the newest checkpoint does not hold; some more than once.
+    /// The nodes whose counts changed since the newest checkpoint; some more than once.
     changed: Vec<NodeIndex>,
-    /// The nodes of which the newest checkpoint holds anything.
+    /// By node: `true` if the newest checkpoint has a count of it.
     known: Vec<bool>,
-    /// How many those are.
+    /// Number of nodes in `known`.
     counting: u64,
 }
 
-/// Counts by node name, as a checkpoint holds them: nodes that count nothing are left out.
+/// Counts by node name, as a checkpoint has them: zeros are left out.
 #[derive(Debug, Default)]
 pub(super) struct Counted {
     pub cached: BTreeMap<String, u64>,
@@ -36,14 +36,14 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// How many entries a checkpoint has of it.
+    /// Number of entries in a checkpoint.
     pub(super) fn entries(&self) -> u64 {
         (self.cached.len() + self.executions.len() + self.visits.len()) as u64
     }
 }
 
 impl Tallies {
-    /// Nothing is counted yet.
+    /// Creates counts of zero.
     pub(super) fn new(graph: &Graph) -> Self {
         Self {
             counts: vec![NodeCounts::default(); graph.nodes.len()],
@@ -76,7 +76,7 @@ impl Tallies {
         self.counts.get(node.0 as usize).copied().unwrap_or_default()
     }
 
-    /// The counts of a node, to be changed.
+    /// Returns the counts of a node to change, and marks them as changed.
     pub(super) fn of_mut(&mut self, node: NodeIndex) -> &mut NodeCounts {
         if self.changed.last() != Some(&node) {
             self.changed.push(node);
@@ -94,12 +94,12 @@ impl Tallies {
         }
     }
 
-    /// Of how many nodes anything was counted when the changes were last taken.
+    /// Number of nodes with any count when the changes were last taken.
     pub(super) const fn counting(&self) -> u64 {
         self.counting
     }
 
-    /// Everything by the names of the nodes.
+    /// Returns all counts by the names of the nodes.
     pub(super) fn all(&self, graph: &Graph) -> Counted {
         self.counted(graph, (0..).map(NodeIndex).take(self.counts.len()))
     }

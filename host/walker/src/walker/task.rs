@@ -1,4 +1,4 @@
-//! A task of a superstep: what it dispatches, its state, its input, what it has used, and its events.
+//! A task of a superstep: its dispatch, state, input, use and events.
 
 use std::sync::Arc;
 
@@ -24,20 +24,20 @@ use graph_core::work::size;
 #[derive(Debug)]
 pub(super) struct Task {
     id: Arc<str>,
-    /// Its place among the active nodes.
+    /// Position of the task's node among the active ones.
     activated: usize,
     /// The item of a `foreach`.
     item: Option<Arc<Value>>,
-    /// Its dispatch; none for a node without an action.
+    /// Dispatch of the task; none for a node without an action.
     dispatch: Option<Dispatch>,
     state: TaskState,
     /// The attempt, from 1; 0 before the first.
     attempt: u32,
-    /// How many of its attempts a hook has asked for.
+    /// Number of attempts that a hook has asked for.
     retried: u32,
-    /// A hook had its failure passed: `on_error` does not apply.
+    /// `true` if a hook had the failure passed over, so that `on_error` does not apply.
     continued: bool,
-    /// The size of the params of the attempt that is running.
+    /// Size of the params of the running attempt.
     params: u64,
     account: TaskAccount,
     answers: AnswerLog,
@@ -53,19 +53,19 @@ pub(super) struct Dispatch {
     pub item_type: ItemType,
     pub item_id: Arc<str>,
     pub limits: TaskLimits,
-    /// What the node leaves of language models to all attempts together, or to the whole child run.
+    /// Budget of language models from the node, for all attempts together or the whole child run.
     pub budget: ModelUse,
-    /// What the node's templates leave of what may be dispatched; none leaves everything.
+    /// Dispatch patterns from the node's templates; none permits everything.
     pub narrowing: Option<Arc<DispatchPatterns>>,
-    /// The item is a graph: the task is a child run.
+    /// `true` if the item is a graph, so that the task is a child run.
     pub is_graph: bool,
 }
 
-/// What a pattern that was read takes up besides its text.
+/// Estimated memory of a parsed pattern besides its text, in bytes.
 const PATTERN: u64 = 256;
 
 impl Dispatch {
-    /// The memory of what templates have given for it alone.
+    /// Returns the memory of patterns from templates, which only this dispatch holds, in bytes.
     pub(super) fn held(&self) -> u64 {
         let patterns = self.narrowing.iter().flat_map(|patterns| patterns.iter());
         patterns.map(|pattern| pattern.held().saturating_add(PATTERN)).fold(0, u64::saturating_add)
@@ -75,32 +75,32 @@ impl Dispatch {
 /// The state of a task.
 #[derive(Debug)]
 pub(super) enum TaskState {
-    /// Not yet started; ready, or behind an earlier item of a serial `foreach`.
+    /// The task has not started: it is ready, or behind an earlier item of a serial `foreach`.
     Waiting,
     /// An attempt is running.
     Running,
     /// An attempt has failed; the next is due.
     Backoff { due: Timestamp, failure: Failure },
-    /// It has failed, and hooks are asked about that; `told`: this was so before the run was resumed.
+    /// The task has failed, and hooks are to be asked about the failure; `told`: asking has begun.
     Failing { failure: Failure, told: bool },
-    /// It waits for the answer to a question.
+    /// The task waits for the answer to a question.
     Interrupted {
         payload: Arc<Value>,
-        /// The host asks, since a budget of language models is used up; it is not the component.
+        /// The used-up budget of language models, if the host asks and not the component.
         short: Option<Box<ShortRecord>>,
     },
-    /// Its child run asks.
+    /// The task's child run is suspended with open questions.
     Suspended,
-    /// It has answered.
+    /// The task has a result or a command.
     Done(Answer),
-    /// It has failed for good and the graph handles that.
+    /// The task has failed for good, and the failure is handled.
     Handled(Failure),
-    /// It has failed for good.
+    /// The task has failed for good.
     Failed(Failure),
-    /// It has used a budget of the run up: the superstep does not commit, whatever the graph says of failures.
+    /// The task has used up a budget of the run: the superstep does not commit, whatever the graph says of failures.
     Exhausted {
         budget: Budget,
-        /// In a child run: the path of nodes to the failure.
+        /// The path of nodes to the failure, if it is in a child run.
         within: Option<String>,
     },
     /// An earlier item of its serial `foreach` stopped the node.
@@ -117,13 +117,13 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// The memory that it takes.
+    /// Returns the memory of the answer, in bytes.
     pub(super) fn held(&self) -> u64 {
         self.assigned.iter().map(size::of).fold(outcome_size(&self.outcome), u64::saturating_add)
     }
 }
 
-/// What an outcome takes up.
+/// Returns the memory of an outcome, in bytes.
 pub(super) fn outcome_size(outcome: &Outcome) -> u64 {
     match outcome {
         Outcome::Result(value) | Outcome::Interrupt(value) => size::of(value),
@@ -139,14 +139,14 @@ pub(super) fn outcome_size(outcome: &Outcome) -> u64 {
 }
 
 impl TaskState {
-    /// Whether the superstep no longer waits for the task.
+    /// Returns `true` if the superstep no longer waits for the task.
     pub(super) const fn is_settled(&self) -> bool {
         !matches!(self, Self::Waiting | Self::Running | Self::Backoff { .. } | Self::Failing { .. })
     }
 }
 
 impl Task {
-    /// A task that has not started.
+    /// Creates a task that has not started.
     pub(super) fn new(id: Arc<str>, activated: usize) -> Self {
         Self {
             id,
@@ -172,7 +172,7 @@ impl Task {
         &self.id
     }
 
-    /// The place of its node among those that are active.
+    /// Position of the task's node among the active ones.
     #[inline]
     pub(super) const fn activated(&self) -> usize {
         self.activated
@@ -184,12 +184,12 @@ impl Task {
         self.item.as_deref()
     }
 
-    /// It is for that item of a `foreach`.
+    /// Sets the item of a `foreach`.
     pub(super) fn set_item(&mut self, item: Arc<Value>) {
         self.item = Some(item);
     }
 
-    /// Its dispatch; none for a node without an action.
+    /// Dispatch of the task; none for a node without an action.
     #[inline]
     pub(super) const fn dispatch(&self) -> Option<&Dispatch> {
         self.dispatch.as_ref()
@@ -199,15 +199,15 @@ impl Task {
         self.dispatch = Some(dispatch);
     }
 
-    /// What its next attempt, or the one that is running, may use of language models if the run has enough: what earlier attempts have left of the
-    /// node's budget. None for a node without an action.
+    /// Returns the use of language models permitted to the running or the next attempt, if the run has enough: the rest
+    /// of the node's budget, within the limits of an attempt. `None` for a node without an action.
     #[inline]
     pub(super) fn own_models(&self) -> Option<ModelUse> {
         let Dispatch { limits, budget, .. } = self.dispatch.as_ref()?;
         Some(limits.model.min(budget.less(self.account.used().host.model)))
     }
 
-    /// Whether it is a child run.
+    /// Returns `true` if the task is a child run.
     #[inline]
     pub(super) fn is_graph(&self) -> bool {
         self.dispatch.as_ref().is_some_and(|dispatch| dispatch.is_graph)
@@ -231,7 +231,7 @@ impl Task {
         self.state = state;
     }
 
-    /// Whether it has a share in what is reserved for the tasks of its superstep: it was still to run when the run was
+    /// Returns `true` if the task gets a share of the superstep's reservations: it had not settled when the run was
     /// last started or resumed.
     pub(super) const fn shares(&self) -> bool {
         !self.account.start().settled || !self.state.is_settled()
@@ -243,7 +243,7 @@ impl Task {
         self.attempt
     }
 
-    /// Another attempt begins, of that number.
+    /// Begins another attempt and returns its number.
     #[inline]
     pub(super) const fn begin_attempt(&mut self) -> u32 {
         self.attempt += 1;
@@ -256,96 +256,96 @@ impl Task {
         self.attempt = self.attempt.saturating_sub(1);
     }
 
-    /// How many of its attempts a hook has asked for.
+    /// Number of attempts that a hook has asked for.
     #[inline]
     pub(super) const fn retried(&self) -> u32 {
         self.retried
     }
 
-    /// A hook asks for another attempt.
+    /// Counts an attempt that a hook has asked for.
     pub(super) const fn count_hook_retry(&mut self) {
         self.retried += 1;
     }
 
-    /// Whether a hook had its failure passed.
+    /// Returns `true` if a hook had the failure passed over.
     #[inline]
     pub(super) const fn is_continued(&self) -> bool {
         self.continued
     }
 
-    /// A hook has its failure passed: `on_error` does not apply.
+    /// Handles the failure because a hook has it passed over: `on_error` does not apply.
     pub(super) fn pass(&mut self, failure: Failure) {
         self.continued = true;
         self.state = TaskState::Handled(failure);
     }
 
-    /// An attempt is given params that take up so much.
+    /// Sets the memory of the running attempt's params.
     #[inline]
     pub(super) const fn give_params(&mut self, size: u64) {
         self.params = size;
     }
 
-    /// The attempt has ended: how much its params took up, which nothing holds any more.
+    /// Takes the memory of the params of an attempt that has ended.
     #[inline]
     pub(super) const fn take_params(&mut self) -> u64 {
         std::mem::replace(&mut self.params, 0)
     }
 
-    /// What it has used, and what is reserved for it.
+    /// Use and reservations of the task.
     #[inline]
     pub(super) const fn account(&self) -> &TaskAccount {
         &self.account
     }
 
-    /// What it has used, and what is reserved for it.
+    /// Use and reservations of the task.
     #[inline]
     pub(super) const fn account_mut(&mut self) -> &mut TaskAccount {
         &mut self.account
     }
 
-    /// What it has used so far.
+    /// Use of the task so far.
     #[inline]
     pub(super) const fn used(&self) -> &Used {
         self.account.used()
     }
 
-    /// Its state when the run was last started or resumed.
+    /// State of the task when the run was last started or resumed.
     #[inline]
     pub(super) const fn start(&self) -> &Start {
         self.account.start()
     }
 
-    /// The answers to its questions.
+    /// Answers to the task's questions.
     #[inline]
     pub(super) const fn answers(&self) -> &AnswerLog {
         &self.answers
     }
 
-    /// The answers to its questions.
+    /// Answers to the task's questions.
     #[inline]
     pub(super) const fn answers_mut(&mut self) -> &mut AnswerLog {
         &mut self.answers
     }
 
-    /// Its state with respect to the cache of results.
+    /// State of the task with respect to the cache of results.
     #[inline]
     pub(super) const fn caching(&self) -> &Caching {
         &self.caching
     }
 
-    /// Its state with respect to the cache of results.
+    /// State of the task with respect to the cache of results.
     #[inline]
     pub(super) const fn caching_mut(&mut self) -> &mut Caching {
         &mut self.caching
     }
 
-    /// Its events, which are recorded in addition to its result.
+    /// Events of the task, which are recorded in addition to its result.
     #[inline]
     pub(super) const fn history(&self) -> &TaskHistory {
         &self.history
     }
 
-    /// Warnings of its attempts.
+    /// Warnings of the task's attempts.
     #[inline]
     pub(super) fn warnings(&self) -> &[String] {
         &self.warnings
@@ -357,14 +357,14 @@ impl Task {
         self.warnings.extend(warnings);
     }
 
-    /// Adds a warning that it may have already.
+    /// Adds a warning, unless the task has the same one already.
     pub(super) fn warn_once(&mut self, warning: String) {
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
         }
     }
 
-    /// Adds the warnings of its child run, up to the limit.
+    /// Adds the warnings of the task's child run, up to the limit.
     pub(super) fn keep_warnings(&mut self, warnings: impl IntoIterator<Item = String>) {
         keep_warnings(&mut self.warnings, warnings);
     }
@@ -381,12 +381,12 @@ impl Task {
         self.history.keep_journal(self.attempt, self.account.used().dispatches, journal);
     }
 
-    /// Keeps that an attempt failed and another one follows.
+    /// Adds the event that an attempt failed and another one follows.
     pub(super) fn add_retry(&mut self, clock: Timestamp, failure: Failure, wait: std::time::Duration) {
         self.history.add_retry(self.attempt, clock, failure, wait);
     }
 
-    /// Charges everything that was reserved for it, and drops its results since the run was last started or resumed.
+    /// Charges all reservations of the task, and drops its results since the run was last started or resumed.
     pub(super) fn forfeit(&mut self) {
         self.account.forfeit();
         let start = self.account.start();
@@ -403,7 +403,7 @@ impl Task {
         self.state = TaskState::NotReached;
     }
 
-    /// Restores what is recorded of it, except for its state.
+    /// Restores the recorded progress except for the state; returns the recorded attempt and warnings.
     pub(super) fn restore(&mut self, known: Progress, is_recorded: bool) -> (u32, Vec<String>) {
         let Progress {
             attempt,
@@ -433,19 +433,19 @@ impl Task {
         (attempt, warnings)
     }
 
-    /// Restores its state after that attempt.
+    /// Restores the state after an attempt.
     pub(super) fn stand(&mut self, attempt: u32, warnings: Vec<String>, state: TaskState) {
         self.attempt = attempt;
         self.warnings = warnings;
         self.state = state;
     }
 
-    /// Starts that attempt again: it had asked a question, and continues with the answer.
+    /// Has an attempt start again that had asked a question and continues with the answer.
     pub(super) const fn begin_anew(&mut self, attempt: u32) {
         self.attempt = attempt.saturating_sub(1);
     }
 
-    /// What remains of it when its superstep does not commit, if anything does.
+    /// Turns the task of a superstep that does not commit into a pending one; `None` if nothing of it needs to be kept.
     pub(super) fn into_pending(mut self, node: NodeIndex) -> Option<(Arc<str>, PendingTask)> {
         let outcome = match &self.state {
             TaskState::Done(answer) => Some(PendingOutcome::Done { outcome: Arc::clone(&answer.outcome) }),
@@ -487,9 +487,9 @@ impl Task {
             warnings: self.warnings,
             events,
             journal,
-            // A hit that has led to nothing that is kept is not counted: a resume looks the task up again.
+            // A cache hit without a kept outcome is not counted: a resume looks the task up again.
             cache: self.caching.into_cache().filter(|_| outcome.is_some()),
-            // An attempt that was abandoned is counted.
+            // The reservation of an abandoned attempt has been charged.
             reserved: None,
             lost_models: self.account.lost_models().clone(),
         };

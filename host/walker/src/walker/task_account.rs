@@ -1,4 +1,4 @@
-//! What a task has used, and what is reserved for it.
+//! Use and reservations of a task.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,24 +7,24 @@ use super::children::ChildUse;
 use graph_core::limits::{HostUse, ModelUse};
 use graph_core::work::Meter;
 
-/// What a task has used, whatever its result.
+/// Use of a task, whatever its result.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Used {
     pub dispatches: u32,
-    /// The last of them has ended, in whatever way.
+    /// `true` if the last dispatch has ended, in whatever way.
     pub ended: bool,
     pub fuel: u64,
-    /// What all attempts used of the host.
+    /// Use of the host by all attempts.
     pub host: HostUse,
-    /// Microseconds that all attempts took.
+    /// Duration of all attempts, in microseconds.
     pub micros: u64,
-    /// Supersteps of its child run, and of the runs below that.
+    /// Supersteps of the task's child run and of the runs below it.
     pub steps: u64,
-    /// How often hooks were asked about a failure of it.
+    /// Number of times that hooks were asked about a failure of the task.
     pub asked: u32,
-    /// What attempts have used of language models, or may have used, that left no result: `host` includes it.
+    /// Actual or possible use of language models by attempts that left no result; `host` includes it.
     pub lost: ModelUse,
-    /// What answers have added to the budgets of language models of it and of its child run.
+    /// Additions of answers to the budgets of language models of the task and its child run.
     pub granted: ModelUse,
 }
 
@@ -35,13 +35,13 @@ impl Used {
         self.ended = false;
     }
 
-    /// It is dispatched to the walker itself, which has its result at once.
+    /// Counts a dispatch that the walker itself performs, so that it has ended at once.
     pub(super) const fn begin_and_end(&mut self) {
         self.dispatches += 1;
         self.ended = true;
     }
 
-    /// Counts what attempts may have used of language models that left no result.
+    /// Counts possible use of language models by attempts that left no result.
     pub(super) fn lose(&mut self, model: ModelUse) {
         let model = model.counted();
         self.lost = self.lost.plus(model);
@@ -49,45 +49,44 @@ impl Used {
     }
 }
 
-/// The state of a task when its superstep begins, or when the run was last resumed. What is reserved for tasks follows
-/// from this alone, so that a crash in between does not change it.
+/// State of a task when its superstep began, or when the run was last resumed. Reservations for tasks follow from this
+/// alone, so that a crash in between does not change them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Start {
-    /// What it had used until then.
+    /// Use of the task until then.
     pub used: Used,
-    /// Attempts that count against its retry policy.
+    /// Number of attempts that count against the retry policy.
     pub attempts: u32,
-    /// It was not to run.
+    /// `true` if the task was settled and not to run.
     pub settled: bool,
 }
 
-/// What a task has used, and what is reserved for it. Charges are taken from the reserve, so that the sum of both is what
-/// the task was given.
+/// Use and reservations of a task. Charges are taken from the reservations, so that the sum of both is the task's share.
 #[derive(Debug)]
 pub(super) struct TaskAccount {
     used: Used,
-    /// Its state when the run was last started or resumed, which shares are computed from.
+    /// State when the run was last started or resumed, from which shares are computed.
     start: Start,
-    /// Fuel set aside for it, for its attempts and for the host's work on it, that has not been used.
+    /// Unused fuel reserved for the task's attempts and for the host's work on them.
     reserved: u64,
-    /// The part of `reserved` that its components may use, if a node above limits their fuel; everything otherwise.
+    /// The part of `reserved` that components may use, if a node above limits their fuel; otherwise `u64::MAX`.
     components: u64,
-    /// Fuel of the host's work on what its last attempt was given.
+    /// Fuel of the host's work on the params of the last attempt.
     own_work: u64,
-    /// The unused reserve of the host's use.
+    /// Unused reservation of use of the host.
     host: HostUse,
-    /// Supersteps set aside for its child run, except those that the child has taken already.
+    /// Unused supersteps reserved for the child run.
     steps: u64,
-    /// What its running attempt has said that it may use of language models.
+    /// Reservation of the running attempt for language models.
     asking: ModelUse,
-    /// The model that it asks, by its name in the manifest.
+    /// Name in the manifest of the model that the running attempt asks.
     asked: Option<Arc<str>>,
-    /// What is lost ([`Used::lost`]), by the model that was asked last, as far as its name is known.
+    /// Lost use ([`Used::lost`]) by the model that was asked last, as far as its name is known.
     lost_models: BTreeMap<String, ModelUse>,
 }
 
 impl TaskAccount {
-    /// Of a task that has used nothing, and for which nothing is set aside.
+    /// Creates an account without use and reservations.
     pub(super) fn new() -> Self {
         Self {
             used: Used::default(),
@@ -103,100 +102,100 @@ impl TaskAccount {
         }
     }
 
-    /// Restores what it had used when its run stopped, and its state when the run was resumed.
+    /// Restores the use when the run stopped, and the state when the run was resumed.
     pub(super) fn restore(&mut self, used: Used, start: Start, lost_models: BTreeMap<String, ModelUse>) {
         self.used = used;
         self.start = start;
         self.lost_models = lost_models;
     }
 
-    /// What is lost, by the model that was asked last, as far as its name is known.
+    /// Lost use by the model that was asked last, as far as its name is known.
     pub(super) const fn lost_models(&self) -> &BTreeMap<String, ModelUse> {
         &self.lost_models
     }
 
-    /// How often its item was dispatched, and what all attempts have used.
+    /// Number of dispatches, and use by all attempts.
     #[inline]
     pub(super) const fn used(&self) -> &Used {
         &self.used
     }
 
-    /// Its state when the run was last started or resumed.
+    /// State of the task when the run was last started or resumed.
     #[inline]
     pub(super) const fn start(&self) -> &Start {
         &self.start
     }
 
-    /// Fuel that it has used, of components and of the host's work together.
+    /// Fuel used, of components and of the host's work together.
     #[inline]
     pub(super) const fn spent(&self) -> u64 {
         self.used.fuel.saturating_add(self.used.host.fuel)
     }
 
-    /// The same when the run was last taken up.
+    /// Fuel used when the run was last started or resumed.
     #[inline]
     pub(super) const fn spent_before(&self) -> u64 {
         self.start.used.fuel.saturating_add(self.start.used.host.fuel)
     }
 
-    /// Fuel that is left to it.
+    /// Fuel left to the task.
     #[inline]
     pub(super) const fn left(&self) -> u64 {
         self.reserved
     }
 
-    /// Fuel that is left to its components.
+    /// Fuel left to components.
     #[inline]
     pub(super) fn left_to_components(&self) -> u64 {
         self.reserved.min(self.components)
     }
 
-    /// The fuel that a node above leaves to its components, whatever is reserved.
+    /// Fuel that a node above leaves to components, whatever is reserved.
     #[inline]
     pub(super) const fn components(&self) -> u64 {
         self.components
     }
 
-    /// How much use of the host is left.
+    /// Use of the host left to the task.
     #[inline]
     pub(super) const fn left_of_host(&self) -> HostUse {
         self.host
     }
 
-    /// Supersteps that are left to its child run.
+    /// Supersteps left to the child run.
     #[inline]
     pub(super) const fn left_steps(&self) -> u64 {
         self.steps
     }
 
-    /// Fuel of the host's work on what its last attempt was given.
+    /// Fuel of the host's work on the params of the last attempt.
     #[inline]
     pub(super) const fn own_work(&self) -> u64 {
         self.own_work
     }
 
-    /// A meter for the host's work for it.
+    /// Creates a meter for the host's work for the task.
     #[inline]
     pub(super) const fn meter(&self) -> Meter {
         Meter::new(self.reserved)
     }
 
-    /// Sets its share of fuel aside.
+    /// Reserves the task's share of fuel.
     pub(super) const fn set_aside(&mut self, share: u64) {
         self.reserved = share.saturating_sub(self.spent().saturating_sub(self.spent_before()));
     }
 
-    /// Sets its components' share of fuel aside.
+    /// Reserves the components' share of fuel.
     pub(super) const fn set_aside_for_components(&mut self, share: u64) {
         self.components = share.saturating_sub(self.used.fuel.saturating_sub(self.start.used.fuel));
     }
 
-    /// Sets its share of the host's use aside.
+    /// Reserves the task's share of use of the host.
     pub(super) fn set_aside_of_host(&mut self, share: HostUse) {
         self.host = share.less(self.used.host.less(self.start.used.host));
     }
 
-    /// Sets the share of supersteps of its child run aside.
+    /// Reserves the child run's share of supersteps.
     pub(super) const fn set_aside_steps(&mut self, share: u64) {
         self.steps = share.saturating_sub(self.used.steps.saturating_sub(self.start.used.steps));
     }
@@ -207,13 +206,13 @@ impl TaskAccount {
         self.used.begin();
     }
 
-    /// It is dispatched to the walker itself, which has its result at once.
+    /// Counts a dispatch that the walker itself performs, so that it has ended at once.
     #[inline]
     pub(super) const fn begin_and_end(&mut self) {
         self.used.begin_and_end();
     }
 
-    /// Sets the work of making an attempt's input, which has been charged.
+    /// Sets the work of evaluating an attempt's params, which has been charged.
     #[inline]
     pub(super) const fn set_own_work(&mut self, spent: u64) {
         self.own_work = spent;
@@ -224,18 +223,18 @@ impl TaskAccount {
         self.used.dispatches += 1;
     }
 
-    /// Hooks are asked about a failure of it.
+    /// Counts that hooks are asked about a failure of the task.
     pub(super) const fn ask(&mut self) {
         self.used.asked += 1;
     }
 
-    /// So much time has passed in its attempts.
+    /// Adds time that attempts took.
     #[inline]
     pub(super) const fn add_time(&mut self, micros: u64) {
         self.used.micros = self.used.micros.saturating_add(micros);
     }
 
-    /// Charges the host's work for it.
+    /// Charges the host's work for the task.
     #[inline]
     pub(super) const fn charge_work(&mut self, spent: u64) {
         self.used.host.fuel = self.used.host.fuel.saturating_add(spent);
@@ -250,7 +249,7 @@ impl TaskAccount {
         self.components = self.components.saturating_sub(fuel);
     }
 
-    /// An attempt has ended, and has used so much fuel and so much of the host.
+    /// Charges an attempt that has ended.
     #[inline]
     pub(super) fn end_attempt(&mut self, fuel: u64, host: HostUse) {
         let host = host.counted();
@@ -262,29 +261,29 @@ impl TaskAccount {
         self.host = self.host.less(host);
     }
 
-    /// Its running attempt may use so much of language models, and asks the one with that name.
+    /// Sets the reservation of the running attempt for language models, and the name of the model that it asks.
     pub(super) fn ask_model(&mut self, model: ModelUse, name: Option<Arc<str>>) {
         self.asking = model;
         self.asked = name;
     }
 
-    /// Its running attempt is abandoned: what it may have used of language models counts.
+    /// Charges the reservation of a running attempt that is abandoned.
     pub(super) fn abandon(&mut self) {
         let (asking, asked) = (std::mem::take(&mut self.asking), self.asked.take());
         let by_model = asked.filter(|_| !asking.is_nothing()).map(|name| (String::from(&*name), asking));
         self.lose(asking, by_model);
     }
 
-    /// Charges what earlier attempts may have used of language models that left no result.
-    /// `by_model` is the same by the models that were asked last, as far as they are known.
+    /// Charges possible use of language models by attempts that left no result. `by_model` is the same use by the
+    /// models that were asked last, as far as they are known.
     pub(super) fn lose(&mut self, model: ModelUse, by_model: impl IntoIterator<Item = (String, ModelUse)>) {
         self.used.lose(model);
         self.host.model = self.host.model.less(model);
         add_lost(&mut self.lost_models, by_model);
     }
 
-    /// Charges its child run, which has stopped, with what all its attempts have used. `ended`: it will not be continued.
-    /// The host's work for the task itself is included in the child's figure.
+    /// Charges the total use of the child run, which has stopped. `ended`: the run will not be continued. The host's
+    /// work for the task itself is included in the child's figure.
     pub(super) fn end_child(&mut self, used: &ChildUse, ended: bool) {
         self.used.granted = self.used.granted.max(used.granted);
         let before = self.spent();
@@ -298,7 +297,7 @@ impl TaskAccount {
         self.used.steps = self.used.steps.max(used.steps);
     }
 
-    /// A hook that was asked about it has ended, after which these are the totals of the task.
+    /// Charges a hook that has ended, after which these are the task's totals.
     pub(super) fn end_hook(&mut self, fuel_total: u64, host_total: HostUse) {
         let more = fuel_total.saturating_sub(self.used.fuel);
         self.charge_fuel(more);
@@ -307,8 +306,8 @@ impl TaskAccount {
         self.host = self.host.less(more);
     }
 
-    /// Charges everything that was reserved for it, of fuel and of language models. It is not known how much of it would be for components and how much
-    /// for the host's work: how far the task had got depends on the other tasks.
+    /// Charges all reservations of fuel and of language models. Fuel is charged to components as a whole: its division
+    /// between components and the host's work depends on the progress of the task, and so on other tasks.
     pub(super) fn forfeit(&mut self) {
         let used = self.spent().saturating_sub(self.spent_before());
         // A figure without a limit was not reserved.
@@ -322,12 +321,12 @@ impl TaskAccount {
         self.used.fuel = self.used.fuel.saturating_add(used).saturating_add(self.reserved);
         self.reserved = 0;
         self.host = HostUse::NOTHING;
-        // What its running attempt might have used was reserved, too.
+        // The reservation of the running attempt is part of the charge.
         (self.asking, self.asked) = (ModelUse::NOTHING, None);
     }
 }
 
-/// Adds what is lost, by model.
+/// Adds lost use, by model.
 pub(super) fn add_lost(
     lost: &mut BTreeMap<String, ModelUse>,
     more: impl IntoIterator<Item = (String, ModelUse)>,

@@ -12,9 +12,9 @@ use graph_core::limits::{HostUse, ModelUse, RunLimits, TaskLimits, smaller_floor
 use graph_core::work::rates::STEP;
 
 impl Walker {
-    /// Reserves fuel and use of the host for every task that will run, in task order, so that the share of each does not
-    /// depend on which finishes first. A task gets what all its attempts may use, or an equal share of what is left if
-    /// that is not enough for all: in a wide superstep each task gets less, but none gets nothing.
+    /// Reserves fuel and use of the host for every task that will run, in task order, so that no share depends on the
+    /// order in which they finish. A task gets the maximum of all its attempts, or an equal share of the rest if that
+    /// is not enough for all: in a wide superstep each task gets less, but none gets nothing.
     pub(super) fn reserve(&self, superstep: &mut Superstep) {
         let started = |task: &Task| task.account().spent_before();
         let used: u64 = superstep.tasks().iter().map(started).fold(0, u64::saturating_add);
@@ -51,7 +51,7 @@ impl Walker {
             // none, except for its hooks.
             (!has_failed || task.dispatch().is_some() || hooks) && task.shares()
         };
-        // What answers have added for a task is for that task first.
+        // The additions of answers to a task's question are for that task first.
         let mut added = Vec::new();
         let mut sharers = 0_u64;
         for task in superstep.tasks().iter().filter(|task| takes_part(task)) {
@@ -101,7 +101,7 @@ impl Walker {
         }
     }
 
-    /// What all hooks may use that are asked about one failure, and how often they may have a task tried again.
+    /// Returns the fuel and use of the host that all hooks about one failure may use, and the number of retries that they may request.
     fn fuel_of_error_hooks(&self) -> (u64, HostUse, u64) {
         let (mut fuel, mut host, mut retries) = (0_u64, HostUse::default(), 0);
         for hook in self.hooks_at(HookEvent::Error) {
@@ -131,8 +131,8 @@ impl Walker {
     }
 }
 
-/// What a task's next attempt may use, of its own limits and of what is set aside for it. Where it or its run asks for more of a budget of
-/// models, the attempt does.
+/// Returns the limits of a task's next attempt: its own, within the task's reservation. `model_asks` is set if either
+/// the task or its run asks when a budget of language models is used up.
 pub(super) fn limits_of_attempt(task: &Task, dispatch: &Dispatch, fuel: u64, run: &RunLimits) -> TaskLimits {
     // A component that makes no calls of the host can run even if none are left.
     let own = HostUse { model: task.own_models().unwrap_or_default(), ..dispatch.limits.host() };
@@ -150,8 +150,8 @@ pub(super) fn limits_of_attempt(task: &Task, dispatch: &Dispatch, fuel: u64, run
     }
 }
 
-/// The figures of `model`, which a task's next attempt may use, that come from `limits` of nodes: of its own node, or of those around its
-/// run. The others are unbounded.
+/// Returns those figures of `model`, the next attempt's limit, that come from `limits` of nodes: of the task's node, or
+/// of nodes around its run. The others are unbounded.
 fn models_of_nodes(task: &Task, run: &RunLimits, model: ModelUse) -> ModelUse {
     let Some(dispatch) = task.dispatch() else { return ModelUse::UNBOUNDED };
     if dispatch.budget == ModelUse::UNBOUNDED && run.model_of_nodes == ModelUse::UNBOUNDED {
@@ -159,7 +159,7 @@ fn models_of_nodes(task: &Task, run: &RunLimits, model: ModelUse) -> ModelUse {
     }
     let of_node = dispatch.budget.less(task.used().host.model);
     let of_node = of_node.each(model, |of_node, model| if of_node <= model { model } else { u64::MAX });
-    // Where the run has less than the task may use, that may come from a node around it.
+    // A figure of the run below the task's own may come from a node around the run.
     let own = task.own_models().unwrap_or_default();
     let of_run = model.each(own, |model, own| if model < own { model } else { u64::MAX });
     let of_run =

@@ -1,4 +1,4 @@
-//! The end of tasks: an answer is taken, a failure is handled, and either way the task settles.
+//! The end of attempts and tasks: accepts answers, handles failures, and settles tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ use graph_core::time::Timestamp;
 use graph_core::work::{Meter, rates, size};
 
 impl Walker {
-    /// A running attempt has ended.
+    /// Handles the end of a running attempt.
     pub(super) fn task_done(
         &mut self,
         now: Timestamp,
@@ -76,7 +76,8 @@ impl Walker {
             self.stop_holding(now, fx);
             return Ok(());
         }
-        // A provider has used more than was set aside. If the item may use no more by itself, it is the attempt that fails.
+        // A provider has used more than was reserved. The run is short of the budget only if the item's own limit is
+        // larger; otherwise the attempt fails.
         let is_of_run = |figure: &ModelFigure| {
             figure.of(host.model) > figure.of(had.model) && figure.of(had.model) < figure.of(of_item)
         };
@@ -120,8 +121,8 @@ impl Walker {
         Ok(())
     }
 
-    /// A budget of language models has ended a running attempt, that of the run or that of the task: more of it is asked for if
-    /// the manifest says so.
+    /// Handles an attempt that a budget of language models has ended, that of the run or that of the task: asks for
+    /// more of it if the manifest says so.
     fn fall_short(
         &mut self,
         now: Timestamp,
@@ -154,7 +155,7 @@ impl Walker {
         self.settled(now, at, fx);
     }
 
-    /// A dispatch ends at once, without its component: an answer has added nothing to a budget that is used up.
+    /// Ends a dispatch at once, without its component, because an answer has added nothing to a used-up budget.
     pub(super) fn end_stopped(
         &mut self,
         now: Timestamp,
@@ -168,7 +169,7 @@ impl Walker {
         self.end_short(now, at, figure, of_run, failure, fx);
     }
 
-    /// A budget of language models has ended a running attempt, and nothing is added to it.
+    /// Fails an attempt that a budget of language models has ended and for which nothing is added to the budget.
     fn end_short(
         &mut self,
         now: Timestamp,
@@ -185,7 +186,7 @@ impl Walker {
         }
     }
 
-    /// A running attempt has answered.
+    /// Handles the answer of a running attempt.
     pub(super) fn answered(&mut self, now: Timestamp, at: usize, outcome: Outcome, fx: &mut Vec<Effect>) {
         let outcome = match crate::compat::rye::unwrap(outcome) {
             Ok(outcome) => outcome,
@@ -194,7 +195,7 @@ impl Walker {
         self.accept(now, at, outcome, fx);
     }
 
-    /// Accepts an answer, or the value of a node without an action, unchanged.
+    /// Accepts an answer, or the value of a node without an action.
     pub(super) fn accept(&mut self, now: Timestamp, at: usize, outcome: Outcome, fx: &mut Vec<Effect>) {
         let graph = Arc::clone(&self.graph);
         let Some(superstep) = &mut self.superstep else { return };
@@ -231,7 +232,7 @@ impl Walker {
         }
     }
 
-    /// Checks an answer against what the node may do, and computes its writes.
+    /// Checks an answer against the node's grants, and evaluates its assignments.
     pub(super) fn answer(
         &self,
         node: &Node,
@@ -337,7 +338,7 @@ impl Walker {
         Ok(())
     }
 
-    /// A task that is not running is tried again after a wait.
+    /// Has a task that is not running tried again after a wait.
     pub(super) fn try_again(
         &mut self,
         now: Timestamp,
@@ -365,8 +366,8 @@ impl Walker {
         fx.push(Effect::SetTimer { timer, at: due });
     }
 
-    /// The component of a running attempt has failed. If it rejects an answer that it had not seen before, the question
-    /// is asked again.
+    /// Handles the failure of a running attempt's component. If it rejects an answer that it had not seen before, the
+    /// question is asked again.
     fn refused_by_component(&mut self, now: Timestamp, at: usize, failure: Failure, fx: &mut Vec<Effect>) {
         let Some(superstep) = &mut self.superstep else { return };
         let task = superstep.task_mut(at);
@@ -386,7 +387,7 @@ impl Walker {
         self.failed(now, at, failure, fx);
     }
 
-    /// A running attempt has failed: it is tried again, or the graph handles that, or the superstep fails.
+    /// Handles the failure of a running attempt: the task is tried again, the failure is handled, or the superstep fails.
     pub(super) fn failed(&mut self, now: Timestamp, at: usize, failure: Failure, fx: &mut Vec<Effect>) {
         let graph = Arc::clone(&self.graph);
         let Some(superstep) = &mut self.superstep else { return };
@@ -416,7 +417,7 @@ impl Walker {
         self.settled(now, at, fx);
     }
 
-    /// The state of a task after a failure that is not retried.
+    /// Returns the state of a task after a failure that is not retried.
     pub(super) fn give_up(&self, node: &Node, failure: Failure, is_item: bool) -> TaskState {
         let by_item = match &node.kind {
             NodeKind::Foreach(foreach) => is_item && foreach.on_item_error != OnItemError::Fail,
@@ -429,14 +430,14 @@ impl Walker {
         }
     }
 
-    /// A running task has settled.
+    /// Settles a running task.
     pub(super) fn settled(&mut self, now: Timestamp, at: usize, fx: &mut Vec<Effect>) {
         let Some(superstep) = &mut self.superstep else { return };
         superstep.end_attempt();
         self.closed(now, at, fx);
     }
 
-    /// A task that is not running has settled.
+    /// Settles a task that is not running.
     pub(super) fn closed(&mut self, now: Timestamp, at: usize, fx: &mut Vec<Effect>) {
         let Some(superstep) = &mut self.superstep else { return };
         superstep.close();
@@ -467,9 +468,9 @@ impl Walker {
     }
 }
 
-/// The run's budget that made an attempt fail: the attempt was given less than its item may use by itself, and used that
-/// up. `own` is what the item may use, `fuel` and `host` what was left of the run's for the attempt, `used` and `asked`
-/// what it used of each; `refused`: its last call of the host exceeded the limit.
+/// Returns the run's budget that made an attempt fail: the attempt was given less than its item's own limit, and used
+/// that up. `own` is the item's limit, `fuel` and `host` the rest of the run's budgets for the attempt, `used` and
+/// `asked` its use of each; `refused`: its last call of the host exceeded the limit.
 pub(super) fn short_of(
     own: &TaskLimits,
     fuel: u64,
@@ -488,8 +489,8 @@ pub(super) fn short_of(
     (refused && host.bytes < of_own.bytes).then_some(Budget::Bytes)
 }
 
-/// The run's budget of models that made an attempt fail: `figure` ended it, and the attempt was given less of that than its
-/// item may use by itself.
+/// Returns the run's budget of models that made an attempt fail: `figure` ended the attempt, which was given less of
+/// that than its item's own limit.
 pub(super) fn short_of_models(
     own: &TaskLimits,
     host: HostUse,
@@ -498,7 +499,7 @@ pub(super) fn short_of_models(
     figure.filter(|figure| figure.of(host.model) < figure.of(own.model)).map(Budget::from)
 }
 
-/// What an attempt's report takes up, its journal apart.
+/// Returns the memory of an attempt's report without its journal, in bytes.
 fn report_size(report: &TaskReport) -> u64 {
     let result = match &report.result {
         Ok(outcome) => outcome_size(outcome),

@@ -1,4 +1,4 @@
-//! What a run has used, as far as it has committed.
+//! Use of a run, as far as it has committed.
 
 use super::tallies::Tallies;
 use super::task_account::Used;
@@ -6,27 +6,27 @@ use crate::graph::{Graph, NodeIndex};
 use graph_core::limits::{HostUse, ModelUse};
 use graph_core::record::Checkpoint;
 
-/// What a run has used, as far as it has committed, and the host's work since.
+/// Use of a run, as far as it has committed, and the host's work since.
 #[derive(Debug)]
 pub(super) struct Totals {
     /// Fuel of components; that of the host's own work is in `host`.
     fuel: u64,
-    /// What everything that has committed used of the host.
+    /// Use of the host by everything that has committed.
     host: HostUse,
     /// Fuel of the host's work since the newest boundary, not counting that for tasks.
     work: u64,
     /// Supersteps of child runs, at any depth, of supersteps that have committed.
     child_steps: u64,
-    /// What answers have added to budgets of language models, in supersteps that have committed.
+    /// Additions of answers to budgets of language models, in supersteps that have committed.
     granted: ModelUse,
-    /// How much was stored when the newest checkpoint was handed out.
+    /// Number of logical bytes stored when the newest checkpoint was handed out.
     stored_so_far: u64,
     /// The counts of each node.
     tallies: Tallies,
 }
 
 impl Totals {
-    /// Nothing has been used yet.
+    /// Creates totals of zero.
     pub(super) fn new(graph: &Graph) -> Self {
         Self {
             fuel: 0,
@@ -39,7 +39,7 @@ impl Totals {
         }
     }
 
-    /// What had been used at a checkpoint.
+    /// Restores the totals from a checkpoint.
     pub(super) const fn restore(checkpoint: &Checkpoint, tallies: Tallies) -> Self {
         Self {
             fuel: checkpoint.fuel,
@@ -57,7 +57,7 @@ impl Totals {
         self.fuel
     }
 
-    /// What everything that has committed used of the host.
+    /// Use of the host by everything that has committed.
     #[inline]
     pub(super) const fn host(&self) -> HostUse {
         self.host
@@ -75,7 +75,7 @@ impl Totals {
         self.child_steps
     }
 
-    /// What answers have added to budgets of language models.
+    /// Additions of answers to budgets of language models.
     #[inline]
     pub(super) const fn granted(&self) -> ModelUse {
         self.granted
@@ -93,25 +93,25 @@ impl Totals {
         &mut self.tallies
     }
 
-    /// What would be stored with the next checkpoint, in logical bytes.
+    /// Number of logical bytes that the next checkpoint would store.
     #[inline]
     pub(super) const fn unstored(&self) -> u64 {
         self.host.stored.saturating_sub(self.stored_so_far)
     }
 
-    /// A checkpoint has been handed out.
+    /// Notes that a checkpoint has been handed out.
     #[inline]
     pub(super) const fn mark_stored(&mut self) {
         self.stored_so_far = self.host.stored;
     }
 
-    /// The host has worked, for no task.
+    /// Adds the host's work that is not for a task.
     #[inline]
     pub(super) const fn add_work(&mut self, spent: u64) {
         self.work = self.work.saturating_add(spent);
     }
 
-    /// Forgets the host's work since the newest boundary: it is done again.
+    /// Forgets the host's work since the newest boundary, which is done again.
     #[inline]
     pub(super) const fn forget_work(&mut self) {
         self.work = 0;
@@ -123,19 +123,19 @@ impl Totals {
         self.work = 0;
     }
 
-    /// Adds the size of a boundary to what is stored.
+    /// Adds the size of a boundary to the stored bytes.
     #[inline]
     pub(super) const fn add_stored(&mut self, growth: u64) {
         self.host.stored = self.host.stored.saturating_add(growth);
     }
 
-    /// A node is visited.
+    /// Counts a visit of a node.
     #[inline]
     pub(super) fn add_visit(&mut self, node: NodeIndex) {
         self.tallies.of_mut(node).visits += 1;
     }
 
-    /// Counts what a task has used. `is_cached`: a cached result was used instead of its dispatch.
+    /// Counts the use of a task. `is_cached`: a cached result was used instead of its dispatch.
     #[inline]
     pub(super) fn add_task(&mut self, node: NodeIndex, used: &Used, is_cached: bool) {
         let counts = self.tallies.of_mut(node);
@@ -147,14 +147,14 @@ impl Totals {
         self.granted = self.granted.plus(used.granted);
     }
 
-    /// Counts what hooks have used that were asked about the run.
+    /// Counts the use by hooks that were asked about the run.
     #[inline]
     pub(super) fn add_hooks(&mut self, fuel: u64, host: HostUse) {
         self.fuel = self.fuel.saturating_add(fuel);
         self.host = self.host.plus(host);
     }
 
-    /// A run that went back to an earlier checkpoint keeps counting what it has used since.
+    /// Keeps the use of a run that went back to an earlier checkpoint, since that checkpoint included.
     pub(super) fn keep_spent(&mut self, of: &Self) {
         self.tallies.take_spent(&of.tallies);
         self.fuel = of.fuel;
@@ -163,12 +163,12 @@ impl Totals {
     }
 }
 
-/// How much has been done since the driver handed over the last event, and how much may be.
+/// Time slice: the host's work since the driver handed over the last event, and its limit.
 #[derive(Debug)]
 pub(super) struct Slice {
-    /// Fuel of the host's work since then.
+    /// Fuel of the host's work since that event.
     spent: u64,
-    /// How much of it may be done before control returns to the driver.
+    /// Fuel after which control returns to the driver.
     length: u64,
 }
 
@@ -177,36 +177,36 @@ impl Slice {
         Self { spent: 0, length }
     }
 
-    /// How much has been done.
+    /// Fuel of the host's work since the last event.
     #[inline]
     pub(super) const fn spent(&self) -> u64 {
         self.spent
     }
 
-    /// How much may be done before control returns to the driver.
+    /// Fuel after which control returns to the driver.
     #[inline]
     pub(super) const fn length(&self) -> u64 {
         self.length
     }
 
-    /// The driver has handed over an event, and so much has been done for it already.
+    /// Begins a slice for an event, for which `spent` has been used already.
     #[inline]
     pub(super) const fn begin(&mut self, spent: u64) {
         self.spent = spent;
     }
 
-    /// Has control return to the driver after so much.
+    /// Sets the fuel after which control returns to the driver.
     pub(super) const fn set_length(&mut self, length: u64) {
         self.length = length;
     }
 
-    /// Something has been done.
+    /// Adds work that has been done.
     #[inline]
     pub(super) const fn add(&mut self, spent: u64) {
         self.spent = self.spent.saturating_add(spent);
     }
 
-    /// Whether so much has been done that control returns to the driver.
+    /// Returns `true` if control must return to the driver.
     #[inline]
     pub(super) const fn is_over(&self) -> bool {
         self.spent >= self.length

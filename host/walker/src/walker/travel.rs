@@ -1,4 +1,4 @@
-//! Edits of a suspended run, going back to an earlier checkpoint, and forks. What was stored is never changed: an edit is
+//! Edits of a suspended run, going back to an earlier checkpoint, and forks. Stored records never change: an edit is
 //! one more checkpoint at the end of the history.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,10 +29,10 @@ use graph_core::time::Timestamp;
 use graph_core::work::{Exhausted, Meter};
 
 impl Walker {
-    /// A walker for a new run that begins with the state of another run at a checkpoint: its channel values, what was
-    /// next, its barriers, visits, fuel and recorded time, so that the same tasks have the same results. `setup` names
-    /// the new run; its inputs, seed and manifest are those of the old one, and its first checkpoint names all nodes
-    /// `visited` on the way to that state. Its first event is [`Event::Forked`](super::Event::Forked).
+    /// Creates a walker for a new run that begins with the state of another run at a checkpoint: its channel values,
+    /// next activations, barriers, visits, fuel and recorded time, so that the same tasks have the same results.
+    /// `setup` names the new run; its inputs, seed and manifest are those of the old one, and its first checkpoint
+    /// names all nodes `visited` on the way to that state. Its first event is [`Event::Forked`](super::Event::Forked).
     pub fn fork(
         graph: Arc<Graph>,
         setup: Setup,
@@ -55,7 +55,7 @@ impl Walker {
         Ok(walker)
     }
 
-    /// The fork is persisted as it begins, then its edit is, and it waits to be resumed.
+    /// Begins a fork: persists its first boundary, then its edit, and suspends it until it is resumed.
     pub(super) fn begin_fork(
         &mut self,
         now: Timestamp,
@@ -66,7 +66,7 @@ impl Walker {
             return Err(illegal("only a fork begins so"));
         }
         if let Some(edit) = &edit {
-            // Tried first: a fork that cannot be edited as wanted does not begin.
+            // A trial: a fork whose edit is refused does not begin.
             let (undo, _) = self.write_edit(edit, self.line.sequence() + 1, &Meter::of_one_step())?;
             self.channels.undo(undo);
         }
@@ -124,12 +124,12 @@ impl Walker {
         Ok(())
     }
 
-    /// This run with its state at an earlier checkpoint, to continue at the end of the same history. What was used since
-    /// then stays counted: fuel and dispatches are those of the whole run.
+    /// Restores this run at an earlier checkpoint, to continue at the end of the same history. Use since then stays
+    /// counted: fuel and dispatches are those of the whole run.
     fn back_to(&self, earlier: Earlier) -> Result<(Self, CheckpointPlace), HandleError> {
         let Earlier { mut restored, inputs } = earlier;
         let place = CheckpointPlace { digest: restored.digest, sequence: restored.checkpoint.sequence };
-        // Any change of the graph has been accepted by now.
+        // All changes of the graph have been accepted by now.
         restored.checkpoint.graph = self.graph.digest;
         let restored = without_pending(restored);
         let setup = Setup { inputs, ..self.setup.clone() };
@@ -146,8 +146,7 @@ impl Walker {
         Ok((back, place))
     }
 
-    /// Makes a boundary for an edit from which the run continues at once, with answers for the tasks of the superstep,
-    /// which is started again.
+    /// Makes a boundary for an edit from which the run continues at once. `answers` are for tasks of the superstep, which starts again.
     pub(super) fn edit_and_continue(
         &mut self,
         now: Timestamp,
@@ -162,7 +161,7 @@ impl Walker {
         self.begin_boundary_of_hooks();
         for (task, given) in &answers {
             let log = log_of_given(given);
-            // Its node is one of the graph: it has just asked.
+            // This cannot fail: the node exists, since it has just asked.
             let _ = self.pending.give(&self.graph, task, &given.node, log);
         }
         let channels = edit.values.into_iter().map(|(channel, _)| channel).collect();
@@ -171,7 +170,7 @@ impl Walker {
         Ok(())
     }
 
-    /// Makes a boundary of an edit, and suspends the run there, or ends it if nothing is next.
+    /// Makes a boundary for an edit, and suspends the run there, or ends it if no node is next.
     fn take_edit(
         &mut self,
         now: Timestamp,
@@ -213,7 +212,7 @@ impl Walker {
         self.visited.forget_newest();
         if self.stop.has_ended() {
             self.stop.forget_interrupts();
-            // If the run had ended, the hooks of that end have been asked.
+            // If only the old end remains, its hooks have been asked already.
             if is_routed {
                 self.plan_end();
             }
@@ -221,7 +220,7 @@ impl Walker {
                 self.stop.continue_to_end();
                 self.reach_boundary(fx);
             } else {
-                // An edit runs nothing: a resume asks the hooks that follow the end.
+                // An edit runs nothing: a resume asks the hooks after the end.
                 self.suspend(now, Status::Interrupted, None, fx);
             }
         } else {
@@ -235,14 +234,14 @@ impl Walker {
         refused(error.code, error.message)
     }
 
-    /// Suspends the run. Pauses before the next nodes are shown now, so that a resume releases them.
+    /// Suspends the run. Lists static interrupts of the next nodes now, so that a resume releases them.
     fn pause(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
         self.warnings.reach_boundary();
         self.stop.wait_for(self.static_interrupts());
         self.suspend(now, Status::Interrupted, None, fx);
     }
 
-    /// Writes the values of an edit and determines the routes of its node. If either fails, nothing has changed.
+    /// Writes the values of an edit and determines the routes of its node. An error changes nothing.
     fn write_edit(
         &mut self,
         edit: &Edit,
@@ -305,7 +304,7 @@ impl Walker {
         Ok(())
     }
 
-    /// The routes of a node with the edited state and the written values as its result.
+    /// Determines the routes of a node with the edited state and the written values as its result.
     fn route_edit(
         &self,
         index: NodeIndex,
@@ -336,7 +335,7 @@ impl Walker {
             returned = Some(Returned { output });
         } else {
             let result = Value::Object(values.clone());
-            // As that node had written it at its last visit.
+            // The node routes as if it had written the values at its last visit.
             let visit = self.totals.tallies().of(index).visits.max(1);
             let from = (index, visit);
             self.go_by_edges(node, from, &result, &mut routes, &mut warnings, meter).map_err(|error| {
@@ -349,8 +348,8 @@ impl Walker {
         Ok(RoutedEdit { node: index, routes, returned, warnings })
     }
 
-    /// Applies the routes of the edit's node to the agenda: they replace the node itself; or, if it belongs to the last
-    /// superstep, the activations that only it can have caused; otherwise they come after all others.
+    /// Applies the routes of the edit's node to the agenda. They replace the node itself if it is next; or, if it belongs to
+    /// the last superstep, the activations that only it can have caused; otherwise they come after all others.
     fn follow_edit(&mut self, routed: RoutedEdit, meter: &Meter) -> Result<Concluded, Exhausted> {
         let RoutedEdit { node, mut routes, returned, warnings } = routed;
         self.warnings.keep(warnings);
@@ -374,7 +373,7 @@ impl Walker {
     }
 }
 
-/// A checkpoint without pending records. Its hooks were asked: they are not part of what is restored.
+/// Removes the pending records from a checkpoint, and its hooks, which have been asked.
 fn without_pending(mut restored: Restored) -> Restored {
     restored.checkpoint.hooks.clear();
     if let Source::Update { answers, .. } = &mut restored.checkpoint.source {
@@ -387,12 +386,12 @@ fn without_pending(mut restored: Restored) -> Restored {
 struct RoutedEdit {
     node: NodeIndex,
     routes: Routes,
-    /// It is a `return` node, and ends the run.
+    /// The result of a `return` node, which ends the run.
     returned: Option<Returned>,
     warnings: Vec<String>,
 }
 
-/// Everywhere that a node can lead to.
+/// Returns all nodes that a node can lead to.
 fn targets(node: &Node) -> impl Iterator<Item = NodeIndex> {
     let edges: Vec<NodeIndex> = match &node.next {
         Next::End => Vec::new(),

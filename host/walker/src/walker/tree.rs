@@ -1,5 +1,5 @@
-//! A run with its child runs. It takes events and returns effects like a single walker, so that a driver need not know
-//! how many there are.
+//! A run with its child runs. The tree takes events and returns effects like a single walker, so that a driver need not
+//! know the number of runs.
 
 mod child;
 mod cycles;
@@ -35,35 +35,35 @@ pub use restore::{RestoredChild, RestoredTree};
 
 pub(super) use names::graph_of;
 
-/// Up to this number of child runs, or waiting records, all are looked at after each event that may concern them.
+/// Number of child runs, or of waiting records, up to which all are checked after each event that may concern them.
 const FEW: usize = 16;
 
-/// Walks a graph, and the graphs that its nodes name.
+/// Walkers of a graph and of the graphs that its nodes name.
 #[derive(Debug)]
 pub struct RunTree {
     root: Walker,
-    /// The child runs of the supersteps under way, by namespace. Those of committed supersteps are history.
+    /// The child runs of active supersteps, by namespace. Those of committed supersteps are history.
     children: BTreeMap<Arc<str>, Child>,
-    /// The records that were handed out and are not known to be persisted: by the tree's number, whose they are.
+    /// The records that were handed out and are not known to be persisted, in the order of the tree's ids.
     sent: VecDeque<Sent>,
     persists: u64,
-    /// Under `durability: exit`: records that wait until the run at the top stops, in the order in which they count.
+    /// Under `durability: exit`: records that wait until the root run stops, in the order in which they are to be stored.
     held: Vec<(Arc<str>, Box<Persist>)>,
-    /// What those take up, in logical bytes.
+    /// Logical bytes of the records held back since the last were handed out, besides those that their runs count as stored.
     held_size: u64,
-    /// How many waited when those of child runs that have ended were last dropped; none if there are no such records.
+    /// Number of waiting records when those of ended child runs were last dropped; none if no child run has ended since.
     held_since: Option<usize>,
-    /// Events since it was last looked at how much waits.
+    /// Number of events since the size of the waiting records was last checked.
     unweighed: usize,
-    /// Under `durability: exit`: results that committed supersteps have left and that nothing has stored yet.
+    /// Under `durability: exit`: cache entries of committed supersteps that are not stored yet.
     results: BTreeMap<(Digest, String), CacheEntry>,
-    /// The limit of supersteps that a resume brought. It lets a child run continue that has reached its limit.
+    /// The limit of supersteps that a resume brought. It lets child runs continue that have reached their limit.
     lifted: Option<u64>,
-    /// The walkers that have more to do and have given control back, by namespace, in the order in which they get it again.
+    /// The namespaces of walkers that have returned control with work left, in the order in which they continue.
     unfinished: VecDeque<Arc<str>>,
-    /// The same, to be found: very many child runs may have started before any of them gets control back.
+    /// The same namespaces as a set: very many child runs may have started before any of them continues.
     is_unfinished: BTreeSet<Arc<str>>,
-    /// The root run may start child runs.
+    /// `true` if the root run may start child runs.
     nests: bool,
 }
 
@@ -78,26 +78,26 @@ struct Sent {
 #[derive(Debug)]
 struct Child {
     walker: Walker,
-    /// The task of its parent.
+    /// The task in the parent run.
     task: Arc<str>,
-    /// The namespace of its parent.
+    /// The namespace of the parent run.
     parent: Arc<str>,
-    /// The attempt of that task that waits for it, if one does.
+    /// The attempt of that task that waits for the child run, if one does.
     attempt: Option<u32>,
-    /// Its time is the node's `timeout`, not that of a run.
+    /// `true` if the node's `timeout` limits the time, not that of a run.
     timed_by_node: bool,
-    /// What its node leaves of language models to the whole run. A figure that something else limits further is `u64::MAX`.
+    /// Budget of language models that the node leaves to the whole run. A figure that something else limits further is `u64::MAX`.
     models_of_node: ModelUse,
-    /// It has had all its time.
+    /// `true` if the run has used up its time.
     timed_out: bool,
-    /// Warnings about the parts of its params that have no effect.
+    /// Warnings about params that have no effect.
     warnings: Vec<String>,
-    /// Of a graph that the run has written itself: what its caller lets it use.
+    /// The caller's limits, if the graph was written by the run itself.
     written: Option<WrittenLimits>,
 }
 
 impl RunTree {
-    /// A tree for a new run. Its first event is [`Event::Started`].
+    /// Creates the tree of a new run. Its first event is [`Event::Started`].
     pub fn new(graph: Arc<Graph>, setup: Setup) -> Self {
         Self::with(Walker::new(graph, setup))
     }
@@ -125,8 +125,8 @@ impl RunTree {
         }
     }
 
-    /// A tree for a new run that begins with the state of another run at a checkpoint: see [`Walker::fork`]. Its first
-    /// event is [`Event::Forked`].
+    /// Creates the tree of a new run that begins with the state of another run at a checkpoint: see [`Walker::fork`].
+    /// Its first event is [`Event::Forked`].
     pub fn fork(
         graph: Arc<Graph>,
         setup: Setup,
@@ -136,7 +136,7 @@ impl RunTree {
         Ok(Self::with(Walker::fork(graph, setup, of, visited)?))
     }
 
-    /// The namespace of the run that waits for a call of a hook: the call's id begins with it.
+    /// Finds the namespace of the run that waits for a call of a hook, among the prefixes of the call's id.
     fn awaiting_hook(&self, call: &str) -> Option<Arc<str>> {
         let around = std::iter::successors(Some(names::namespace_of(call)), |namespace| {
             (!namespace.is_empty()).then(|| names::namespace_of(namespace))
@@ -166,20 +166,20 @@ impl RunTree {
             Event::ModelReserved { ref task, .. } => {
                 let of_hook = self.awaiting_hook(task);
                 let namespace = of_hook.unwrap_or_else(|| names::namespace_of(task).into());
-                // Its run may have ended meanwhile, and does not let it ask.
+                // The run may have ended meanwhile; then the attempt gets no answer and cannot ask.
                 if self.walker(&namespace).is_some() {
                     self.deliver(&namespace, event, &mut route)?;
                 }
             }
             Event::HookDone { ref hook, .. } => {
-                // The superstep around its run may have committed meanwhile.
+                // The superstep around the hook's run may have committed meanwhile.
                 if let Some(namespace) = self.awaiting_hook(hook) {
                     self.deliver(&namespace, event, &mut route)?;
                 }
             }
             Event::TimerFired(TimerId::ChildTimeout { ref namespace }) => {
                 let namespace = Arc::clone(namespace);
-                // It may have ended meanwhile.
+                // The child run may have ended meanwhile.
                 if let Some(child) = self.children.get_mut(&namespace) {
                     child.timed_out = child.walker.is_under_way();
                     self.deliver(&namespace, Event::TimerFired(TimerId::RunTimeout), &mut route)?;
@@ -202,7 +202,7 @@ impl RunTree {
             }
             Event::Updated(_) => {
                 self.deliver("", event, &mut route)?;
-                // What was under way is discarded, and its child runs with it.
+                // The active superstep is discarded, and its child runs with it.
                 self.children.clear();
                 self.held.clear();
             }
@@ -222,7 +222,7 @@ impl RunTree {
         Ok(route.into_effects())
     }
 
-    /// Returns control to walkers that have more to do, until the time slice is over.
+    /// Continues walkers that have work left, until the time slice is over.
     fn go_on_with_unfinished(&mut self, route: &mut route::Route) -> Result<(), HandleError> {
         for _ in 0..self.unfinished.len() {
             if route.slice() >= self.root.slice_length() {
@@ -230,7 +230,7 @@ impl RunTree {
             }
             let Some(namespace) = self.unfinished.pop_front() else { break };
             self.is_unfinished.remove(&namespace);
-            // The superstep around it may have committed meanwhile.
+            // The superstep around the run may have committed meanwhile.
             if let Some(walker) = self.walker(&namespace) {
                 if !self.is_stored_at_stops() {
                     route.return_to(walker.event_time());
@@ -242,13 +242,12 @@ impl RunTree {
         Ok(())
     }
 
-    /// Under `durability: exit` records wait for the end of the root run. Once too many wait, all are stored as if the
-    /// runs had stopped where they are.
+    /// Hands out the waiting records under `durability: exit` once there are too many, as if the runs had stopped at this point.
     fn spill(&mut self, route: &mut route::Route) -> Result<(), HandleError> {
         if !self.is_stored_at_stops() || self.children.is_empty() {
             return Ok(());
         }
-        // With very many child runs, it is not looked at all of them after each event.
+        // With very many child runs, their sizes are not summed after each event.
         self.unweighed += 1;
         if self.unweighed <= self.children.len() / FEW {
             return Ok(());
@@ -257,7 +256,7 @@ impl RunTree {
         visits::add(self.children.len());
         let walkers = || std::iter::once(&self.root).chain(self.children.values().map(|child| &child.walker));
         let waits = walkers().map(Walker::unstored).fold(self.held_size, u64::saturating_add);
-        // What a commit has written to channels is not final before it is complete.
+        // Writes of a commit to channels are not final before it is complete.
         if waits <= SPILL || walkers().any(Walker::is_between_boundaries) {
             return Ok(());
         }
@@ -270,7 +269,7 @@ impl RunTree {
             }
             let mut effects = Vec::new();
             if walker.write_checkpoint(&mut effects).is_err() {
-                // It stops the run once the boundary has to be written.
+                // The error stops the run once the boundary must be written.
                 continue;
             }
             for effect in effects {
@@ -283,7 +282,7 @@ impl RunTree {
         Ok(())
     }
 
-    /// The cached result to use for a task, from those that the store found and those that are not stored yet.
+    /// Chooses the cached result for a task from the one that the store found and those that are not stored yet.
     fn unstored(
         &self,
         namespace: &str,
@@ -296,7 +295,7 @@ impl RunTree {
         self.walker(namespace)?.best_for(task, entries.cloned())
     }
 
-    /// The user or a program resumes the run. A refusal changes nothing.
+    /// Resumes the run. A refusal changes nothing.
     fn resumed(&mut self, resume: Resume, route: &mut route::Route) -> Result<(), HandleError> {
         if resume.inputs.is_none() {
             self.root.check_suspended()?;
@@ -317,7 +316,7 @@ impl RunTree {
         let mut given = self.answers(resume.answers, route.now())?;
         self.root.check_limit(resume.max_steps)?;
         let own = given.remove("").unwrap_or_default();
-        // What a resume brings is recorded for all runs concerned before any of them continues.
+        // The answers of a resume are recorded for all runs concerned before any of them continues.
         let mut recorded = Vec::new();
         for (namespace, answers) in given {
             let mut effects = Vec::new();
@@ -336,8 +335,8 @@ impl RunTree {
         Ok(())
     }
 
-    /// The answers that tasks have been given in supersteps that have not committed: the namespace, the task, how many it was
-    /// given, and the numbers of those that do not count any more.
+    /// Returns the tasks of uncommitted supersteps that have answers: the namespace, the task, the number of its
+    /// answers, and the numbers of the dropped ones.
     pub fn given_answers(&self) -> impl Iterator<Item = (&str, &str, u32, Vec<u32>)> {
         let children = self.children.iter().map(|(namespace, child)| (&**namespace, &child.walker));
         let walkers = std::iter::once(("", &self.root)).chain(children);
@@ -346,7 +345,7 @@ impl RunTree {
         })
     }
 
-    /// Has every walker give control back after so much work.
+    /// Sets the work after which every walker returns control.
     #[cfg(test)]
     pub(super) fn set_slice(&mut self, length: u64) {
         self.root.set_slice_length(length);
@@ -368,7 +367,7 @@ impl RunTree {
         child.map(|child| &mut child.walker).ok_or_else(|| illegal("there is no such child run"))
     }
 
-    /// The present state of the run. The questions of child runs are among its own, each with the path of nodes to it.
+    /// Returns the present state of the run. Its questions include those of child runs, each with the path of nodes to it.
     pub fn summary(&self) -> Summary {
         let mut summary = self.root.summary();
         if self.children.is_empty() {
@@ -388,19 +387,19 @@ impl RunTree {
         summary
     }
 
-    /// The state of the run when it stopped. It is moved and not copied, so that the tree must not be used afterwards.
+    /// Takes the state of the run when it stopped. The state is moved and not copied, so that the tree must not be used afterwards.
     pub fn take_summary(&mut self) -> Summary {
         let state = self.root.take_state();
         Summary { state, ..self.summary() }
     }
 
-    /// How many nodes visited are held that no checkpoint has brought yet.
+    /// Number of visited nodes in memory that no checkpoint has brought yet.
     #[cfg(test)]
     pub(super) fn visited_held(&self) -> usize {
         self.root.visited_held()
     }
 
-    /// The fuel that the run has used so far, child runs included: [`Summary::fuel`] without computing the rest.
+    /// Returns the fuel used so far, child runs included: [`Summary::fuel`] without computing the rest.
     pub fn fuel(&self) -> u64 {
         let of_children = self.children.iter().filter(|(_, child)| child.parent.is_empty());
         let of_children = of_children.map(|(namespace, child)| {
@@ -409,7 +408,7 @@ impl RunTree {
         of_children.fold(self.root.all_fuel(), u64::saturating_add)
     }
 
-    /// What the run has used of language models so far, child runs included: that of [`Summary::host`] without computing the rest.
+    /// Returns the use of language models so far, child runs included: that of [`Summary::host`] without computing the rest.
     pub fn model_use(&self) -> ModelUse {
         let of_children = self.children.iter().filter(|(_, child)| child.parent.is_empty());
         let of_children = of_children.map(|(namespace, child)| {
@@ -418,13 +417,13 @@ impl RunTree {
         of_children.fold(self.root.all_host().model, ModelUse::plus)
     }
 
-    /// The inputs of the run in a namespace, if it is under way.
+    /// Returns the inputs of the run in a namespace, if the tree has it.
     pub fn inputs_of(&self, namespace: &str) -> Option<Arc<Value>> {
         self.walker(namespace).map(|walker| Arc::clone(&walker.setup().inputs))
     }
 
-    /// The inputs that a record is the first to name: a driver keeps their text with it. Those of a new run at the top are
-    /// kept when it is created.
+    /// Returns the inputs that a record is the first to name, whose text a driver stores with it. The inputs of a new
+    /// root run are stored when it is created.
     pub fn new_inputs(&self, record: &Record) -> Option<Arc<Value>> {
         let Record::Checkpoint(checkpoint) = record else { return None };
         let of_child = !checkpoint.namespace.is_empty() && checkpoint.parent.is_none();
@@ -432,8 +431,8 @@ impl RunTree {
         is_new.then(|| self.inputs_of(&checkpoint.namespace)).flatten()
     }
 
-    /// The document of a written graph that a record is the first to name, with the digest that the record has of it: a
-    /// driver keeps its text with the record, and [`RestoredChild::graph`] gives it back.
+    /// Returns the document of a written graph that a record is the first to name, with the digest of the graph. A
+    /// driver stores its text with the record, and [`RestoredChild::graph`] gives it back.
     pub fn new_document(&self, record: &Record) -> Option<(Digest, Arc<Value>)> {
         let Record::Checkpoint(checkpoint) = record else { return None };
         let child = self.children.get(&*checkpoint.namespace)?;
@@ -442,7 +441,7 @@ impl RunTree {
         is_new.then(|| (graph.digest, Arc::clone(&graph.document)))
     }
 
-    /// The inputs as they would be with `new` ones merged over them, shallowly.
+    /// Returns the inputs with `new` ones merged over them, shallowly.
     pub fn merged_inputs(&self, new: &Map<String, Value>) -> Value {
         self.root.merged_inputs(new)
     }
@@ -453,7 +452,7 @@ impl RunTree {
         for parent in committed {
             let Ok(walker) = self.walker_mut(parent) else { continue };
             let ((_, step), ended) = (walker.boundary(), walker.end().is_some());
-            // Those that are not below it are not looked at: each of very many child runs commits.
+            // Only runs below the parent are visited, since each of very many child runs commits.
             let prefix = prefix_below(parent);
             let is_history = |namespace: &str| {
                 let below = namespace.get(prefix.len()..).unwrap_or_default();
@@ -469,10 +468,10 @@ impl RunTree {
             }
         }
         if committed.iter().any(|namespace| namespace.is_empty()) {
-            // The walker has received what a resume has brought.
+            // The boundary of the root run replaces the records of the resume.
             self.held.clear();
         } else if self.children.len() < before {
-            // Not each time: very many may wait, and each of very many child runs ends.
+            // Not at each end of a child run: very many records may wait, and very many child runs end.
             let since = *self.held_since.get_or_insert(self.held.len());
             if self.held.len() / 2 >= since.max(FEW) {
                 self.forget_held();
@@ -480,8 +479,8 @@ impl RunTree {
         }
     }
 
-    /// Drops waiting records of child runs that have ended. What a resume has brought for them is kept together with the
-    /// record that the root run continues: with that record alone it would continue without.
+    /// Drops waiting records of child runs that have ended. The records of a resume for them stay, up to the record
+    /// that the root run continues: stored alone, that record would have the run continue without the answers.
     fn forget_held(&mut self) {
         if self.held_since.take().is_none() {
             return;
@@ -495,7 +494,7 @@ impl RunTree {
         });
     }
 
-    /// How many of the waiting records a resume has brought: those up to the record that the root run continues.
+    /// Number of waiting records that a resume has brought: those up to the record that the root run continues.
     fn brought(&self) -> usize {
         let goes_on = |(namespace, persist): &(Arc<str>, Box<Persist>)| {
             namespace.is_empty() && matches!(persist.record, Record::Status(_))
@@ -503,18 +502,18 @@ impl RunTree {
         self.held.iter().position(goes_on).map_or(0, |at| at + 1)
     }
 
-    /// Whether records of the run are stored only when it stops.
+    /// Returns `true` if records are stored only when the root run stops.
     fn is_stored_at_stops(&self) -> bool {
         self.root.setup().durability == Durability::Exit
     }
 }
 
-/// What the namespaces of the runs below a run begin with.
+/// Returns the prefix of the namespaces of the runs below a run.
 fn prefix_below(namespace: &str) -> String {
     if namespace.is_empty() { String::new() } else { format!("{namespace}/") }
 }
 
-/// The namespaces of the child runs that begin like this, in order.
+/// Returns the namespaces of child runs with a prefix, in order.
 fn names_below<'c>(
     children: &'c BTreeMap<Arc<str>, Child>,
     prefix: &'c str,
@@ -527,7 +526,7 @@ fn names_below<'c>(
         .take_while(move |namespace| namespace.starts_with(prefix))
 }
 
-/// How much was looked at besides the child runs that an event is for: other child runs, effects and records. Tests count it.
+/// Count, for tests, of the visits to child runs, effects and records other than those that an event is for.
 pub(super) mod visits {
     pub(super) fn count() {
         add(1);
@@ -548,7 +547,7 @@ pub(super) mod visits {
 }
 
 impl Child {
-    /// Whether it is on its way.
+    /// Returns `true` if the child run is active and its task waits for it.
     fn is_active(&self) -> bool {
         self.attempt.is_some() && self.walker.is_under_way()
     }

@@ -1,4 +1,4 @@
-//! What has happened in a run and is in no checkpoint yet.
+//! Changes of a run that are in no checkpoint yet.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::graph::NodeIndex;
 use graph_core::digest::Digest;
 use graph_core::record::{Accepted, CacheEntry, TaskSummary};
 
-/// What the next checkpoint will contain.
+/// Changes that the next checkpoint will contain.
 #[derive(Debug, Default)]
 pub(super) struct Unwritten {
     tasks: Vec<TaskSummary>,
@@ -21,7 +21,7 @@ pub(super) struct Unwritten {
 }
 
 impl Unwritten {
-    /// A task has committed.
+    /// Adds a task that has committed.
     #[inline]
     pub(super) fn add_task(&mut self, task: TaskSummary) {
         self.tasks.push(task);
@@ -34,18 +34,18 @@ impl Unwritten {
         }
     }
 
-    /// A superstep has committed. Several may share a checkpoint: their times add up, and values that were written over are
-    /// gone.
+    /// Adds the events of a superstep that has committed. If several share a checkpoint, their times add up, and only
+    /// the writes of the last are kept.
     pub(super) fn add_events(&mut self, events: SuperstepEvents) {
         self.events = SuperstepEvents { micros: self.events.micros.saturating_add(events.micros), ..events };
     }
 
-    /// A task leaves a result for later ones.
+    /// Adds a result for the cache.
     pub(super) fn add_result(&mut self, entry: CacheEntry) {
         self.results.insert(entry.key, entry);
     }
 
-    /// The result that is found by this, if a task has left it since the newest checkpoint.
+    /// Returns the result with a key, if a task has added it since the newest checkpoint.
     pub(super) fn result(&self, key: &Digest) -> Option<&CacheEntry> {
         self.results.get(key)
     }
@@ -60,32 +60,32 @@ impl Unwritten {
         self.accepted = accepted;
     }
 
-    /// Something has been accepted.
+    /// Adds accepted changes.
     pub(super) fn accept(&mut self, accepted: Vec<Accepted>) {
         self.accepted.extend(accepted);
     }
 
-    /// The tasks that have committed, for a checkpoint.
+    /// Takes the tasks that have committed, for a checkpoint.
     pub(super) fn take_tasks(&mut self) -> Vec<TaskSummary> {
         std::mem::take(&mut self.tasks)
     }
 
-    /// How often each edge has fired, for a checkpoint.
+    /// Takes the counts of the edges that fired, for a checkpoint.
     pub(super) fn take_fired(&mut self) -> Fired {
         std::mem::take(&mut self.fired)
     }
 
-    /// The events of supersteps, for a checkpoint.
+    /// Takes the events of supersteps, for a checkpoint.
     pub(super) fn take_events(&mut self) -> SuperstepEvents {
         std::mem::take(&mut self.events)
     }
 
-    /// The accepted changes, for a checkpoint.
+    /// Takes the accepted changes, for a checkpoint.
     pub(super) fn take_accepted(&mut self) -> Vec<Accepted> {
         std::mem::take(&mut self.accepted)
     }
 
-    /// The results for later tasks, to be stored.
+    /// Takes the results for the cache, to be stored.
     pub(super) fn take_results(&mut self) -> impl Iterator<Item = CacheEntry> + use<> {
         std::mem::take(&mut self.results).into_values()
     }
@@ -94,16 +94,16 @@ impl Unwritten {
 /// The nodes that a run has visited.
 #[derive(Debug)]
 pub(super) struct Visited {
-    /// Of all nodes, superstep by superstep.
+    /// Digest of all nodes, superstep by superstep.
     digest: Digest,
-    /// Those since the newest checkpoint. Those before are in the checkpoints.
+    /// Nodes visited since the newest checkpoint. Earlier ones are in the checkpoints.
     unwritten: Vec<NodeIndex>,
-    /// Those of the last superstep, for `interrupt: after`.
+    /// Nodes of the last superstep, for `interrupt: after`.
     newest: Vec<NodeIndex>,
 }
 
 impl Visited {
-    /// The nodes of the last superstep, and the digest of all.
+    /// Creates the record from the digest of all nodes and the nodes of the last superstep.
     pub(super) const fn new(digest: Digest, newest: Vec<NodeIndex>) -> Self {
         Self { digest, unwritten: Vec::new(), newest }
     }
@@ -128,28 +128,28 @@ impl Visited {
         self.newest = newest;
     }
 
-    /// The newest boundary is not that of a superstep.
+    /// Forgets the nodes of the last superstep, since the newest boundary is not that of a superstep.
     pub(super) fn forget_newest(&mut self) {
         self.newest.clear();
     }
 
-    /// Another run begins here: its first checkpoint names all nodes visited on the way.
+    /// Begins another run, whose first checkpoint names all nodes visited on the way.
     pub(super) fn begin_anew(&mut self, all: Vec<NodeIndex>) {
         self.unwritten = all;
         self.newest.clear();
     }
 
-    /// Those that no checkpoint names, for the next one.
+    /// Takes the nodes that no checkpoint names, for the next one.
     pub(super) fn take_unwritten(&mut self) -> std::vec::Drain<'_, NodeIndex> {
         self.unwritten.drain(..)
     }
 
-    /// Forgets those that no checkpoint names: they are never asked for again.
+    /// Forgets the nodes that no checkpoint names, which are not needed any more.
     pub(super) fn forget_unwritten(&mut self) {
         self.unwritten = Vec::new();
     }
 
-    /// How many no checkpoint names.
+    /// Number of nodes that no checkpoint names.
     #[cfg(test)]
     pub(super) const fn unwritten_count(&self) -> usize {
         self.unwritten.len()

@@ -1,24 +1,24 @@
-//! The warnings of a run: which of them the checkpoints hold, and which have been raised since the newest boundary.
+//! The warnings of a run, divided by checkpoints and by the newest boundary.
 
 use graph_core::record::CheckpointPlace;
 
-/// How many warnings a run keeps. A graph that raises a warning in one superstep may raise it in a thousand.
+/// Limit of the warnings that a run keeps. A graph that raises a warning in one superstep may raise it in a thousand.
 const MOST_WARNINGS: usize = 1_000;
 
 /// All warnings of a run, in the order in which they were raised.
 #[derive(Debug, Default)]
 pub(super) struct Warnings {
     all: Vec<String>,
-    /// How many of them checkpoints hold.
+    /// Number of warnings that checkpoints contain.
     written: usize,
-    /// How many there were at the newest boundary.
+    /// Number of warnings at the newest boundary.
     boundary: usize,
-    /// The newest checkpoint on the way here that raised warnings.
+    /// The newest checkpoint that contains warnings.
     raised_by: Option<CheckpointPlace>,
 }
 
 impl Warnings {
-    /// Those that the checkpoints hold, of which `raised_by` is the newest that raised some.
+    /// Restores the warnings from checkpoints, of which `raised_by` is the newest that contains any.
     pub(super) const fn restore(all: Vec<String>, raised_by: Option<CheckpointPlace>) -> Self {
         let written = all.len();
         Self { all, written, boundary: 0, raised_by }
@@ -29,24 +29,23 @@ impl Warnings {
         &self.all
     }
 
-    /// Those that no checkpoint holds.
+    /// The warnings that no checkpoint contains.
     #[inline]
     pub(super) fn unwritten(&self) -> &[String] {
         &self.all[self.written..]
     }
 
-    /// Adds warnings, as long as there are not too many.
+    /// Adds warnings up to the limit.
     pub(super) fn keep(&mut self, new: impl IntoIterator<Item = String>) {
         keep_warnings(&mut self.all, new);
     }
 
-    /// Adds warnings, however many there are: those that were recorded, or are raised before the first superstep.
+    /// Adds warnings beyond the limit too: recorded ones, and those raised before the first superstep.
     pub(super) fn extend(&mut self, new: impl IntoIterator<Item = String>) {
         self.all.extend(new);
     }
 
-    /// Adds a warning unless it was raised since the newest boundary: work that is repeated after a crash raises the same
-    /// warnings again.
+    /// Adds a warning unless it was raised since the newest boundary: work that is repeated after a crash raises the same warnings again.
     pub(super) fn keep_once(&mut self, warning: String) {
         let since = self.all.get(self.boundary..).unwrap_or_default();
         if !since.contains(&warning) {
@@ -54,21 +53,20 @@ impl Warnings {
         }
     }
 
-    /// A boundary was made: after it, the same warnings may be raised again.
+    /// Notes a boundary, after which the same warnings may be raised again.
     #[inline]
     pub(super) const fn reach_boundary(&mut self) {
         self.boundary = self.all.len();
     }
 
-    /// Another run begins here: its checkpoints hold none of them yet.
+    /// Begins another run, whose checkpoints contain none of the warnings yet.
     pub(super) const fn begin_anew(&mut self) {
         self.written = 0;
         self.raised_by = None;
     }
 
-    /// The warnings for the next checkpoint, and the newest checkpoint before it that raised some, which it names if it
-    /// is whole or raises some itself. `passed`: the run has moved on from the boundary, and later warnings do not belong
-    /// to it.
+    /// Takes the warnings for the next checkpoint, and the newest earlier checkpoint with warnings, which it names if it is whole
+    /// or has warnings itself. `passed`: the run has moved on from the boundary, and later warnings do not belong to it.
     pub(super) fn write(&mut self, passed: bool, is_whole: bool) -> (Vec<String>, Option<CheckpointPlace>) {
         let end = if passed { self.boundary.max(self.written) } else { self.all.len() };
         let before = self.raised_by.filter(|_| is_whole || self.written < end);
@@ -77,14 +75,14 @@ impl Warnings {
         (new, before)
     }
 
-    /// The checkpoint that holds warnings written last.
+    /// Sets the checkpoint that contains the warnings written last.
     #[inline]
     pub(super) const fn written_to(&mut self, place: CheckpointPlace) {
         self.raised_by = Some(place);
     }
 }
 
-/// Adds warnings to others, as long as there are not too many.
+/// Adds warnings to others up to the limit.
 pub(super) fn keep_warnings(kept: &mut Vec<String>, new: impl IntoIterator<Item = String>) {
     for warning in new {
         match kept.len() {

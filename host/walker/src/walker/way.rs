@@ -1,10 +1,10 @@
-//! The way to a checkpoint: which ones of its namespace lead to it.
+//! Ancestry of a checkpoint: the checkpoints of its namespace that lead to it.
 
 use graph_core::digest::Digest;
 use graph_core::record::{Checkpoint, CheckpointPlace, Source};
 
-/// The indices of the checkpoints of a namespace that lead to the one at `at`, in order: an edit that goes back leaves out
-/// everything that came since. `None`: an edit goes back to a checkpoint that is missing.
+/// Returns the indices of the checkpoints of a namespace that lead to the one at `at`, in order: an edit that goes back
+/// skips everything since. `None` if an edit goes back to a checkpoint that is missing.
 pub fn way_to(line: &[(Digest, Checkpoint)], at: usize) -> Option<Vec<usize>> {
     let (mut way, mut place) = (vec![at], at);
     while place > 0 {
@@ -23,7 +23,7 @@ pub fn way_to(line: &[(Digest, Checkpoint)], at: usize) -> Option<Vec<usize>> {
     Some(way)
 }
 
-/// The warnings that the checkpoints on a way raised, and the newest of these checkpoints that raised some.
+/// Returns the warnings of the checkpoints at these indices, and the newest of them that has any.
 pub fn warnings_on(line: &[(Digest, Checkpoint)], way: &[usize]) -> (Vec<String>, Option<CheckpointPlace>) {
     let on_way = || way.iter().map(|place| &line[*place]);
     let warned = on_way().rev().find(|(_, checkpoint)| !checkpoint.warnings.is_empty());

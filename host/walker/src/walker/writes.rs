@@ -1,4 +1,4 @@
-//! The writes of a superstep's nodes, and the results that the rest of the graph reads.
+//! Writes of a superstep's nodes, and the results that the rest of the graph reads.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -24,13 +24,13 @@ use graph_core::work::{Exhausted, Meter, rates, size};
 /// The writes of a superstep.
 #[derive(Debug, Default)]
 pub(super) struct Writes {
-    /// By channel, each channel's in task order.
+    /// Writes by channel, in task order.
     by_channel: BTreeMap<String, Vec<Write>>,
-    /// Which node made which.
+    /// Writes by channel and node, for the checkpoint.
     updates: Updates,
-    /// Results of nodes, stored for their next visits.
+    /// Writes to the host's own append channels: results of nodes for their next visits, and of threads.
     outputs: BTreeMap<String, Vec<Write>>,
-    /// The host's own keys.
+    /// Values of the host's own keys.
     host: Map<String, Value>,
     retries: Option<Map<String, Value>>,
 }
@@ -46,24 +46,24 @@ impl Writes {
         }
     }
 
-    /// The writes to the next channel that is to be folded, with its name.
+    /// Takes the next channel to fold, and the writes to it.
     pub(super) fn take_channel(&mut self) -> Option<(String, Vec<Write>)> {
         self.by_channel.pop_first()
     }
 
-    /// Which node made which, for the checkpoint.
+    /// Takes the writes by channel and node, for the checkpoint.
     pub(super) fn take_updates(&mut self) -> Updates {
         std::mem::take(&mut self.updates)
     }
 
-    /// All nodes have written: the host's own keys follow.
+    /// Adds the host's own keys once all nodes have written.
     pub(super) fn close(&mut self, graph: &Graph) {
         self.updates = updates(graph, &self.by_channel);
         self.by_channel.append(&mut self.outputs);
         if let Some(retries) = self.retries.take() {
             self.host.insert("_retries".to_owned(), Value::Object(retries));
         }
-        // Whatever a graph wrote there in this superstep gives way.
+        // The host's keys replace writes of the graph to the same channels in this superstep.
         for (channel, value) in std::mem::take(&mut self.host) {
             self.by_channel.insert(channel, vec![Write { node: NodeIndex(0), value, mode: WriteMode::Fold }]);
         }
@@ -71,8 +71,8 @@ impl Writes {
 }
 
 impl Walker {
-    /// Makes the list of results of a `foreach` that has not failed, and evaluates its `assign` with that. A failure of
-    /// the assign is a failure of the node, and is handled like any other.
+    /// Makes the list of results of a `foreach` that has not failed, and evaluates the node's `assign` with it. A
+    /// failure of the `assign` is a failure of the node, and is handled like any other.
     pub(super) fn make_list(
         &self,
         superstep: &mut Superstep,
@@ -88,7 +88,7 @@ impl Walker {
         }
         let before = meter.spent();
         let list = list_of(foreach, superstep.tasks_of(active), meter)?;
-        // It was charged for its size.
+        // The charge for the list is its size.
         superstep.hold(meter.spent() - before);
         let active = &superstep.activated()[place];
         let mut of_list = None;
@@ -109,8 +109,8 @@ impl Walker {
         Ok(())
     }
 
-    /// Collects the writes of a node. Assigned values are moved out of its answers: should the superstep not commit after
-    /// all, the same state gives the same values again.
+    /// Collects the writes of a node. Assigned values are moved out of its answers: if the superstep does not commit,
+    /// the same state gives the same values again.
     pub(super) fn gather(
         &self,
         superstep: &mut Superstep,
@@ -134,7 +134,7 @@ impl Walker {
                     writes.push(index, channel, size::copy(value, meter)?, mode);
                 }
             }
-            // In Rye's dialect the list of results says so.
+            // In Rye's dialect the list of results contains the failure.
             let is_kept = matches!(&node.kind, NodeKind::Foreach(foreach) if foreach.keeps_failures);
             if let TaskState::Handled(failure) = task.state()
                 && !is_kept
@@ -170,7 +170,7 @@ impl Walker {
         self.keep_output(superstep, place, &mut writes.outputs, meter)
     }
 
-    /// What `collect` takes of the list of results.
+    /// Returns the value that `collect` takes from the list of results.
     fn collected(&self, list: &Value, meter: &Meter) -> Result<Value, Exhausted> {
         let Some(results) = list.as_array().filter(|_| self.graph.dialect.collects_thread_ids()) else {
             return size::copy(list, meter);
@@ -179,8 +179,8 @@ impl Walker {
         results.iter().map(|result| size::copy(rye::thread_id(result), meter)).collect()
     }
 
-    /// A failure of an active node as `state._last_error` holds it. If the node limits language models, so that what a crash has cut off
-    /// decides about it anyway, it has what its tasks have used.
+    /// Returns a failure of an active node for `state._last_error`. If limits on language models apply to the node, so
+    /// that lost use affects it anyway, the value contains the use of language models by its tasks.
     fn last_error(&self, superstep: &Superstep, place: usize, failure: &Failure) -> Value {
         let active = &superstep.activated()[place];
         let node = self.graph.node(active.node());
@@ -198,7 +198,7 @@ impl Walker {
     }
 }
 
-/// The result of a thread that a task has started: also one that says it has failed.
+/// Returns the result of a thread that a task has started, also of a failed one.
 fn thread_of(task: &Task) -> Option<&Value> {
     let dispatch = task.dispatch()?;
     if HostItem::of(dispatch.primary, dispatch.item_type, &dispatch.item_id) == Some(HostItem::Threads) {
@@ -211,8 +211,8 @@ fn thread_of(task: &Task) -> Option<&Value> {
     rye::started(result).map(|_| result)
 }
 
-/// The write of an entry in a command's update. It replaces a channel's value only where the node's entry in the graph
-/// allows that: a component that passes on a stranger's value does not intend it.
+/// Returns the write of an entry in a command's update. It replaces a channel's value only if the node's `command`
+/// permits that: a component that passes on a stranger's value does not intend it.
 fn commanded<'v>(grant: Option<&CommandGrant>, channel: &str, value: &'v Value) -> (&'v Value, WriteMode) {
     let allowed = grant.is_some_and(|grant| grant.may_overwrite(channel));
     match overwritten(value).filter(|_| allowed) {
@@ -221,7 +221,7 @@ fn commanded<'v>(grant: Option<&CommandGrant>, channel: &str, value: &'v Value) 
     }
 }
 
-/// The result of a node's `assign`.
+/// Takes the result of a node's `assign`.
 fn take_assigned(superstep: &mut Superstep, place: usize, node: &Node) -> Vec<Value> {
     if node_failure(node, superstep, place).is_some() {
         return Vec::new();
@@ -229,7 +229,7 @@ fn take_assigned(superstep: &mut Superstep, place: usize, node: &Node) -> Vec<Va
     superstep.take_assigned(place, matches!(node.kind, NodeKind::Foreach(_)))
 }
 
-/// The result of an active node, as its edges and its `collect` read it.
+/// Returns the result of an active node for its edges.
 pub(super) fn node_result<'a>(node: &Node, superstep: &'a Superstep, place: usize) -> Cow<'a, Value> {
     if let Some(failure) = node_failure(node, superstep, place) {
         return Cow::Owned(failure_document(failure));
@@ -247,7 +247,7 @@ pub(super) fn node_result<'a>(node: &Node, superstep: &'a Superstep, place: usiz
     Cow::Owned(Value::Null)
 }
 
-/// The results of a `foreach`'s items, in their order.
+/// Builds the list of the results of a `foreach`'s items, in order.
 fn list_of(foreach: &Foreach, tasks: &[Task], meter: &Meter) -> Result<Value, Exhausted> {
     let skips = foreach.on_item_error == OnItemError::Skip;
     let keeps_errors = foreach.on_item_error == OnItemError::KeepError;
@@ -263,12 +263,12 @@ fn list_of(foreach: &Foreach, tasks: &[Task], meter: &Meter) -> Result<Value, Ex
     results.collect::<Result<_, _>>().map(Value::Array)
 }
 
-/// What is in the place of the result of an item that has failed.
+/// Returns the value that replaces the result of a failed item.
 fn item_error(failure: &Failure) -> Value {
     json!({ "_error": { "category": failure.category.as_str(), "error": failure.message } })
 }
 
-/// The result of a task that answered with one.
+/// Returns the result of a task, or null if it has none.
 pub(super) fn item_result(state: &TaskState) -> &Value {
     const NOTHING: &Value = &Value::Null;
     match state {

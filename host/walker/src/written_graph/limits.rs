@@ -1,10 +1,10 @@
-//! The limits that a caller of `graph/run` sets for the run of its document.
+//! Limits that a caller of `graph/run` sets for the run of its document.
 
 use serde_json::{Map, Value};
 
 use graph_core::limits::{Budget, ModelUse, RunLimits, read_cost};
 
-/// The most that the run of a written graph may use, its own child runs included. What is not limited is `u64::MAX`.
+/// Limits of the run of a written graph, its own child runs included. A figure without a limit is `u64::MAX`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenLimits {
     /// Supersteps.
@@ -20,7 +20,7 @@ pub struct WrittenLimits {
 }
 
 impl WrittenLimits {
-    /// No limits but those of the run around it.
+    /// Limits that leave those of the run around it unchanged.
     pub const NONE: Self = Self {
         steps: u64::MAX,
         fuel: u64::MAX,
@@ -29,7 +29,7 @@ impl WrittenLimits {
         model: ModelUse::UNBOUNDED,
     };
 
-    /// Reads the limits from params that fit the schema of `graph/run`. The error names the figure that is none.
+    /// Reads the limits from params that fit the schema of `graph/run`. The error is the name of a figure that is not usable.
     pub(super) fn read(limits: &Map<String, Value>) -> Result<Self, &'static str> {
         let empty = Map::new();
         let of_model = limits.get("model").and_then(Value::as_object).unwrap_or(&empty);
@@ -50,7 +50,7 @@ impl WrittenLimits {
         })
     }
 
-    /// The limits of a run that may use no more than this.
+    /// Lowers the limits of a run to these.
     #[must_use]
     pub fn lower(&self, run: RunLimits) -> RunLimits {
         RunLimits {
@@ -59,13 +59,13 @@ impl WrittenLimits {
             calls: run.calls.min(self.calls),
             bytes: run.bytes.min(self.bytes),
             model: run.model.min(self.model),
-            // A caller that limits models gets a failure once they are used up: an answer could not raise its limit.
+            // A caller that limits models gets a failure once the limit is used up, since an answer could not raise it.
             model_asks: run.model_asks && self.model == ModelUse::UNBOUNDED,
             ..run
         }
     }
 
-    /// Whether a budget of the run with these limits is as small as it is because of this.
+    /// Returns `true` if a budget of `run`, a result of [`Self::lower`], has the value of these limits.
     pub fn sets(&self, budget: Budget, run: &RunLimits) -> bool {
         const UNBOUNDED: RunLimits = RunLimits {
             fuel: u64::MAX,

@@ -1,4 +1,4 @@
-//! Reads params and the document among them, within bounds, and charges the work before it is done.
+//! Reads the params of an item and the document among them, within bounds, and charges the work before it is done.
 
 use std::io;
 
@@ -15,30 +15,30 @@ use graph_core::node::{Category, Failure};
 use graph_core::schema::{InputSchema, SchemaFailure};
 use graph_core::work::{CompileBudget, Exhausted, Meter, rates};
 
-/// The longest text of a written graph, in bytes. It is read in the midst of a run, so that it may take no longer than one
-/// step of the host's work; a file may be larger.
+/// Limit of the text of a written graph, in bytes. The text is read during a run and must take no longer than one step
+/// of the host's work; a file may be larger.
 pub const MAX_TEXT: usize = 256 << 10;
 
-/// How many characters of a document's digest are its id.
+/// Number of characters of a document's digest in its id.
 const ID: usize = 16;
 
-/// What their ids begin with.
+/// Prefix of the ids of written graphs.
 const WRITTEN: &str = "written/";
 
-/// Whether the id of a graph is that of a written one.
+/// Returns `true` if a graph's id is that of a written one.
 pub(crate) fn is_written(id: &str) -> bool {
     id.starts_with(WRITTEN)
 }
 
-/// What a document is called in its diagnostics.
+/// Name of the document in its diagnostics.
 pub(super) const NAME: &str = "graph";
 
-/// Why an item that takes a graph has no result.
+/// Reason why an item that takes a graph has no result.
 #[derive(Clone, Debug)]
 pub enum Refusal {
-    /// It has failed.
+    /// The item has failed.
     Failed(Failure),
-    /// There is not enough fuel for it.
+    /// There is not enough fuel for the item.
     Exhausted(Exhausted),
 }
 
@@ -48,11 +48,11 @@ impl From<Exhausted> for Refusal {
     }
 }
 
-/// Why a document cannot be opened.
+/// Reason why a document cannot be opened.
 pub(super) enum Unopened {
     Invalid(Box<Diagnostics>),
     Exhausted(Exhausted),
-    /// Its patterns or schemas take more than one step of work may.
+    /// The document's patterns or schemas take more than one step of work may.
     Costly(Failure),
 }
 
@@ -62,13 +62,13 @@ pub(super) struct Opened {
     pub(super) length: usize,
 }
 
-/// A call of `graph/run`: what is run, with what, and how far.
+/// A call of `graph/run`: the graph, its inputs and its limits.
 #[derive(Clone, Debug)]
 pub struct RunCall {
     graph: Value,
     /// The inputs of the graph; a mapping.
     pub inputs: Value,
-    /// What the run may use at most.
+    /// The limits of the run.
     pub limits: WrittenLimits,
 }
 
@@ -90,7 +90,7 @@ impl RunCall {
         Ok(Self { graph, inputs, limits })
     }
 
-    /// Loads the document. The graph, and the length of its text in bytes.
+    /// Loads the document. Returns the graph, and the length of its text in bytes.
     pub fn load(&self, meter: &Meter) -> Result<(crate::graph::Graph, u64), Refusal> {
         match open(&self.graph, meter) {
             Ok(Opened { loaded, length }) => Ok((loaded.graph, length as u64)),
@@ -110,7 +110,7 @@ impl RunCall {
     }
 }
 
-/// The params, checked against the schema of the item.
+/// Checks params against the schema of an item, and fills in defaults.
 pub(super) fn checked(item: HostItem, params: &Value, meter: &Meter) -> Result<Map<String, Value>, Refusal> {
     let wrong = |reason: String| {
         let message = format!("the params are not what `{}` takes: {reason}", item.id());
@@ -129,7 +129,7 @@ pub(super) fn checked(item: HostItem, params: &Value, meter: &Meter) -> Result<M
     }
 }
 
-/// Reads a document. Its id follows from its text, so that no document chooses how it is called.
+/// Reads a document. The id follows from the text, so that a document cannot choose its own.
 pub(super) fn open(graph: &Value, meter: &Meter) -> Result<Opened, Unopened> {
     let text = match graph {
         Value::String(text) => {
@@ -148,7 +148,7 @@ pub(super) fn open(graph: &Value, meter: &Meter) -> Result<Opened, Unopened> {
     match compiling.refused() {
         None => {}
         Some(exhausted @ Exhausted::Fuel) => return Err(Unopened::Exhausted(exhausted)),
-        // The document is what costs so much: it is no step of this graph's own.
+        // The work is that of the document and not a step of this graph.
         Some(exhausted @ Exhausted::Step) => {
             let message = format!("the graph cannot be read: {}", compiling.refusal(exhausted));
             return Err(Unopened::Costly(Failure::new(Category::Limit, message)));
@@ -168,7 +168,7 @@ fn bounded(length: usize) -> Result<(), Unopened> {
     Err(Unopened::Invalid(Box::new(Diagnostics::new(NAME, "", vec![problem]))))
 }
 
-/// A mapping as text: over several lines, which problems can name, unless indentation makes it too long.
+/// Writes a mapping as text: over several lines, which problems can name, unless indentation makes it too long.
 fn laid_out(graph: &Value) -> String {
     let mut out = Bounded(Vec::new());
     let written = serde_json::to_writer_pretty(&mut out, graph);
@@ -178,7 +178,7 @@ fn laid_out(graph: &Value) -> String {
     }
 }
 
-/// Takes no more than a document may have.
+/// A buffer of at most [`MAX_TEXT`] bytes.
 struct Bounded(Vec<u8>);
 
 impl io::Write for Bounded {

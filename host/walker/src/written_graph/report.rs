@@ -1,4 +1,4 @@
-//! What is said of a document: its problems, and what it would lack.
+//! Report about a document: its problems, and its missing capabilities.
 
 use serde_json::{Value, json};
 
@@ -10,11 +10,11 @@ use graph_core::capability::{DispatchPatterns, capability_name};
 use graph_core::diagnostic::{Diagnostics, Severity, codes, one_line};
 use graph_core::work::{Meter, rates};
 
-/// The most bytes of problems that a report has; whatever is beyond is counted.
+/// Limit of the problems in a report, in bytes; further ones are counted.
 const MOST_BYTES: usize = 24 << 10;
-/// The most characters of one message or help.
+/// Limit of one message or help, in characters.
 const LONGEST: usize = 600;
-/// The most capabilities that are listed as missing.
+/// Limit of the capabilities that are listed as missing.
 const MOST_MISSING: usize = 100;
 
 /// The problems of a document as a result or the details of a failure, within bounds.
@@ -93,8 +93,8 @@ impl Report {
     }
 }
 
-/// Performs `graph/validate`: `{valid, id, diagnostics, missing, text, omitted}`. `dispatch` is what the caller may dispatch.
-/// A document that cannot be used is a result like any other.
+/// Performs `graph/validate`: `{valid, id, diagnostics, missing, text, omitted}`. `dispatch` has the caller's permitted
+/// dispatches. A document that cannot be used is a result like any other.
 pub fn validate(params: &Value, dispatch: &DispatchPatterns, meter: &Meter) -> Result<Value, Refusal> {
     let params = checked(HostItem::Validate, params, meter)?;
     let (graph, diagnostics) = match open(params.get("graph").unwrap_or(&Value::Null), meter) {
@@ -135,7 +135,7 @@ pub fn validate(params: &Value, dispatch: &DispatchPatterns, meter: &Meter) -> R
     }))
 }
 
-/// The actions of nodes and hooks, each with the name of who has it.
+/// Returns the actions of nodes and hooks, each with the name of the node or hook.
 fn actions(graph: &Graph) -> impl Iterator<Item = (String, &Action)> {
     let nodes = graph.nodes.iter().filter_map(|node| Some((node.name.clone(), node.action.as_ref()?)));
     nodes.chain(graph.hooks.iter().filter_map(|hook| match &hook.action {
@@ -144,7 +144,7 @@ fn actions(graph: &Graph) -> impl Iterator<Item = (String, &Action)> {
     }))
 }
 
-/// The capability that an action with a written-out id needs and the patterns do not permit.
+/// Returns the capability that an action with a literal id needs and that the patterns do not permit, if any.
 fn lacks(action: &Action, dispatch: &DispatchPatterns) -> Option<String> {
     let (primary, item_type) = (action.primary, action.item_type);
     let id = action.item_id.literal()?.as_str()?;

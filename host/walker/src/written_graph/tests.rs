@@ -1,4 +1,4 @@
-//! What strangers' documents can do at this door.
+//! Tests of documents that strangers supply to a run.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ fn what_is_too_large_too_deep_or_a_bomb_is_refused_and_charged() {
         assert_eq!(failure.details.unwrap()["diagnostics"][0]["code"], report["diagnostics"][0]["code"]);
     }
     assert_eq!(code(&checked(long.as_str())), "GH0102");
-    // As a mapping, it is as large as its text.
+    // A mapping is as large as its text.
     let mapping = json!({ "tool_type": "graph", "description": "x".repeat(MAX_TEXT) });
     assert_eq!(code(&checked(mapping)), "GH0102");
     let little = Meter::new(1000);
@@ -84,7 +84,7 @@ fn a_document_does_not_choose_its_id_and_its_items_are_ids() {
     let outside =
         "tool_type: graph\nconfig: { start: a, nodes: { a: { action: { item_id: ../../etc/passwd } } } }\n";
     assert_eq!(checked(outside)["valid"], json!(false));
-    // A line of signature counts for nothing, whatever it says.
+    // A line with a signature has no effect, whatever its content.
     let signed = format!("# graph-host:signed:v1:whoever\n{SMALL}");
     assert_eq!(checked(signed)["valid"], json!(true));
 }

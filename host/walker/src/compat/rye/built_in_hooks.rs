@@ -1,13 +1,13 @@
-//! The hooks that Rye loads for every graph.
+//! Hooks that Rye loads for every graph.
 
 use crate::document::load_hooks;
 use crate::hook::Hook;
 use graph_core::hook_event::HookLayer;
 
-/// Rye's four, as hooks of the project: after those of the graph and the project's own.
+/// Returns Rye's four hooks, as hooks of the project: they follow those of the graph and the project's own.
 pub(crate) fn built_in_hooks() -> Vec<Hook> {
     let loaded = load_hooks("the built-in hooks", include_str!("built_in_hooks.yaml"), HookLayer::Project);
-    // A test loads them: they are a part of this program.
+    // They are a part of this program, and a test loads them.
     loaded.map(|loaded| loaded.hooks).unwrap_or_default()
 }
 

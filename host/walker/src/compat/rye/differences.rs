@@ -1,19 +1,19 @@
-//! The points in which a Rye graph behaves as in Rye, for people.
+//! Differences of Rye's dialect, for people.
 
 use crate::compat::Dialect;
 
 /// A point in which the dialects differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// What it is about.
+    /// Subject of the difference.
     pub point: &'static str,
-    /// In Rye's dialect.
+    /// Behaviour in Rye's dialect.
     pub rye: &'static str,
-    /// In that of graph-host.
+    /// Behaviour in the dialect of graph-host.
     pub graph_host: &'static str,
 }
 
-/// All of them. Everything else is the same in both dialects.
+/// All differences. Everything else is the same in both dialects.
 pub const DIFFERENCES: [Difference; 10] = [
     Difference {
         point: "the result of a node that runs a graph",
@@ -71,7 +71,7 @@ pub const DIFFERENCES: [Difference; 10] = [
     },
 ];
 
-/// What selects which dialect, in a sentence.
+/// Explains in a sentence how a document selects its dialect.
 pub fn selection() -> String {
     format!(
         "A graph document selects its dialect with `executor_id`: `{}` selects Rye's, `{}` that of graph-host, which also \

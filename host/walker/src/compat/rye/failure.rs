@@ -1,20 +1,20 @@
-//! What Rye's hooks and `state._last_error` say of a failure.
+//! Failures in Rye's hooks and in `state._last_error`.
 
 use serde_json::{Map, Value, json};
 
 use graph_core::node::{Category, Failure};
 use graph_core::work::{Exhausted, Meter, rates, size};
 
-/// A kind of failure, in the table with which Rye classifies errors.
+/// A class of failures, in the table with which Rye classifies errors.
 struct Pattern {
     code: &'static str,
     category: &'static str,
     retryable: bool,
-    /// Texts one of which occurs in the message.
+    /// Texts in the message that select the class.
     says: &'static [&'static str],
-    /// The `code` of an error that says so itself.
+    /// Values of an error's own `code` that select the class.
     codes: &'static [&'static str],
-    /// The longest wait of its retry policy, in seconds, which doubles from 2 s; none: it is not retried.
+    /// Longest wait of the retry policy, in seconds; waits double from 2 s. None: failures are not retried.
     longest: Option<f64>,
 }
 
@@ -67,7 +67,7 @@ const CANCELLED: Pattern = Pattern {
     longest: None,
 };
 
-/// In Rye's order: the first that matches counts.
+/// Classes in Rye's order: the first that matches counts.
 const PATTERNS: [&Pattern; 4] = [&RATE_LIMITED, &TIMED_OUT, &DISCONNECTED, &NOT_ALLOWED];
 
 impl Pattern {
@@ -89,8 +89,8 @@ impl Pattern {
     }
 }
 
-/// The `classification` of an `error` hook. The category of a component's failure counts; a failure that a tool returned
-/// as its result has no category, and is classified by its text, as in Rye.
+/// Builds the `classification` that `error` hooks read. A component's failure is classified by its category; a failure
+/// that a tool returned as its result has no category, and is classified by its text, as in Rye.
 pub(crate) fn classification(failure: &Failure, meter: &Meter) -> Result<Value, Exhausted> {
     let given = given_as_result(failure);
     let pattern = match (failure.category, given) {
@@ -107,7 +107,7 @@ pub(crate) fn classification(failure: &Failure, meter: &Meter) -> Result<Value, 
     Ok(pattern.map_or_else(otherwise, Pattern::document))
 }
 
-/// The result that said that it is a failure.
+/// Returns the tool's result that the failure was made from, if there is one.
 fn given_as_result(failure: &Failure) -> Option<&Map<String, Value>> {
     let result = failure.details.as_ref()?.as_object()?;
     let says_so = result.get("success") == Some(&Value::Bool(false))
@@ -132,7 +132,7 @@ fn by_text(
     Ok(PATTERNS.iter().find(matches).copied())
 }
 
-/// `error` of an `error` hook: the result that said that it is a failure, and what every failure says besides.
+/// Builds the `error` that `error` hooks read: the fields of every failure, overlaid with those of the tool's result.
 pub(crate) fn error_document(failure: &Failure, of_host: Value, meter: &Meter) -> Result<Value, Exhausted> {
     let (Some(given), Value::Object(mut document)) = (given_as_result(failure), of_host.clone()) else {
         return Ok(of_host);
@@ -143,7 +143,7 @@ pub(crate) fn error_document(failure: &Failure, of_host: Value, meter: &Meter) -
     Ok(Value::Object(document))
 }
 
-/// A failure as `state._last_error` in Rye's dialect.
+/// Returns a failure for `state._last_error` in Rye's dialect.
 pub(crate) fn last_error(node: &str, failure: &Failure) -> Value {
     json!({ "node": node, "error": failure.message })
 }

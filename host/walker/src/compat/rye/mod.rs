@@ -1,11 +1,11 @@
-//! Rye's data formats.
+//! Data formats of Rye.
 //!
 //! - `result`: the answers of Rye's tools, and the result of a nested graph;
 //! - `failure`: failures in hooks and in `state._last_error`, and how Rye classifies them;
-//! - `orchestrator`: what has become of the threads that a run has started;
+//! - `orchestrator`: operations on the threads that a run has started;
 //! - `parameters`: other names of the params of Rye's own items;
 //! - `built_in_hooks`: the hooks that Rye loads for every graph;
-//! - `differences`: the points in which a Rye graph behaves as in Rye, for people.
+//! - `differences`: differences of Rye's dialect, for people.
 
 mod built_in_hooks;
 pub mod differences;

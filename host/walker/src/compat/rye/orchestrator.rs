@@ -1,8 +1,8 @@
 //! Rye's orchestrator of threads, `rye/agent/threads/orchestrator`, for threads that have ended.
 //!
-//! A thread is a result with a `thread_id`. Here a node that starts one has its result before the next node begins, also with `async_exec`,
-//! so that every operation follows from the results that the run has kept in the channel [`THREADS`]. What Rye does with threads that are
-//! under way, or with files of their transcripts, is refused with what does it here.
+//! A thread is a result with a `thread_id`. Here a node that starts one has its result before the next node begins, also with
+//! `async_exec`, so that every operation follows from the results that the run has kept in the channel [`THREADS`]. Rye's operations on
+//! running threads, or on files of their transcripts, are refused with a message that names the command for the same purpose.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use graph_core::node::{Category, Failure};
 
 /// The id of the item.
 pub(crate) const ORCHESTRATOR: &str = "rye/agent/threads/orchestrator";
-/// The channel that has the results of threads, in their order.
+/// The channel with the results of threads, in order.
 pub(crate) const THREADS: &str = "_threads";
-/// The operations; the last six are not done here.
+/// The operations; the last six are refused.
 const OPERATIONS: [&str; 12] = [
     "wait_threads",
     "aggregate_results",
@@ -30,12 +30,12 @@ const OPERATIONS: [&str; 12] = [
     "resume_thread",
     "handoff_thread",
 ];
-/// The statuses of threads that have answered. An answer after a summary, `continued`, is the end of the chain: the thread is one run.
+/// Statuses of threads that have answered. An answer after a summary, `continued`, is the end of the chain, since the thread is one run.
 const ANSWERED: [&str; 2] = ["completed", "continued"];
-/// How many threads are named in a failure.
+/// Limit of the threads that a failure names.
 const MOST_NAMED: usize = 3;
 
-/// The JSON Schema of its params. Other params of Rye's are taken, and say nothing about threads that have ended.
+/// Returns the JSON Schema of the params. Rye's other params are accepted, and have no effect on threads that have ended.
 pub(crate) fn schema() -> Value {
     json!({
         "type": "object",
@@ -53,31 +53,31 @@ pub(crate) fn schema() -> Value {
     })
 }
 
-/// The thread that a result is about, if it has the id of one.
+/// Returns the id of the thread that a result is about, if it has one.
 pub(crate) fn started(result: &Value) -> Option<&str> {
     result.get("thread_id")?.as_str()
 }
 
-/// The threads that a run has started: their results by their ids.
+/// The threads that a run has started: their results by id.
 #[derive(Debug)]
 pub(crate) struct Threads<'r> {
     by_id: BTreeMap<&'r str, &'r Value>,
 }
 
 impl<'r> Threads<'r> {
-    /// Of the results that a run has kept, in their order; none if it keeps none.
+    /// Indexes the results that a run has kept, in order; a later one replaces an earlier one.
     pub(crate) fn new(kept: Option<&'r Value>) -> Self {
         let results = kept.and_then(Value::as_array).into_iter().flatten();
         let by_id = results.filter_map(|result| Some((started(result)?, result))).collect();
         Self { by_id }
     }
 
-    /// How many there are.
+    /// Number of threads.
     pub(crate) fn len(&self) -> usize {
         self.by_id.len()
     }
 
-    /// The result of one.
+    /// Returns the result of a thread.
     pub(crate) fn get(&self, id: &str) -> Option<&'r Value> {
         self.by_id.get(id).copied()
     }
@@ -91,8 +91,8 @@ impl<'r> Threads<'r> {
 
 /// Performs an operation.
 ///
-/// The failure is `invalid-input` for params that are none, and `permanent` for a thread that is not known, for threads that are waited
-/// for and have not completed, and for what is not done here.
+/// The failure is `invalid-input` for invalid params, and `permanent` for an unknown thread, for threads that are
+/// waited for and have not completed, and for refused operations.
 pub(crate) fn coordinate(params: &Value, threads: &Threads<'_>) -> Result<Value, Failure> {
     let operation = params.get("operation").and_then(Value::as_str);
     let operation = operation.ok_or_else(|| invalid("`operation` is missing: such as `wait_threads`"))?;
@@ -110,7 +110,7 @@ pub(crate) fn coordinate(params: &Value, threads: &Threads<'_>) -> Result<Value,
         "get_status" => {
             let (_, known) = thread()?;
             let mut result = known.as_object().cloned().unwrap_or_default();
-            // That there is such a thread is the success of this operation.
+            // This operation succeeds if the thread exists.
             result.insert("success".to_owned(), json!(true));
             Ok(Value::Object(result))
         }
@@ -136,7 +136,8 @@ pub(crate) fn coordinate(params: &Value, threads: &Threads<'_>) -> Result<Value,
     }
 }
 
-/// The reason why no node performs an operation, with what does it. It is the same for every thread, so that it is known before a run starts.
+/// Returns the reason why no node performs an operation, with a command for the same purpose. It is the same for every
+/// thread, so that it is known before a run starts.
 pub(crate) fn refused_operation(operation: &str) -> Option<String> {
     let instead = match operation {
         "cancel_thread" | "kill_thread" => {
@@ -158,7 +159,7 @@ pub(crate) fn refused_operation(operation: &str) -> Option<String> {
     Some(format!("`{operation}` is not done by a node: {instead}"))
 }
 
-/// The results of threads. The failure, if one has not completed, has them as its details.
+/// Returns the results of threads, or a failure with the results in its details if one has not completed.
 fn wait(params: &Value, threads: &Threads<'_>) -> Result<Value, Failure> {
     let results = results(params, threads)?;
     let status =
@@ -182,8 +183,8 @@ fn wait(params: &Value, threads: &Threads<'_>) -> Result<Value, Failure> {
     Err(Failure { details: Some(details), ..refused(&message) })
 }
 
-/// The results of the threads that the params name, by their ids. What was collected in the place of an id, because a thread could not be
-/// started, has a key of its own.
+/// Returns the results of the threads that the params name, by id. An entry that is no id, because a thread could not
+/// be started, gets a key of its own.
 fn results(params: &Value, threads: &Threads<'_>) -> Result<Map<String, Value>, Failure> {
     let named = params.get("thread_ids").and_then(Value::as_array);
     let named = named.ok_or_else(|| invalid("`thread_ids` has to be a list of threads"))?;
@@ -219,7 +220,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::needless_pass_by_value)]
     use super::*;
 
-    /// `b` has answered at last; what has no id is no thread.
+    /// Kept results: `b` has failed in the end; entries without a text as id are no threads.
     fn kept() -> Value {
         json!([
             { "success": true, "status": "completed", "thread_id": "a", "result": "Good." },

@@ -1,4 +1,4 @@
-//! Params of Rye's own items by the names that Rye gave them later.
+//! Renaming of params of Rye's own items that have later names in Rye.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ use graph_core::template::ValueTemplate;
 /// The item that carries a directive out with a language model.
 const THREAD_DIRECTIVE: &str = "rye/agent/threads/thread_directive";
 
-/// Replaces the names that Rye's tools take besides those of the built-in items: in each node that names such an item.
+/// Replaces the other names that Rye's tools accept by those of the built-in items, in each node that names such an item.
 pub(crate) fn take_other_names(graph: &mut Graph) {
     let actions = graph.nodes.iter_mut().filter_map(|node| node.action.as_mut());
     for action in actions.filter(|action| is_thread(action)) {
@@ -18,7 +18,7 @@ pub(crate) fn take_other_names(graph: &mut Graph) {
         if let Some(Value::Object(limits)) = params.get_mut("limit_overrides") {
             is_other |= rename(limits, "duration_seconds", "duration");
         }
-        // What was a template of a document before is one under another key.
+        // The value was a valid template before, and stays one under another key.
         if let Some(params) = is_other.then(|| ValueTemplate::parse(&Value::Object(params)).ok()).flatten() {
             action.params = params;
         }
@@ -30,7 +30,7 @@ fn is_thread(action: &Action) -> bool {
         && action.item_id.literal().and_then(Value::as_str) == Some(THREAD_DIRECTIVE)
 }
 
-/// Whether there was a value under the other name, and none under the known one.
+/// Renames a key, unless the known one is present. Returns `true` if there was a value to rename.
 fn rename(params: &mut Map<String, Value>, other: &str, known: &str) -> bool {
     if params.contains_key(known) {
         return false;
@@ -77,7 +77,7 @@ mod tests {
                 "{dialect} {item}"
             );
         }
-        // Where both are given, it is for the item to say that one is too many.
+        // If both are given, the item itself refuses them.
         let both = params(RYE, THREAD_DIRECTIVE, "{ directive_id: a, directive_name: b }");
         assert_eq!(both[0], serde_json::json!({ "directive_id": "a", "directive_name": "b" }));
     }

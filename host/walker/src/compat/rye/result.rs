@@ -1,5 +1,5 @@
-//! Reads the answers of Rye's tools as outcomes: their result envelope, and failures that are returned as results. Makes
-//! the result of a graph for the node that runs it.
+//! Reads the answers of Rye's tools as outcomes: their result envelope, and failures that are returned as results.
+//! Makes the result of a graph for the node that runs it.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ use graph_core::record::Status;
 const ENVELOPE: [&str; 9] =
     ["status", "success", "type", "item_id", "data", "metadata", "chain", "source", "resolved_env_keys"];
 
-/// Takes the envelope off a result, and makes a failure of a result that says it is one.
+/// Removes the envelope from a result, and converts a result that says it failed into a failure.
 pub(crate) fn unwrap(outcome: Outcome) -> Result<Outcome, Failure> {
     let Outcome::Result(Value::Object(mut map)) = outcome else { return Ok(outcome) };
     if let Some(failure) = failure(&map) {
@@ -27,8 +27,8 @@ pub(crate) fn unwrap(outcome: Outcome) -> Result<Outcome, Failure> {
     }
 }
 
-/// The result of a node that runs a graph: the graph's state, with how the run ended. A graph that declares an output of its
-/// own, which Rye's cannot, has that as well.
+/// Returns the result of a node that runs a graph: the graph's state, and the status at its end. A graph that declares
+/// an output, which Rye's cannot, has that as well.
 pub(crate) fn nested_result(state: &Value, steps: u64, status: Status, output: Option<Value>) -> Value {
     let mut result = json!({ "success": true, "state": state, "steps": steps, "status": status.as_str() });
     if let Some(output) = output {
@@ -37,7 +37,7 @@ pub(crate) fn nested_result(state: &Value, steps: u64, status: Status, output: O
     result
 }
 
-/// The result of an element that has failed, in a list of results: what it has returned, where that is what says so.
+/// Returns the entry of a failed element in a list of results: its own result if that says it failed.
 pub(crate) fn failed_result(told: &Failure) -> Value {
     let returned = told.details.as_ref().and_then(Value::as_object).filter(|map| failure(map).is_some());
     let mut result =
@@ -46,13 +46,13 @@ pub(crate) fn failed_result(told: &Failure) -> Value {
     Value::Object(result)
 }
 
-/// Whether an item is a tool of Rye's own, such as `rye/agent/threads/thread_directive`: its result is what it returns, although it may
-/// be a graph here.
+/// Returns `true` if an item is a tool of Rye's own, such as `rye/agent/threads/thread_directive`: its result is not
+/// wrapped, although it may be a graph here.
 pub(crate) fn is_own_tool(item: &str) -> bool {
     path_of(item).starts_with("rye/")
 }
 
-/// What `collect` takes of a result.
+/// Returns the value that `collect` takes from a result: its `thread_id`, if it has one.
 pub(crate) fn thread_id(result: &Value) -> &Value {
     result.get("thread_id").unwrap_or(result)
 }

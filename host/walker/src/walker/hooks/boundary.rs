@@ -1,4 +1,4 @@
-//! What remains of hooks when the run reaches a boundary, goes back to one, or is restored.
+//! State of hooks when the run reaches a boundary, goes back to one, or is restored.
 
 use super::Hooks;
 use crate::walker::Walker;
@@ -8,27 +8,27 @@ use graph_core::limits::HostUse;
 use graph_core::record::{HookRecord, HookSummary, PlannedHook, Record, StatusRecord};
 
 impl Walker {
-    /// The fuel of everything that has committed, and of the hooks that were asked about the run since.
+    /// Fuel used by everything that has committed, and by the hooks that were asked about the run since.
     pub(in crate::walker) const fn fuel_so_far(&self) -> u64 {
         self.totals.fuel().saturating_add(self.hooks.fuel)
     }
 
-    /// What was used of the host by everything that has committed, and by the hooks that were asked about the run since.
+    /// Use of the host by everything that has committed, and by the hooks that were asked about the run since.
     pub(in crate::walker) fn host_so_far(&self) -> HostUse {
         self.totals.host().plus(self.hooks.used_of_host())
     }
 
-    /// The host's fuel of that alone, which is asked for before each piece of work: calls without a result use none.
+    /// The fuel of [`Self::host_so_far`] alone, which each piece of work reads: calls without a result use none.
     pub(in crate::walker) fn host_fuel_so_far(&self) -> u64 {
         self.totals.host().fuel.saturating_add(self.hooks.host.fuel)
     }
 
-    /// The bytes stored of that alone.
+    /// The stored bytes of [`Self::host_so_far`] alone.
     pub(in crate::walker) fn host_stored_so_far(&self) -> u64 {
         self.totals.host().stored.saturating_add(self.hooks.host.stored)
     }
 
-    /// At a new boundary: the results so far become history.
+    /// Turns the results so far into history, at a new boundary.
     pub(in crate::walker) fn begin_boundary_of_hooks(&mut self) {
         self.totals.add_hooks(self.hooks.fuel, self.hooks.used_of_host());
         self.hooks.lost.clear();
@@ -46,7 +46,7 @@ impl Walker {
         self.warnings.reach_boundary();
     }
 
-    /// When the run goes back, the results of hooks are kept: they are history, and their fuel is used.
+    /// Takes over the results of hooks from `of` when the run goes back: they are history, and their fuel is used.
     pub(in crate::walker) fn carry_hooks(&mut self, of: &Self) {
         self.hooks = Hooks {
             fuel: of.hooks.fuel,
@@ -66,7 +66,7 @@ impl Walker {
         self.warnings.reach_boundary();
     }
 
-    /// Restores the hooks from what was persisted of them.
+    /// Restores the hooks from their records.
     pub(in crate::walker) fn restore_hooks(
         &mut self,
         planned: Vec<PlannedHook>,
@@ -74,7 +74,7 @@ impl Walker {
         max_steps: Option<u64>,
         status: Option<&StatusRecord>,
     ) {
-        // A reservation takes the place of an earlier result of its call: its totals have what that had used.
+        // A reservation replaces an earlier result of its call: its totals include the use of that result.
         let of_run = results.iter().filter(|record| record.event != HookEvent::Error);
         let fuel = of_run.clone().map(|record| record.fuel_total).fold(self.totals.fuel(), u64::max);
         let host = of_run.map(|record| record.host_total).fold(self.totals.host(), HostUse::max);
@@ -107,7 +107,7 @@ impl Walker {
         self.warnings.reach_boundary();
     }
 
-    /// The results of hooks after they were asked about the end of the run.
+    /// Returns the results of the hooks that were asked about the end of the run.
     pub(in crate::walker) fn hooked_at_the_end(&self) -> Vec<HookSummary> {
         if self.stop.end().is_none() || !self.hooks.passed {
             return Vec::new();
@@ -115,8 +115,8 @@ impl Walker {
         self.hooks.results.values().map(HookSummary::of).collect()
     }
 
-    /// With a suspension, the results of hooks are persisted that are not yet: all of them under `durability: exit`, and otherwise
-    /// those that came without a dispatch. Whoever resumes the run in another process does not ask these hooks again.
+    /// Persists the results of hooks that are not yet persisted, at a suspension: all of them under `durability: exit`,
+    /// otherwise those without a dispatch. A process that resumes the run does not ask these hooks again.
     pub(in crate::walker) fn write_hooks(&mut self, fx: &mut Vec<Effect>) {
         let (checkpoint, sequence) = self.line.under();
         for record in std::mem::take(&mut self.hooks.cut_off) {

@@ -1,4 +1,4 @@
-//! The dispatch of a hook's item, and what it may use.
+//! Dispatch of a hook's item, and its limits.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ use graph_core::record::{HookRecord, JournalEntry, PlannedAction, PlannedHook};
 use graph_core::time::Timestamp;
 use graph_core::work::rates::STEP;
 
-/// At a limit, hooks may use this fraction of the run's fuel, one part in `LAST_PART`, even if the run has none left.
+/// Divisor of the run's fuel: at a limit, hooks may use one part in `LAST_PART`, even if the run has none left.
 const LAST_PART: u64 = 100;
 
 impl Walker {
-    /// The dispatch of a hook for the driver, or its result if nothing is dispatched.
+    /// Returns the dispatch of a hook for the driver, or its result if nothing is dispatched.
     pub(super) fn dispatch_hook(
         &self,
         subject: &Subject,
@@ -75,7 +75,7 @@ impl Walker {
         };
         let mut left = self.fuel_for_hook(subject);
         if self.is_about_limit(planned.event) {
-            // If the run's fuel is used up, the hooks that are asked about that still need some.
+            // Hooks that are asked about used-up fuel still need some.
             left = left.max(self.budgets().fuel / LAST_PART);
         }
         let fuel = dispatch.limits.fuel.min(left);
@@ -129,8 +129,8 @@ impl Walker {
         HookSpec { event: planned.event, hook: planned.hook.clone(), layer: planned.layer, call }
     }
 
-    /// How much fuel a hook may use. One that is asked about a failed task uses what was reserved for that task, so that
-    /// it does not depend on which task fails first.
+    /// Returns the fuel that a hook may use. A hook about a failed task uses that task's reservation, so that the
+    /// figure does not depend on which task fails first.
     fn fuel_for_hook(&self, subject: &Subject) -> u64 {
         match subject {
             Subject::Task(task) => {
@@ -155,7 +155,7 @@ impl Walker {
         }
     }
 
-    /// What a hook may use of the host, in the same way.
+    /// Returns the use of the host that a hook is allowed, from the same sources as [`Self::fuel_for_hook`].
     fn host_for_hook(&self, subject: &Subject) -> HostUse {
         match subject {
             Subject::Task(task) => {
@@ -163,7 +163,7 @@ impl Walker {
                 let left = superstep
                     .find(task)
                     .map_or(HostUse::default(), |at| superstep.tasks()[at].account().left_of_host());
-                // The account does not have what calls about tasks may have used without a result.
+                // The account does not contain possible use by calls about tasks without a result.
                 left.less(self.hooks.lost_where(|lost| lost.of_task))
             }
             Subject::Run => {
@@ -176,8 +176,7 @@ impl Walker {
         }
     }
 
-    /// The run's budget that caused a hook's item to reach a limit, if one did. `used`, `work` and `journal` are what the
-    /// call has used.
+    /// Returns the run's budget that caused a hook's item to reach a limit, if one did. `used`, `work` and `journal` are the call's own.
     pub(super) fn budget_that_stopped(
         &self,
         subject: &Subject,

@@ -1,4 +1,4 @@
-//! Which hooks are due when something happens, with their conditions evaluated and their templates filled in.
+//! Plans the hooks that are due at an event: evaluates their conditions and their templates.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use graph_core::record::{Canonical, PlannedAction, PlannedHook};
 use graph_core::template::TemplateError;
 use graph_core::work::{Exhausted, Meter};
 
-/// The plan for a hook whose condition or params exceed a budget.
+/// Returns the plan for a hook whose condition or params exceed a budget.
 fn not_worked_out(exhausted: Exhausted) -> PlannedAction {
     let message = format!("its condition or params could not be worked out: {exhausted}");
     PlannedAction::Fail {
@@ -36,12 +36,12 @@ impl Walker {
         all.filter(move |hook| hook.event == event)
     }
 
-    /// Whether any hook is asked at this event.
+    /// Returns `true` if there is any hook for this event.
     pub(in crate::walker) fn has_hooks(&self, event: HookEvent) -> bool {
         self.hooks_at(event).next().is_some()
     }
 
-    /// The hooks that are due, by layer and in document order, with their templates filled in.
+    /// Returns the hooks that are due, by layer and in document order, with their templates evaluated. `place` begins their call ids.
     pub(in crate::walker) fn plan_hooks(
         &self,
         event: HookEvent,
@@ -88,7 +88,7 @@ impl Walker {
         planned
     }
 
-    /// The plan for a hook whose item the rules of the agents above may be against.
+    /// Makes the plan of a hook a failure if the rules of agents forbid its item.
     fn within_rules(&self, hook: &Hook, action: &Action, filled: PlannedAction) -> PlannedAction {
         let PlannedAction::Run { item_id, .. } = &filled else { return filled };
         match self.check_rules_of_hook(hook, action, item_id) {

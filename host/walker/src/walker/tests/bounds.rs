@@ -1,4 +1,4 @@
-//! Limits and `capabilities` of nodes that templates give: they only lower, and what they leave is enforced.
+//! Tests of limits and `capabilities` of nodes from templates: they only lower, and they are enforced.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ fn graph_of(id: &str, config: &str) -> Arc<Graph> {
     Arc::new(crate::document::load("g.yaml", &text, id).unwrap().graph)
 }
 
-/// A node of which everything that can be a template is one.
+/// A node with a template for every field that can have one.
 const BOUNDED: &str = r#"start: a, nodes: {a: {action: {item_id: t/a}, timeout: "${inputs.timeout}", capabilities: "${inputs.may}",
     limits: {model: {calls: "${inputs.calls}", input_tokens: "${inputs.input}", output_tokens: "${inputs.output}", cost: "${inputs.cost}"}}}}"#;
 
-/// A node that runs a graph with a budget of calls, and continues if that is used up.
+/// A node that runs a graph with a budget of calls, and continues if the budget is used up.
 const AROUND: &str = r#"start: a, nodes: {
     a: {action: {item_id: t/inner}, limits: {model: {calls: "${inputs.calls}"}}, capabilities: "${inputs.may}", on_error: b},
     b: {type: return, output: "${state._last_error}"}}"#;
@@ -52,7 +52,7 @@ impl Run {
         Self { graph, setup, tree, stored: Stored::default() }
     }
 
-    /// Handles an event, and returns the tasks that are then to be run.
+    /// Handles an event, and returns the tasks to run next.
     fn handle(&mut self, event: Event) -> Vec<TaskSpec> {
         let (mut waiting, mut tasks) = (VecDeque::from([event]), Vec::new());
         while let Some(event) = waiting.pop_front() {
@@ -83,7 +83,7 @@ impl Run {
         self.handle(Event::Started)
     }
 
-    /// The same run after a crash.
+    /// Restores the run after a crash, and returns the tasks to run next.
     fn crash(&mut self) -> Vec<TaskSpec> {
         self.tree = self.stored.restore(&self.graph, self.setup.clone()).unwrap();
         self.handle(Event::Resumed(Resume::default()))
@@ -100,7 +100,7 @@ impl Run {
         self.handle(Event::TaskDone { task, attempt, report })
     }
 
-    /// The attempt asks for more calls than it has.
+    /// Ends an attempt that asked for more calls than it has.
     fn short_of_calls(&mut self, spec: &TaskSpec) -> Vec<TaskSpec> {
         let failure = Failure::new(Category::Limit, "it does not suffice");
         let result = model_fault(&failure, ModelFigure::Calls, ModelUse::NOTHING);
@@ -128,7 +128,7 @@ fn calls(calls: u64) -> ModelUse {
     ModelUse { calls, ..ModelUse::NOTHING }
 }
 
-/// What each task may use without the node's templates.
+/// Returns the limits of a task without templates of its node.
 fn untemplated() -> TaskLimits {
     let mut run = Run::of("start: a, nodes: {a: {action: {item_id: t/a}}}", json!({}), ModelUse::OF_RUN);
     run.start().remove(0).limits
@@ -216,7 +216,7 @@ fn all_attempts_of_a_task_share_the_budget() {
     let down = || Err(Failure::new(Category::Transient, "down"));
     let second = run.end(&first, down(), calls(2)).remove(0);
     assert_eq!((second.activation.attempt, second.limits.model.calls), (2, 3));
-    // What a crash leaves of it is the same.
+    // After a crash the rest of the budget is the same.
     let again = run.crash().remove(0);
     assert_eq!((again.activation.attempt, again.limits.model.calls), (2, 3));
     let third = run.end(&again, down(), calls(3)).remove(0);
@@ -247,7 +247,7 @@ fn a_child_run_that_uses_up_its_nodes_budget_fails_the_node() {
     assert_eq!((x.activation.node_id.as_str(), x.limits.model.calls), ("x", 2));
     let y = run.end(&x, Ok(result()), calls(1)).remove(0);
     assert_eq!(y.limits.model.calls, 1, "it is the budget of the whole child run");
-    // A crash and what follows it do not renew the budget.
+    // A crash and the resume after it do not renew the budget.
     let again = run.crash();
     let y = again.first().unwrap_or(&y);
     assert_eq!((y.activation.node_id.as_str(), y.limits.model.calls), ("y", 1));
@@ -283,10 +283,10 @@ fn a_task_knows_which_figures_come_from_nodes() {
             assert_eq!(spec.limits.model_of_nodes, expected, "{of_run}");
         }
     }
-    // Nobody is asked about a limit of the graph.
+    // A limit of the graph raises no question.
     let (_, spec) = started(AROUND, 2, RunLimits { model_asks: true, ..limited(9) });
     assert_eq!(spec.limits.model_of_nodes, of_nodes(2));
-    // What is left of it, in the whole child run and after a crash.
+    // The rest of the budget in the child run, also after a crash.
     let (mut run, x) = started(AROUND, 2, limited(9));
     let y = run.end(&x, Ok(result()), calls(1)).remove(0);
     assert_eq!(y.limits.model_of_nodes, of_nodes(1));
@@ -316,7 +316,7 @@ fn a_child_run_dispatches_what_the_patterns_cover() {
     assert_eq!(output["category"], "denied", "{output}");
 }
 
-/// Values as a state may have them: few of these are limits or patterns.
+/// Generates values as a state may contain them, few of which are limits or patterns.
 fn value() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(json!(null)),

@@ -1,4 +1,4 @@
-//! With the cache of results and without it, a run has the same results.
+//! Tests that a run has the same results with the cache of results and without it.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use crate::walker::Event;
 use graph_core::policy::Durability;
 use graph_core::record::{Checkpoint, CumulativeState, Record};
 
-/// Random graphs without attempts after the first: what a failed attempt has used is not charged again.
+/// Generates random graphs without retries: a cached result does not charge the use of failed attempts.
 fn without_retries() -> impl Strategy<Value = Sketch> {
     sketches().prop_map(Sketch::without_retries)
 }
 
-/// Runs a graph whose doubles answer by nothing but what they are given.
+/// Runs a graph whose doubles answer by their input alone. Returns the checkpoints and the number of cache hits.
 fn run(sketch: &Sketch, order: u64, cached: bool) -> (Vec<Checkpoint>, usize) {
     let graph = Arc::new(build(sketch, Durability::Sync));
     let mut simulation = Simulation::new(graph, sketch.salt, order, Durability::Sync);
@@ -32,7 +32,7 @@ fn run(sketch: &Sketch, order: u64, cached: bool) -> (Vec<Checkpoint>, usize) {
 }
 
 proptest! {
-    /// Every result digest is the same, fuel included, and so is what every task was charged.
+    /// Every result digest is the same, fuel included, and so is the charge of every task.
     #[test]
     fn what_is_computed_does_not_depend_on_the_cache(sketch in without_retries(), one: u64, other: u64) {
         let (with, hits) = run(&sketch, one, true);
@@ -43,8 +43,7 @@ proptest! {
             line.iter().map(|checkpoint| (checkpoint.result, fuel(checkpoint))).collect::<Vec<_>>()
         };
         prop_assert_eq!(results(&with), results(&without));
-        // Every avoided dispatch is recorded, and nothing else is missing. (Tasks of a superstep that never commits are
-        // in no checkpoint.)
+        // Every avoided dispatch is recorded, and no other is missing. (Tasks of a superstep that never commits are in no checkpoint.)
         let told = |line: &[Checkpoint]| line.iter().flat_map(|one| &one.tasks).filter(|task| task.cached.is_some()).count();
         prop_assert!(told(&with) <= hits);
         let standing = |line: &[Checkpoint]| {

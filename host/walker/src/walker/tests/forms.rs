@@ -1,4 +1,4 @@
-//! Answers to questions whose graph is edited before their superstep commits.
+//! Tests of answers to questions whose graph is edited before their superstep commits.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ fn answer(answers: &[(&str, Value)]) -> Event {
     Event::Resumed(Resume { answers, ..Resume::default() })
 }
 
-/// A run in which `legal` has its answer and `comment` is open, resumed with an edited graph.
+/// Resumes a run with an edited graph, in which `legal` has its answer and `comment` is open.
 fn resumed(before: &str, after: &str, event: Event) -> Simulation {
     let mut simulation = Simulation::new(graph(before), 1, 1, Durability::Sync);
     drive(&mut simulation, Event::Started);

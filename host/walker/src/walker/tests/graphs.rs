@@ -1,4 +1,4 @@
-//! Random graphs, and node doubles whose answers depend on nothing but the task.
+//! Random graphs, and doubles of nodes whose answers depend on the task alone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ use graph_core::schema::InputMarks;
 use graph_core::template::ValueTemplate;
 use graph_core::time::Timestamp;
 
-/// What a random node is like, before names become indices.
+/// A random node, before its targets become indices.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
     next: Vec<u8>,
@@ -44,18 +44,18 @@ impl Shape {
     }
 }
 
-/// What a random graph is like.
+/// A random graph, from which [`build`] makes a graph.
 #[derive(Clone, Debug)]
 pub(super) struct Sketch {
     nodes: Vec<Shape>,
     start: Vec<u8>,
     hooks: Vec<u8>,
     switches: u16,
-    /// Decides what the doubles answer.
+    /// Determines the answers of the doubles.
     pub(super) salt: u64,
 }
 
-/// Graphs without hooks about questions: a run that goes back shows a pause without asking them.
+/// Generates graphs without hooks about questions: a run that goes back shows a pause without asking them.
 pub(super) fn sketches_to_travel() -> impl Strategy<Value = Sketch> {
     let about_questions = |byte: &u8| event(*byte) == HookEvent::Interrupt;
     sketches().prop_map(move |mut sketch| {
@@ -64,7 +64,7 @@ pub(super) fn sketches_to_travel() -> impl Strategy<Value = Sketch> {
     })
 }
 
-/// Graphs to travel whose results are not kept: a fork may use what its original has left after the place that it is of.
+/// Generates graphs to travel without caches: a fork may use results that its original cached after the fork's checkpoint.
 pub(super) fn sketches_to_fork() -> impl Strategy<Value = Sketch> {
     sketches_to_travel().prop_map(|mut sketch| {
         sketch.nodes.iter_mut().for_each(|shape| shape.flags &= !CACHED);
@@ -73,7 +73,7 @@ pub(super) fn sketches_to_fork() -> impl Strategy<Value = Sketch> {
 }
 
 impl Sketch {
-    /// The same graph without attempts after the first, whether nodes or hooks ask for them.
+    /// Removes the retries of nodes and all hooks.
     pub(super) fn without_retries(mut self) -> Self {
         self.nodes.iter_mut().for_each(|shape| shape.retries = 0);
         self.hooks.clear();
@@ -81,7 +81,7 @@ impl Sketch {
     }
 }
 
-/// The flag of nodes whose results are kept.
+/// Flag of nodes whose results are cached.
 const CACHED: u8 = 1 << 3;
 
 const fn event(byte: u8) -> HookEvent {
@@ -152,15 +152,15 @@ fn next_of(targets: Vec<NodeIndex>, shape: &Shape) -> Next {
     }
 }
 
-/// A sketch with those of its child runs.
+/// A sketch, and those of its child runs.
 #[derive(Clone, Debug)]
 pub(super) struct Nest {
     pub(super) outer: Sketch,
     pub(super) mid: Sketch,
     pub(super) leaf: Sketch,
-    /// Which nodes start the graph below theirs, a bit each.
+    /// One bit for each node that starts the graph below.
     starts: u8,
-    /// Which nodes of child runs pause once they have committed, a bit each.
+    /// One bit for each node of child runs that pauses once it has committed.
     pauses: u8,
 }
 
@@ -174,8 +174,8 @@ pub(super) fn nests() -> impl Strategy<Value = Nest> {
     })
 }
 
-/// The same with child graphs that pause wherever they can, and without retries: under `durability: exit` the records of
-/// a child run count all attempts of its task, and those of the task only the last.
+/// Generates nests with child graphs that pause, and without retries: under `durability: exit` the records of a child
+/// run count all attempts of its task, and those of the task only the last.
 pub(super) fn nests_that_pause() -> impl Strategy<Value = Nest> {
     (nests(), 1..=u8::MAX).prop_map(|(nest, pauses)| Nest {
         outer: nest.outer.without_retries(),
@@ -186,14 +186,14 @@ pub(super) fn nests_that_pause() -> impl Strategy<Value = Nest> {
     })
 }
 
-/// Makes the graphs of a nest: the one at the top, and those inside.
+/// Builds the graphs of a nest: the root graph, and those inside.
 pub(super) fn build_nest(nest: &Nest, durability: Durability) -> (Arc<Graph>, Arc<Graphs>) {
     let make = |sketch: &Sketch, name: &str, below: Option<&str>| {
         let mut graph = build(sketch, durability);
         let drawn = format!("{name} {sketch:?} {} {}", nest.starts, nest.pauses);
         graph.digest = Digest::of_bytes(drawn.as_bytes());
         graph.id = name.to_owned();
-        // A handful of steps: there may be many such runs.
+        // Few supersteps, since there may be many such runs.
         graph.max_total_steps = 25;
         if name != "t/outer" {
             graph.max_steps = 3;
@@ -216,8 +216,7 @@ pub(super) fn build_nest(nest: &Nest, durability: Durability) -> (Arc<Graph>, Ar
     (make(&nest.outer, "t/outer", Some("t/mid")), Arc::new(graphs))
 }
 
-/// Params of which those of nodes with a cache depend on nothing but the item of a `foreach`: they are looked up with
-/// success.
+/// Returns params. Those of nodes with a cache depend on the item of a `foreach` alone, so that lookups succeed.
 fn params(cached: bool) -> ValueTemplate {
     template(&if cached { json!({"x": "${x}"}) } else { json!({"seen": "${state.sum}", "x": "${x}"}) })
 }
@@ -227,7 +226,7 @@ fn policy(shape: &Shape) -> CachePolicy {
     CachePolicy { ttl: Duration::from_secs(1), key }
 }
 
-/// What a node writes.
+/// Returns the writes of a node.
 fn assignments(shape: &Shape, foreach: bool) -> Vec<Assignment> {
     let write = |channel: &str, value, mode| Assignment {
         channel: channel.to_owned(),
@@ -245,7 +244,7 @@ fn assignments(shape: &Shape, foreach: bool) -> Vec<Assignment> {
     assign
 }
 
-/// Makes a graph of a sketch.
+/// Builds the graph of a sketch.
 #[allow(clippy::too_many_lines, reason = "one table of fields")]
 pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
     let count = sketch.nodes.len();
@@ -344,7 +343,7 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
             [usize::from(sketch.switches / 3 % 3)],
         max_concurrency: bit(5).then_some(2),
         max_fan_out: 100,
-        // A hook that answers a limit with more steps does so again and again.
+        // This ends runs in which a hook answers each limit with more steps.
         max_total_steps: 60,
         max_visits_per_node: bit(6).then_some(4),
         timeout: Duration::from_mins(10),
@@ -357,7 +356,7 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
     }
 }
 
-/// A hook of a graph, with any event and one of several actions.
+/// Builds a hook with any event and one of several actions.
 fn hook(at: usize, byte: u8) -> Hook {
     let event = event(byte);
     let item = |item_id: &str, params: Value| {
@@ -391,7 +390,7 @@ fn hook(at: usize, byte: u8) -> Hook {
     }
 }
 
-/// What the double of a hook answers: the same for the same call.
+/// Answers for a hook: the same for the same call.
 pub(super) fn hook_double(salt: u64, spec: &HookSpec) -> TaskReport {
     let draw = DomainHasher::new("hook")
         .field(&salt.to_le_bytes())
@@ -409,7 +408,7 @@ pub(super) fn hook_double(salt: u64, spec: &HookSpec) -> TaskReport {
     TaskReport::new(result.map(Outcome::Result), u64::from(byte) + 1)
 }
 
-/// What the double of a task answers: the same for the same attempt and answers, whenever it is asked.
+/// Answers for a task: the same for the same attempt and answers, at any time.
 pub(super) fn double(salt: u64, spec: &TaskSpec) -> TaskReport {
     let grant = spec.graph.node(spec.node).command.as_ref();
     let goto = grant.and_then(|grant| grant.goto.first());
@@ -417,7 +416,7 @@ pub(super) fn double(salt: u64, spec: &TaskSpec) -> TaskReport {
     answer(salt, &spec.activation.task, target, spec)
 }
 
-/// What a double answers that knows nothing but what it is given, and asks nothing of the host.
+/// Answers for a task by its input alone, without calls of the host.
 pub(super) fn pure_double(salt: u64, spec: &TaskSpec) -> TaskReport {
     let given = json!([spec.item_id, spec.params, spec.activation.argument]);
     let model = ModelUse::UNBOUNDED;
@@ -460,7 +459,7 @@ fn answer(salt: u64, by: &str, target: Option<String>, spec: &TaskSpec) -> TaskR
         }
         _ => Ok(Outcome::Result(json!({"n": byte % 5, "seen": spec.params["seen"]}))),
     };
-    // What is measured and emitted comes with the report, whenever it is taken.
+    // Timing and events come with the report, and do not depend on its order.
     let timing = Timing {
         at: Some(Timestamp(u64::from(byte))),
         began: Duration::from_micros(u64::from(draw.as_bytes()[1])),
@@ -494,7 +493,7 @@ fn answer(salt: u64, by: &str, target: Option<String>, spec: &TaskSpec) -> TaskR
     TaskReport { events: events.collect(), journal, timing, ..TaskReport::new(result, used) }
 }
 
-/// As many calls of the host as a task may make; the one that is too many ends the attempt.
+/// Cuts calls of the host to a task's limits; the first beyond them ends the attempt.
 fn within(
     limits: &TaskLimits,
     wanted: impl Iterator<Item = JournalEntry>,

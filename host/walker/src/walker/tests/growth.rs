@@ -1,4 +1,4 @@
-//! What the records of a run take up follows what changes, not what is there.
+//! Tests that the size of a run's records follows the changes, not the size of the state.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use graph_core::record::{
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 
-/// What a run has stored.
+/// Stored records of a run.
 struct Stored {
     checkpoints: Vec<Checkpoint>,
     signed: Vec<SignedRecord>,
-    /// The most nodes that the walker has held of what was visited, once it had handed a checkpoint out.
+    /// Largest number of visited nodes in the walker's memory after it had handed out a checkpoint.
     held: usize,
-    /// The bytes of the texts of checkpoints.
+    /// Number of bytes of the checkpoints' texts.
     bytes: usize,
 }
 
@@ -62,7 +62,7 @@ fn walk(config: &str, durability: Durability) -> Stored {
     stored
 }
 
-/// A chain of `nodes` nodes.
+/// Walks a chain of `nodes` nodes.
 fn chain(nodes: usize) -> Stored {
     let mut config = "start: n0, nodes: {".to_owned();
     for node in 0..nodes {
@@ -72,7 +72,7 @@ fn chain(nodes: usize) -> Stored {
     walk(&config, Durability::Sync)
 }
 
-/// A loop of `supersteps` supersteps, with `channels` channels that only the first one writes.
+/// Walks a loop of `supersteps` supersteps, with `channels` channels that only the first one writes.
 fn beside(channels: usize, supersteps: usize) -> Stored {
     let mut config = "start: first, nodes: {first: {next: again, assign: {".to_owned();
     for channel in 0..channels {
@@ -96,7 +96,7 @@ fn a_chain_of_nodes_stores_each_node_a_few_times() {
         some.bytes,
         more.bytes
     );
-    // A whole checkpoint comes once there are as many changes: each time after twice as many.
+    // A whole checkpoint comes once there are as many changes as entries, each time after twice as many.
     let whole = |stored: &Stored| stored.checkpoints.iter().filter(|one| one.is_whole()).count();
     assert!(whole(&more) <= whole(&some) + 1 && whole(&more) < 10, "{} and {}", whole(&some), whole(&more));
     let entries: u64 = more.checkpoints.iter().map(Checkpoint::state_entries).sum();
@@ -107,8 +107,8 @@ fn a_chain_of_nodes_stores_each_node_a_few_times() {
 fn a_superstep_beside_many_channels_stores_the_one_that_it_changes() {
     let later = |channels: usize| {
         let stored = beside(channels, 100);
-        // Those after the first superstep, which writes all of them, and the whole checkpoint that follows it; before the last
-        // one, which has the output.
+        // The checkpoints after the first superstep, which writes all channels, and after the whole checkpoint that
+        // follows it, without the last one, which has the output.
         let after = &stored.checkpoints[5..stored.checkpoints.len() - 1];
         let bytes: usize = after.iter().map(|one| serde_json::to_string(one).unwrap().len()).sum();
         assert!(after.iter().all(|one| !one.is_whole()), "{channels}");
@@ -118,7 +118,7 @@ fn a_superstep_beside_many_channels_stores_the_one_that_it_changes() {
     assert!(more < some * 101 / 100, "{some} bytes beside 500 channels, {more} beside 1,000");
 }
 
-/// Whatever was whole in between: the changes lead to what is there, and to its digests.
+/// The changes add up to the whole state and its digests, across whole checkpoints.
 #[test]
 fn changes_lead_to_what_is_there() {
     let stored = beside(10, 200);
@@ -136,7 +136,7 @@ fn changes_lead_to_what_is_there() {
     }
 }
 
-/// Opens a checkpoint with what it builds on.
+/// Opens a checkpoint with those that it builds on.
 fn open(stored: &Stored, at: usize) -> Result<Trusted, ChainError> {
     open_of(&stored.signed, at)
 }
@@ -181,7 +181,7 @@ fn what_is_read_backwards_is_what_the_checkpoint_after_it_names() {
     let number = |at: usize| stored.checkpoints[at].sequence;
     open(&stored, at).unwrap();
 
-    // A text that was changed, with and without its digest.
+    // A changed text, with its digest and without.
     let mut line = stored.signed.clone();
     line[at - 2].body = line[at - 2].body.replace("\"step\":", "\"step\": ").into();
     let changed = |error: &ChainError| matches!(error, ChainError::Record(DecodeError::Changed { .. }));
@@ -190,11 +190,11 @@ fn what_is_read_backwards_is_what_the_checkpoint_after_it_names() {
     forged.fuel += 1;
     (line[at - 2].body, line[at - 2].digest) = Record::Checkpoint(forged).encode().unwrap();
     assert_eq!(open_of(&line, at).unwrap_err(), ChainError::Parent { sequence: number(at - 1) });
-    // What nothing builds on does not matter here.
+    // A record that no other builds on does not matter here.
     let mut line = stored.signed.clone();
     line[whole(at) - 1].body = "{}".into();
     assert_eq!(open_of(&line, at), open(&stored, at));
-    // One that is missing, two in another order, and one of another history.
+    // A missing record, two in another order, and one of another history.
     let mut line = stored.signed.clone();
     line.remove(at - 2);
     assert_eq!(open_of(&line, at - 1).unwrap_err(), ChainError::Parent { sequence: number(at - 1) });
@@ -213,7 +213,7 @@ fn what_is_read_backwards_is_what_the_checkpoint_after_it_names() {
         let is_trusted = open_of(&line, at).is_ok();
         assert_eq!(is_trusted, record != at, "{record}");
     }
-    // It may not go round in circles.
+    // A cycle is refused.
     let key = SigningKey::from_seed(&[7; 32]).verifying_key();
     let (mut reader, _) = ChainReader::from_signed(&stored.signed[at], Some(&key), None).unwrap();
     reader.earlier(&stored.signed[at - 1]).unwrap();

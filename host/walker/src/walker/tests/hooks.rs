@@ -1,4 +1,4 @@
-//! What is kept of hooks, however a run is cut short.
+//! Tests of hook results in the history, wherever a run is interrupted.
 
 use std::sync::Arc;
 
@@ -19,15 +19,15 @@ fn graph(text: &str) -> Arc<Graph> {
     Arc::new(document::load("hooks.yaml", text, "t/hooks").unwrap().graph)
 }
 
-/// Items of `t` may be dispatched, and no others.
+/// Returns a setup that permits dispatches of items of `t` only.
 fn only_t(graph: &Graph, durability: Durability) -> Setup {
     let mut setup = setup(graph, durability);
     setup.manifest = Arc::new(Manifest::of_dispatch(DispatchPatterns::parse(["execute.tool.t.*"]).unwrap()));
     setup
 }
 
-/// Handles an event and performs what comes of it, one effect after the other, until nothing is left. After a record for which `stop` holds,
-/// nothing more is done, as if the process were killed: then it gives false.
+/// Handles an event and performs the effects in order until none is left. Returns `false` if a record for which `stop`
+/// holds ended it, as if the process were killed.
 fn drive(
     walker: &mut RunTree,
     stored: &mut Stored,
@@ -39,7 +39,7 @@ fn drive(
     drive_with(walker, stored, first, (answer, &of_hook), stop)
 }
 
-/// The same, with the report of every hook.
+/// Does the same as [`drive`] with a given report of every hook.
 fn drive_with(
     walker: &mut RunTree,
     stored: &mut Stored,
@@ -79,7 +79,7 @@ fn drive_with(
     true
 }
 
-/// The results of hooks in the history of a run.
+/// Returns the results of hooks in the history of a run.
 fn history(stored: &Stored) -> Vec<Vec<HookSummary>> {
     stored.line("").iter().map(|(_, checkpoint)| checkpoint.hooked.clone()).collect()
 }
@@ -88,8 +88,7 @@ fn calls(history: &[Vec<HookSummary>]) -> Vec<&str> {
     history.iter().flatten().map(|hook| hook.call.as_str()).collect()
 }
 
-/// Fuel of hooks that are asked because a run stops is no reason to set less aside for a task that a crash at that moment
-/// has run again.
+/// Fuel of hooks about a stop does not reduce the reservation of a task that runs again after a crash at that moment.
 #[test]
 fn hooks_that_a_crash_cut_short_change_no_share() {
     let graph = graph(
@@ -103,7 +102,7 @@ fn hooks_that_a_crash_cut_short_change_no_share() {
         setup.manifest = Arc::new(Manifest::clone(&setup.manifest).with_run_limits(run));
         setup
     };
-    // Gives what the task that fails might use each time, until `stop` of the hooks have been stored.
+    // Returns the fuel limits of the failing task's attempts, until `stop` hook records have been stored.
     let walk = |mut walker: RunTree, stored: &mut Stored, first: Event, stop: usize| {
         let (mut shares, mut hooks) = (Vec::new(), 0);
         let answer = |spec: &TaskSpec| {
@@ -126,9 +125,9 @@ fn hooks_that_a_crash_cut_short_change_no_share() {
         assert_eq!(restored.summary().status, Status::Running);
         let after = walk(restored, &mut stored, Event::Resumed(Resume::default()), usize::MAX);
         assert_eq!(before, after, "after {stop} hooks");
-        // Half of it, but for the host's own work so far.
+        // Half of the budget, less the host's own work so far.
         assert!(matches!(before[..], [480_000..500_000]), "{before:?}");
-        // Once the run has stopped, all that was used counts.
+        // Once the run has stopped, all use counts.
         let restored = stored.restore(&graph, setup()).unwrap();
         let summary = restored.summary();
         assert_eq!((summary.status, summary.fuel), (Status::Failed, 202));
@@ -139,7 +138,7 @@ fn hooks_that_a_crash_cut_short_change_no_share() {
     }
 }
 
-/// What hooks answer without a dispatch is part of the history, whichever process makes the next checkpoint.
+/// Results of hooks without a dispatch are part of the history, whichever process makes the next checkpoint.
 #[test]
 fn results_of_hooks_outlast_a_suspension() {
     let graph = graph(
@@ -176,7 +175,7 @@ fn results_of_hooks_outlast_a_suspension() {
     }
 }
 
-/// A process may be killed after any record: what hooks have answered about a failure is in the history once, also without a dispatch.
+/// If a process is killed after any record, hook results about a failure are in the history once, also those without a dispatch.
 #[test]
 fn results_of_error_hooks_outlast_a_crash() {
     let graph = graph(
@@ -222,7 +221,7 @@ fn results_of_error_hooks_outlast_a_crash() {
     }
 }
 
-/// A replay has no journal of a hook, but what the history says that it has used.
+/// A replay has no journal of a hook, but its use from the history.
 #[test]
 fn what_a_hook_has_used_of_the_host_is_in_the_history() {
     let action = |item: &str| format!("action: {{item_id: {item}}}");

@@ -1,4 +1,4 @@
-//! The five invariants of the walker.
+//! Tests of the walker's five invariants.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn run(sketch: &Sketch, order: u64, durability: Durability) -> (Simulation, Summ
     (simulation, summary)
 }
 
-/// What two runs that did the same have in common: everything but the record digests.
+/// Removes the record digest and the sequence number, in which runs with the same outcome may differ.
 fn outcome(mut summary: Summary) -> Summary {
     if let Some(checkpoint) = &mut summary.checkpoint {
         checkpoint.digest = graph_core::digest::Digest::from_bytes([0; 32]);
@@ -31,7 +31,7 @@ fn outcome(mut summary: Summary) -> Summary {
 }
 
 proptest! {
-    /// 1. Whatever finishes first, the checkpoints are the same, byte for byte.
+    /// 1. In whatever order tasks finish, the checkpoints are the same, byte for byte.
     #[test]
     fn order_of_completion_does_not_matter(sketch in sketches(), one: u64, other: u64) {
         let (first, end) = run(&sketch, one, Durability::Sync);
@@ -43,8 +43,8 @@ proptest! {
         prop_assert_eq!(end, same_end);
     }
 
-    /// 2. (the simulation asserts that no task runs before its predecessor's checkpoint is acknowledged), and what is
-    /// computed does not depend on when it is persisted.
+    /// 2. The outcome does not depend on the time at which records are persisted. (The simulation asserts that no task
+    ///   runs before its predecessor's checkpoint is acknowledged.)
     #[test]
     fn durability_does_not_change_the_outcome(sketch in sketches(), order: u64) {
         let (_, sync) = run(&sketch, order, Durability::Sync);
@@ -55,7 +55,7 @@ proptest! {
         }
     }
 
-    /// Events that components have emitted are in the history once, as soon as the run has stopped.
+    /// Events of components are in the history once, as soon as the run has stopped.
     #[test]
     fn what_was_emitted_is_told_once(sketch in sketches(), order: u64) {
         let (simulation, _) = run(&sketch, order, Durability::Sync);
@@ -85,8 +85,8 @@ proptest! {
         prop_assert_eq!(effects, simulation.effects);
     }
 
-    /// 4. Stopped after any effect and restored from what was persisted, the run reaches the same outcome, and no task
-    /// runs again whose writes were kept (the simulation asserts that).
+    /// 4. A run that stops after any effect and is restored from its records reaches the same outcome, and no task runs
+    ///   again whose writes were kept (the simulation asserts that).
     #[test]
     fn a_crash_anywhere_changes_nothing(sketch in sketches(), order: u64, at in 0_usize..120, durability in 0..2_u8) {
         let durability = if durability == 0 { Durability::Sync } else { Durability::Exit };
@@ -100,8 +100,7 @@ proptest! {
             None => (RunTree::new(Arc::clone(&graph), setup(&graph, durability)), Event::Started),
             Some(walker) => {
                 let found = walker.summary();
-                // A failure is a stop: a resume counts attempts from 1 again, which other tests check. So is a budget
-                // that is used up.
+                // A failure is a stop: a resume counts attempts from 1 again, which other tests check. So is a used-up budget.
                 let used_up = found.error.as_ref().is_some_and(|error| error.budget.is_some());
                 if found.status.is_end() || found.status == Status::Failed || used_up {
                     prop_assert_eq!(outcome(found), outcome(undisturbed));
@@ -115,7 +114,7 @@ proptest! {
                 (walker, Event::Resumed(resume))
             }
         };
-        // A run at its limit stays there.
+        // A run at its limit stays at it.
         let mut resumed = Simulation::with(graph, walker, crashed.stored.clone(), sketch.salt, order, durability);
         if before == Some(Status::Limit) {
             // A limit that is reached again after a resume is another one.
@@ -139,7 +138,7 @@ proptest! {
         (resumed.kept, resumed.kept_hooks) = kept;
         let end = resumed.run(first);
         let comparable = |mut summary: Summary| {
-            // What a crash may repeat: a dispatch that was not yet persisted, and with it the fuel of a failed superstep.
+            // A crash may repeat a dispatch that was not yet persisted, and its fuel counts in a failed superstep.
             if !summary.status.is_end() {
                 summary.fuel = 0;
                 summary.host = HostUse::NOTHING;
@@ -151,7 +150,7 @@ proptest! {
         prop_assert_eq!(comparable(end), comparable(undisturbed));
     }
 
-    /// 5. An event that has no place is an error value, and changes nothing.
+    /// 5. An event that is not possible is an error value, and changes nothing.
     #[test]
     fn illegal_events_are_refused(sketch in sketches(), order: u64, at in 0_usize..40, strange in 0..7_u8) {
         let graph = Arc::new(build(&sketch, Durability::Sync));
@@ -168,7 +167,7 @@ proptest! {
             5 => Event::TimerFired(TimerId::Retry { task: "1.0".into(), attempt: 77 }),
             _ => Event::PersistFailed { id: PersistId(u64::MAX), message: String::new() },
         };
-        // What it has to do anyway is done first.
+        // Work that is pending anyway is done first.
         let continues = |effects: &[Effect]| effects.iter().any(|effect| matches!(effect, Effect::Continue));
         while continues(&simulation.walker.handle(Timestamp(2), Event::Continued).unwrap()) {}
         let before = simulation.walker.summary();
@@ -179,7 +178,7 @@ proptest! {
     }
 }
 
-/// Attempts are counted from 1 after a resume, even if that resume is cut short at once.
+/// Attempts are counted from 1 after a resume, even if that resume crashes at once.
 #[test]
 fn attempts_count_anew_after_a_resume_that_crashed() {
     let text = "{tool_type: graph, config: {start: a, nodes: {a: {action: {item_id: t/double}, retry: {max_attempts: 2}}}}}";

@@ -1,4 +1,4 @@
-//! What the world answered to a task is in the checkpoint that commits it, whatever happened on the way.
+//! Tests that a task's journal is in the checkpoint that commits it, whatever happened before.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use graph_core::limits::{Budget, HostUse, ModelUse};
 use graph_core::policy::Durability;
 use graph_core::record::{AttemptJournal, JournalEntry, Record, Status};
 
-/// The journals of all committed tasks, by task.
+/// Returns the journals of all committed tasks, by task.
 fn committed(simulation: &Simulation) -> BTreeMap<String, Vec<AttemptJournal>> {
     let mut journals = BTreeMap::new();
     for signed in &simulation.stored.checkpoints {
@@ -28,7 +28,7 @@ fn committed(simulation: &Simulation) -> BTreeMap<String, Vec<AttemptJournal>> {
     journals
 }
 
-/// What was reported of a task, attempt by attempt, where it asked anything.
+/// Returns the reported journals of a task, for each attempt that has one.
 fn reported(events: &[Event], of: &str) -> Vec<(u32, Vec<JournalEntry>)> {
     let reports = events.iter().filter_map(|event| match event {
         Event::TaskDone { task, attempt, report } if **task == *of => {
@@ -49,7 +49,7 @@ fn check(simulation: &Simulation, events: &[Event]) -> Result<usize, TestCaseErr
     Ok(attempts)
 }
 
-/// What the newest checkpoint says was used of the host, and what all of them together say of their tasks.
+/// Returns the use of the host in the newest checkpoint, and the sum over the tasks of all checkpoints.
 fn used(simulation: &Simulation) -> (HostUse, HostUse) {
     let (mut total, mut tasks) = (HostUse::default(), HostUse::default());
     for signed in &simulation.stored.checkpoints {
@@ -59,7 +59,7 @@ fn used(simulation: &Simulation) -> (HostUse, HostUse) {
         total = checkpoint.host;
         for task in &checkpoint.tasks {
             let journal = task.journal.iter().map(|attempt| JournalEntry::used_by(&attempt.entries));
-            // The host's own work, and what is stored, are not in the journal.
+            // The host's own work and the stored bytes are not in the journal.
             let HostUse { fuel, stored, .. } = task.host;
             let own = HostUse { fuel, stored, ..HostUse::NOTHING };
             assert_eq!(journal.fold(own, HostUse::plus), task.host, "task {}", task.task);
@@ -72,7 +72,7 @@ fn used(simulation: &Simulation) -> (HostUse, HostUse) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Whatever order tasks finish in, they use no more of the host than the run may, and checkpoints count it.
+    /// In whatever order tasks finish, they stay within the run's budgets of the host, and checkpoints count their use.
     #[test]
     fn a_run_uses_no_more_of_the_host_than_it_may(sketch in sketches(), order: u64) {
         let graph = Arc::new(build(&sketch, Durability::Sync));
@@ -80,7 +80,7 @@ proptest! {
         let mut run = Simulation::new(Arc::clone(&graph), sketch.salt, order, Durability::Sync);
         run.run(Event::Started);
         let (total, tasks) = used(&run);
-        // Between tasks the host works too, and a boundary is stored.
+        // The host also works between tasks, and stores boundaries.
         let between = total.less(tasks);
         prop_assert_eq!((between.calls, between.bytes, between.model), (0, 0, ModelUse::NOTHING));
         prop_assert_eq!(total, tasks.plus(between));
@@ -100,8 +100,7 @@ proptest! {
         }
     }
 
-    /// Every attempt is in a journal: those that failed or asked, and those before a stop that another process resumes
-    /// from.
+    /// Every attempt is in a journal: those that failed or asked, and those before a stop that another process resumes from.
     #[test]
     fn journals_of_all_attempts_are_committed(sketch in sketches(), order: u64, exit: bool) {
         let durability = if exit { Durability::Exit } else { Durability::Sync };

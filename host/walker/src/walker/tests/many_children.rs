@@ -1,4 +1,4 @@
-//! The work of a tree of very many child runs follows their number. It is counted, not timed.
+//! Tests that the work of a tree of very many child runs is linear in their number. It is counted, not timed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use graph_core::policy::Durability;
 use graph_core::record::Status;
 use graph_core::time::Timestamp;
 
-/// What has been done for a tree of child runs.
+/// Counts of the work for a tree of child runs.
 struct Work {
     children: u64,
-    /// Child runs, effects and records that were looked at besides those that an event is for.
+    /// Visits to child runs, effects and records other than those that an event is for.
     looks: u64,
     events: u64,
     effects: u64,
-    /// What the host's work was charged.
+    /// Fuel charged, the host's work included.
     charged: u64,
     status: Status,
 }
@@ -47,7 +47,7 @@ fn each(item: &str, count: usize, dispatched: &str) -> String {
     )
 }
 
-/// A graph that runs `count` graphs side by side, each of which runs nine, each of which runs ten that dispatch one task each.
+/// Builds a graph that runs `count` graphs in parallel, each of which runs nine, each of which runs ten that dispatch one task each.
 fn tree_of(count: usize, durability: Durability) -> RunTree {
     let graphs = Graphs::from([
         ("t/first".to_owned(), graph("t/first", &each("", 9, "t/second"))),
@@ -61,8 +61,8 @@ fn tree_of(count: usize, durability: Durability) -> RunTree {
     RunTree::new(root, setup)
 }
 
-/// Runs a tree to its end. Once `stop_at` says so of the number of children that have started, it is requested to stop, and once
-/// more after the next event; tasks then do not end any more.
+/// Runs a tree to its end. Once `stop_at` children have started, requests a stop, and a kill after the next event;
+/// tasks then do not end any more.
 fn walk(count: usize, durability: Durability, stop_at: Option<u64>) -> Work {
     let mut tree = tree_of(count, durability);
     let (mut waiting, mut running) = (VecDeque::from([Event::Started]), VecDeque::new());
@@ -72,7 +72,7 @@ fn walk(count: usize, durability: Durability, stop_at: Option<u64>) -> Work {
     loop {
         if stop_at.is_some_and(|stop_at| work.children >= stop_at) && pressed < 2 {
             if pressed == 0 {
-                // From here on.
+                // Counts from here on.
                 (work.events, work.effects) = (0, 0);
                 visits::COUNT.set(0);
             }
@@ -110,7 +110,7 @@ fn walk(count: usize, durability: Durability, stop_at: Option<u64>) -> Work {
     }
 }
 
-/// The counts for each child run stay the same within a fifth.
+/// Asserts that the counts for each child run grow by at most a fifth.
 fn is_linear(few: &Work, many: &Work) {
     assert!(many.children > few.children * 3);
     for (few, many) in few.each().into_iter().zip(many.each()) {
@@ -126,7 +126,7 @@ fn each_of_many_child_runs_takes_the_same_work() {
         assert!([&few, &more, &many].iter().all(|work| work.status == Status::Completed));
         is_linear(&few, &more);
         is_linear(&few, &many);
-        // It is charged, the same for each.
+        // The work is charged, the same for each child run.
         let charged = [&few, &many].map(|work| work.charged / work.children);
         assert!(charged[0] > 1_000 && charged[1] <= charged[0] + charged[0] / 5, "{charged:?}");
     }
@@ -149,6 +149,6 @@ fn a_waiting_child_run_counts_its_nodes() {
         let setup = setup_with(&graph, Arc::default(), Durability::Sync);
         Walker::new(graph, setup).holds()
     };
-    // Of each node, the walker counts the visits.
+    // The walker counts the visits of each node.
     assert!(holds(1_000) - holds(1) >= 999 * 25, "{} {}", holds(1_000), holds(1));
 }

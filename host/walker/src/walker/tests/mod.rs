@@ -1,4 +1,4 @@
-//! The walker on random graphs: its invariants, and a second opinion on what graphs mean.
+//! Tests of the walker on random graphs: its invariants, and a second implementation of the graph language.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod bounds;

@@ -1,4 +1,4 @@
-//! A budget of language models that is used up, and answers that add to it.
+//! Tests of a used-up budget of language models, and of answers that add to it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use graph_core::record::{Canonical, Checkpoint, ErrorCode, InterruptRecord, Jour
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 
-/// A million of each kind of tokens costs as much, so that a token costs a millionth.
+/// Price at which a token of each kind costs a millionth.
 const PRICE: ModelPrice =
     ModelPrice { input: 1_000_000, output: 1_000_000, cached: 1_000_000, cache_write: 1_000_000 };
 
@@ -30,7 +30,7 @@ fn graph_of(id: &str, config: &str) -> Arc<Graph> {
     Arc::new(crate::document::load("g.yaml", &text, id).unwrap().graph)
 }
 
-/// A graph of one task that asks a model so often.
+/// Builds a graph of one task that asks a model `calls` times.
 fn of_calls(calls: u64) -> Arc<Graph> {
     graph_of("t/g", &config_of(calls))
 }
@@ -48,8 +48,8 @@ fn setup_of(graph: &Graph, graphs: Graphs, limits: &str) -> Setup {
     Setup { manifest: Arc::new(manifest), ..setup_with(graph, Arc::new(graphs), Durability::Sync) }
 }
 
-/// What a component does: it asks a person first, if its params say so, then a model, as often as they say, with requests of
-/// ten tokens and answers of five.
+/// Acts as the component: asks a person first, if its params say so, then a model as often as they say, with requests
+/// of ten tokens and answers of five.
 fn component(spec: &TaskSpec) -> TaskReport {
     let given = &spec.params;
     if given["asks"] == true && spec.activation.answers.is_empty() {
@@ -91,15 +91,15 @@ fn entry(ok: bool, result: Canonical) -> JournalEntry {
     }
 }
 
-/// A run, with what was stored after each of its records.
+/// A run, with the store's content after each record.
 struct Run {
     graph: Arc<Graph>,
     setup: Setup,
     tree: RunTree,
     stored: Stored,
-    /// What was stored after each record.
+    /// Content of the store after each record.
     after: Vec<Stored>,
-    /// How much each attempt could use.
+    /// Limit of language models of each attempt.
     given: Vec<ModelUse>,
 }
 
@@ -117,7 +117,7 @@ impl Run {
         run
     }
 
-    /// The run that is restored from what was stored then, and continues.
+    /// Restores the run from an earlier content of the store.
     fn restored(&self, stored: &Stored) -> Self {
         let (graph, setup) = (Arc::clone(&self.graph), self.setup.clone());
         let tree = stored.restore(&graph, setup.clone()).unwrap();
@@ -204,7 +204,7 @@ fn a_task_asks_for_more_of_its_own_budget() {
 
     run.bare(json!(1));
     assert_eq!(run.status(), Status::Completed);
-    // The calls of the attempt that has ended count, and those of the next one again.
+    // The calls of the attempt that has ended count, and so do those of the next one.
     assert_eq!(run.summary().host.model.calls, 5);
     assert_eq!(run.given.iter().map(|most| most.calls).collect::<Vec<_>>(), [2, 3]);
     assert_eq!(run.summary().state["a"], json!([]), "it is no answer of the component's");
@@ -236,7 +236,7 @@ fn an_answer_adds_to_the_budget_of_the_run_as_well() {
         Run::start(of_calls(2), Graphs::default(), "run: { model: { calls: 1, when_used_up: ask } }");
     assert_eq!(run.open()[0].payload.0["whose"], "run");
     assert_eq!(run.open()[0].payload.0["line"], "run: { model: { calls: 2 } }");
-    // One call was made, and is made again.
+    // The first call was made, and is made again.
     run.bare(json!(1));
     assert_eq!((run.status(), run.open()[0].id.as_str()), (Status::Interrupted, "1.0/1"));
     assert_eq!(run.open()[0].payload.0["limit"], 2);
@@ -254,7 +254,7 @@ fn nothing_is_asked_unless_the_manifest_says_so() {
     assert_eq!(of_task.summary().error.unwrap().code, ErrorCode::NodeFailed);
     let of_run = Run::start(of_calls(2), Graphs::default(), "run: { model: { calls: 1 } }");
     assert_eq!(of_run.status(), Status::Limit);
-    // What the run has left is less than the item may use, and the other way round.
+    // The run's rest is less than the item's limit, and the other way round.
     let limits = "limits: { model: { calls: 9, when_used_up: ask } }\nrun: { model: { calls: 1 } }";
     assert_eq!(Run::start(of_calls(2), Graphs::default(), limits).status(), Status::Limit);
     let limits = "limits: { model: { calls: 1 } }\nrun: { model: { calls: 9, when_used_up: ask } }";
@@ -270,7 +270,7 @@ fn an_answer_that_adds_nothing_ends_it_as_if_nothing_had_been_asked() {
         assert_eq!((error.code, error.category), (ErrorCode::NodeFailed, Some(Category::Limit)));
         assert!(error.message.contains("it may need 1 call of models, and 0 of 2 are left"), "{error:?}");
         assert_eq!(run.given.len(), 1, "nothing is dispatched for that");
-        // A later resume makes the attempt again, and asks again.
+        // A later resume repeats the attempt, and asks again.
         run.answer(Answers::None).unwrap();
         assert_eq!((run.status(), run.open()[0].id.as_str()), (Status::Interrupted, "1.0/1"));
 
@@ -361,7 +361,7 @@ fn what_is_added_for_a_task_is_for_that_task_first() {
     assert_eq!(run.given.iter().map(|most| most.calls).collect::<Vec<_>>(), [1, 1, 4, 3]);
 }
 
-/// A graph whose node runs a graph whose node runs one that asks a model so often.
+/// Builds three nested graphs, the innermost of which asks a model `calls` times.
 fn nested(calls: u64) -> (Arc<Graph>, Graphs) {
     let inner = ("t/inner".to_owned(), graph_of("t/inner", &config_of(calls)));
     let node = |id: &str| format!("{{action: {{item_id: {id}}}, assign: {{a: \"${{result.a}}\"}}}}");
@@ -401,7 +401,7 @@ fn a_question_of_a_child_run_names_the_budget_of_the_run_at_the_top() {
     let graphs = Graphs::from([("t/inner".to_owned(), graph_of("t/inner", &config_of(1)))]);
     let asks = "run: { model: { calls: 2, when_used_up: ask } }";
     let mut run = Run::start(graph_of("t/g", each), graphs, asks);
-    // Each has a share of the two calls: the last one has none.
+    // The three runs share the two calls: the last one has none.
     let open = run.open();
     let payload = &open[0].payload.0;
     assert_eq!((open.len(), &payload["left"], &payload["limit"]), (1, &json!(0), &json!(2)), "{open:?}");
@@ -435,7 +435,7 @@ fn every_crash_leads_to_the_same_end() {
 fn every_crash_between_both_kinds_of_questions_leads_to_the_same_end() {
     let task = "{action: {item_id: t/asker, params: {calls: 3, asks: true}}, assign: {a: \"${result}\"}}";
     let graph = graph_of("t/g", &format!("start: a, nodes: {{a: {task}}}"));
-    // Answers everything that is asked: what a component asks first with what it rejects.
+    // Answers all questions; the first of the component with a value that it rejects.
     let finish = |run: &mut Run| {
         for _ in 0..6 {
             let answers = run.open().into_iter().map(|asked| {
@@ -461,7 +461,7 @@ fn every_crash_between_both_kinds_of_questions_leads_to_the_same_end() {
     }
 }
 
-/// Answers what is asked, and resumes what has failed. The status at the end, what was used and what was added.
+/// Answers questions, and resumes after failures. Returns the status at the end, the use, and the additions.
 fn go_on(run: &mut Run, answers: &[Value]) -> (Status, ModelUse, ModelUse) {
     let mut answers = answers.iter();
     for _ in 0..12 {
@@ -484,7 +484,7 @@ fn a_fork_and_an_edit_keep_what_was_added() {
     let mut run = Run::start(graph, Graphs::default(), "run: { model: { calls: 2, when_used_up: ask } }");
     run.bare(json!(1));
     assert_eq!((run.status(), run.open()[0].id.as_str()), (Status::Interrupted, "2.0/1"));
-    // New inputs drop the question, and what was added stays.
+    // New inputs drop the question, and the additions stay.
     let inputs = Some(serde_json::Map::from_iter([("x".to_owned(), json!(1))]));
     run.handle(Event::Resumed(Resume { inputs, ..Resume::default() })).unwrap();
     assert_eq!(run.newest().granted, ModelFigure::Calls.amount(1));
@@ -508,7 +508,7 @@ fn records_of_runs_without_such_answers_do_not_mention_them() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
-    /// Whatever is answered, and wherever the process crashes: what is used is at most the budget with what was added.
+    /// With any answers, and after a crash anywhere, the use is at most the budget with the additions.
     #[test]
     fn no_more_is_used_than_the_budget_and_what_was_added(
         calls in 1..5_u64,

@@ -1,4 +1,4 @@
-//! What an attempt may use of language models goes on record before it asks one, and counts if the attempt has no result.
+//! Tests of reservations for language models: they are recorded before an attempt asks, and count if the attempt has no result.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -28,14 +28,14 @@ fn graph_of(config: &str) -> Arc<Graph> {
     Arc::new(crate::document::load("g.yaml", &text, "t/g").unwrap().graph)
 }
 
-/// A run that may use so much of language models.
+/// Returns the setup of a run with a budget of language models.
 fn setup_of(graph: &Graph, model: ModelUse) -> Setup {
     let setup = setup(graph, Durability::Sync);
     let manifest = (*setup.manifest).clone().with_run_limits(RunLimits { model, ..RunLimits::DEFAULT });
     Setup { manifest: Arc::new(manifest), ..setup }
 }
 
-/// What a walker asks for after an event, its records apart, which are stored at once.
+/// Effects of an event, without records, which are stored at once.
 #[derive(Default)]
 struct Asked {
     tasks: Vec<TaskSpec>,
@@ -70,7 +70,7 @@ fn reserve(tree: &mut RunTree, stored: &mut Stored, spec: &TaskSpec, model: Mode
         .len()
 }
 
-/// What is lost, by model.
+/// Returns lost use by model, all of it of `fast`.
 fn of_fast(lost: ModelUse) -> BTreeMap<String, ModelUse> {
     if lost.is_nothing() { BTreeMap::new() } else { BTreeMap::from([("fast".to_owned(), lost)]) }
 }
@@ -97,7 +97,7 @@ fn ended(spec: &TaskSpec, report: TaskReport) -> Event {
     Event::TaskDone { task: spec.activation.task.as_str().into(), attempt: spec.activation.attempt, report }
 }
 
-/// Runs a graph of one task, which gets the report that is made for what it may use.
+/// Runs a graph of one task, whose report is made from its limit.
 fn run_of(model: ModelUse, report: impl Fn(ModelUse) -> TaskReport) -> Summary {
     let graph = graph();
     let mut stored = Stored::default();
@@ -108,7 +108,7 @@ fn run_of(model: ModelUse, report: impl Fn(ModelUse) -> TaskReport) -> Summary {
     tree.summary()
 }
 
-/// What a component reports that a figure of the budget ended.
+/// Returns the report of a component that a figure of the budget ended.
 fn short_of(figure: ModelFigure) -> TaskReport {
     let failure = Failure::new(Category::Limit, "it does not suffice");
     let mut report = TaskReport::new(Err(failure.clone()), 1);
@@ -133,7 +133,7 @@ fn what_a_crash_leaves_unknown_counts_and_is_left_out_of_no_replay() {
     let most = spec.limits.model;
     assert_eq!(reserve(&mut tree, &mut stored, &spec, LOST), 1, "the attempt may ask");
 
-    // The host crashes. The attempt that follows has less left, and what was lost is in the checkpoint.
+    // The host crashes. The next attempt has less left, and the lost use is in the checkpoint.
     let mut restored = stored.restore(&graph, setup(&graph, Durability::Sync)).unwrap();
     let asked = handle(&mut restored, &mut stored, Event::Resumed(Resume::default()));
     let again = &asked.tasks[0];
@@ -144,7 +144,7 @@ fn what_a_crash_leaves_unknown_counts_and_is_left_out_of_no_replay() {
     assert_eq!((checkpoint.tasks[0].lost, checkpoint.host.model), (LOST, LOST.plus(USED_LATER)));
     assert_eq!(checkpoint.tasks[0].lost_models, of_fast(LOST), "and which model was asked");
 
-    // A replay is told of it with the task's own report, and comes to the same.
+    // A replay gets the lost use with the task's report, and has the same outcome.
     let mut replay = RunTree::new(Arc::clone(&graph), setup(&graph, Durability::Sync));
     let mut replayed = Stored::default();
     let spec = handle(&mut replay, &mut replayed, Event::Started).tasks.remove(0);
@@ -209,7 +209,7 @@ fn two_crashes_in_one_task_are_counted_by_the_models_that_were_asked() {
     assert_eq!((task.lost, &task.lost_models), (twice.plus(twice), &by_model), "one of them is not known");
 }
 
-/// A reservation as it was recorded before it named the model.
+/// A reservation in the form from before it named the model.
 #[test]
 fn a_reservation_without_a_name_is_read_and_written_as_it_was() {
     let text = r#"{"dispatch":2,"model":{"calls":1,"input":3}}"#;
@@ -285,7 +285,7 @@ fn what_an_attempt_that_has_ended_had_reserved_is_not_charged_again() {
     reserve(&mut tree, &mut stored, &specs[0], LOST);
     handle(&mut tree, &mut stored, done(&specs[0], USED_LATER, ModelUse::NOTHING));
 
-    // A crash before the superstep commits, and a kill.
+    // A crash before the superstep commits, and then a kill.
     let restored = stored.restore(&graph, setup_of(&graph, ModelUse::OF_RUN)).unwrap();
     assert_eq!(restored.summary().host.model, USED_LATER);
     handle(&mut tree, &mut stored, Event::KillRequested);
@@ -380,13 +380,13 @@ fn a_provider_that_counts_more_than_the_run_has_ends_the_run() {
     assert_eq!(summary.error.unwrap().budget, Some(Budget::ModelOutputTokens));
 }
 
-/// The report of a hook that has used this.
+/// Returns the end of a hook with this use.
 fn hook_done(spec: &TaskSpec, used: ModelUse, lost: ModelUse) -> Event {
     let Event::TaskDone { task, report, .. } = done(spec, used, lost) else { panic!("a report") };
     Event::HookDone { hook: task, report }
 }
 
-/// Runs up to the hook of an event: the hook is asked about a step, about the run of a child, or about the failure of a task.
+/// Runs up to the first hook: about a step, about the start of a run, or about the failure of a task.
 fn up_to_hook(tree: &mut RunTree, stored: &mut Stored, first: Event) -> TaskSpec {
     let mut asked = handle(tree, stored, first);
     while asked.hooks.is_empty() {
@@ -518,7 +518,7 @@ fn a_hook_that_is_asked_again_may_use_what_is_left() {
     }
 }
 
-/// What tasks may use is the same after a crash, after a kill, and in a replay.
+/// Limits of tasks are the same after a crash, after a kill, and in a replay.
 #[test]
 fn what_a_hook_has_lost_is_left_out_of_what_tasks_may_use() {
     let most = ModelUse { calls: 10, input: 100, output: 20, cost: 100 };

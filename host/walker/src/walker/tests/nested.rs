@@ -1,4 +1,4 @@
-//! The invariants again, on random graphs with graphs inside of them.
+//! Tests of the invariants on random graphs with graphs inside of them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ fn simulate(nest: &Nest, order: u64, durability: Durability, budget: usize) -> (
     (simulation, summary)
 }
 
-/// Resumes from what is stored, with other pins than before; `accepted`: the change is accepted.
+/// Resumes from stored records, with other pins than before; `accepted`: the change is accepted.
 fn go_on_with(
     stored: &Stored,
     nest: &Nest,
@@ -67,13 +67,13 @@ fn go_on_with(
     Some(simulation)
 }
 
-/// What runs that did the same have in common, whatever had to be done again on the way.
+/// Removes the fields in which runs with the same outcome may differ, also after repeated work.
 fn outcome(mut summary: Summary) -> Summary {
     if let Some(checkpoint) = &mut summary.checkpoint {
         checkpoint.digest = graph_core::digest::Digest::from_bytes([0; 32]);
         checkpoint.sequence = 0;
     }
-    // What a crash may repeat: a dispatch that was not yet persisted, and with it what a failed superstep used.
+    // A crash may repeat a dispatch that was not yet persisted, and its use counts in a failed superstep.
     if !summary.status.is_end() {
         (summary.fuel, summary.host) = (0, HostUse::default());
         summary.executions.clear();
@@ -85,7 +85,7 @@ fn outcome(mut summary: Summary) -> Summary {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// 1. Whatever finishes first, in whichever run of the tree, each has the same checkpoints, byte for byte.
+    /// 1. In whatever order tasks of the tree finish, each run has the same checkpoints, byte for byte.
     #[test]
     fn order_of_completion_does_not_matter(nest in nests(), one: u64, other: u64) {
         let (first, end) = simulate(&nest, one, Durability::Sync, usize::MAX);
@@ -115,14 +115,14 @@ proptest! {
         prop_assert_eq!(effects, simulation.effects);
     }
 
-    /// 4. Stopped after any effect and restored from what was persisted, and stopped and restored again, the run reaches
-    /// the same outcome, and no task of any run of the tree runs again whose writes were kept.
+    /// 4. A run that is stopped after any effect and restored from its records, twice, reaches the same outcome, and no
+    ///   task of any run of the tree runs again whose writes were kept.
     #[test]
     fn a_crash_anywhere_changes_nothing(nest in nests(), order: u64, at in 0_usize..300, again in 0_usize..150, exit: bool) {
         crash_anywhere(&nest, order, [at, again], if exit { Durability::Exit } else { Durability::Sync })?;
     }
 
-    /// An accepted change is recorded by every run of the tree that continues with it, however often that is cut short;
+    /// An accepted change is recorded by every run of the tree that continues with it, however often it crashes;
     /// without an acceptance, the chain is broken.
     #[test]
     fn what_was_accepted_is_told_by_all(nest in nests(), order: u64, at in 1_usize..200, again in 0_usize..60) {
@@ -137,7 +137,7 @@ proptest! {
         }
         if let Some(silent) = go_on_with(&crashed.stored, &nest, (b"one", false), order ^ 1, usize::MAX) {
             let went_on = silent.stored.checkpoints.len() > crashed.stored.checkpoints.len();
-            // New namespaces have nothing before them to differ from.
+            // New namespaces have no earlier checkpoints to differ from.
             let root = |stored: &Stored| stored.checkpoints.iter().filter(|one| one.namespace.is_empty()).count();
             if went_on && root(&silent.stored) > root(&crashed.stored) {
                 let broken = matches!(silent.stored.check(), Err(ChainError::Pins { .. }));
@@ -147,8 +147,8 @@ proptest! {
     }
 }
 
-/// How a run is resumed from what is stored, or started if nothing is; its outcome if it cannot be resumed. A failure is
-/// a stop: a resume counts attempts from 1 again, which other tests check. So is a limit.
+/// Restores a run from stored records, or starts it if there are none; the error is its outcome if it cannot be
+/// resumed. A failure is a stop: a resume counts attempts from 1 again, which other tests check. So is a limit.
 fn taken_up(stored: &Stored, graph: &Arc<Graph>, setup: &Setup) -> Result<(RunTree, Event), Box<Summary>> {
     let Some(tree) = stored.restore(graph, setup.clone()) else {
         return Ok((RunTree::new(Arc::clone(graph), setup.clone()), Event::Started));
@@ -164,7 +164,7 @@ fn taken_up(stored: &Stored, graph: &Arc<Graph>, setup: &Setup) -> Result<(RunTr
     Ok((tree, Event::Resumed(resume)))
 }
 
-/// The outcome of a run that is cut short after a number of effects, resumed, cut short again, and so on.
+/// Returns the outcome of a run that crashes after a number of effects, is resumed, crashes again, and so on.
 fn crashed(graph: &Arc<Graph>, setup: &Setup, salt: u64, order: u64, at: &[usize]) -> Summary {
     let (mut stored, mut kept) = (Stored::default(), BTreeSet::new());
     let budgets = at.iter().copied().chain([usize::MAX]);
@@ -184,8 +184,8 @@ fn crashed(graph: &Arc<Graph>, setup: &Setup, salt: u64, order: u64, at: &[usize
     unreachable!("the last time is not cut short")
 }
 
-/// The outcome of a run that is cut short between two records of what a stop hands out, resumed, cut short in the same
-/// way, and so on; `at` chooses the places. Also returns how often it was cut short after it had been resumed.
+/// Returns the outcome of a run that crashes between two records of a stop, is resumed, crashes in the same way, and so
+/// on; `at` chooses the places. Also returns the number of crashes after a resume.
 fn cut_where_it_stops(
     graph: &Arc<Graph>,
     setup: &Setup,
@@ -196,7 +196,7 @@ fn cut_where_it_stops(
     let (mut stored, mut kept, mut resumed) = (Stored::default(), BTreeSet::new(), 0);
     let mut at = at.iter();
     loop {
-        // First without any disturbance, to see where it stops.
+        // The first walk is without a crash, to find the stop.
         let walk = |budget: usize| {
             let (tree, first) = taken_up(&stored, graph, setup)?;
             let mut simulation =
@@ -217,16 +217,16 @@ fn cut_where_it_stops(
     }
 }
 
-/// The fourth invariant under `exit`, where all that is stored of a run is stored as it stops, and only a part of it may
-/// be: whatever that part is, the run reaches the same outcome, also where child runs pause again and again.
+/// The fourth invariant under `exit`, where all records are stored as the run stops, perhaps only in part: with any
+/// part the run reaches the same outcome, also if child runs pause again and again.
 #[test]
 fn a_crash_amid_a_stop_changes_nothing() {
     let cut_short = cut_random_nests_where_they_stop(ProptestConfig::with_cases(64));
     assert!(cut_short >= 30, "only {cut_short} resumed runs were cut short as they stopped");
 }
 
-/// The same for cases that failed once: a task that had used up a budget had an older record, of a question, and after
-/// the crash its run continued from that instead of reporting the limit again.
+/// Cases that failed once: a task that had used up a budget had an older record, of a question, and after the crash its
+/// run continued from that instead of reporting the limit again.
 #[test]
 fn a_crash_amid_a_stop_repeats_a_limit() {
     for seed in [7, 14, 28, 34] {
@@ -234,8 +234,8 @@ fn a_crash_amid_a_stop_repeats_a_limit() {
     }
 }
 
-/// Cases that failed once where a run was cut short anywhere: the same, and a hit in the cache of a task that failed
-/// afterwards, which was counted until the run was restored.
+/// Cases that failed once after a crash anywhere: the same fault, and a cache hit of a task that failed afterwards,
+/// which was counted until the run was restored.
 #[test]
 fn a_crash_anywhere_repeats_a_limit() {
     let cases = (nests(), any::<u64>(), 0_usize..300, 0_usize..150, any::<bool>());
@@ -254,7 +254,7 @@ fn with_seed(cases: u32, seed: u64) -> ProptestConfig {
     }
 }
 
-/// Cuts random runs short as they stop, and gives how many of them had been resumed before.
+/// Crashes random runs as they stop, and returns the number of crashes after a resume.
 fn cut_random_nests_where_they_stop(mut config: ProptestConfig) -> usize {
     (config.failure_persistence, config.max_shrink_time) = (None, 10_000);
     let cut_short = std::cell::Cell::new(0);
@@ -272,7 +272,7 @@ fn cut_random_nests_where_they_stop(mut config: ProptestConfig) -> usize {
     cut_short.get()
 }
 
-/// The fourth invariant for one run that is cut short twice.
+/// Checks the fourth invariant for one run that crashes twice.
 fn crash_anywhere(
     nest: &Nest,
     order: u64,
@@ -291,7 +291,7 @@ fn load(id: &str, config: &str) -> (String, Arc<Graph>) {
     (id.to_owned(), Arc::new(crate::document::load("inner.yaml", &text, id).unwrap().graph))
 }
 
-/// What a child run may take does not depend on which of its siblings had settled when the run was cut short: the first
+/// A child run's share of supersteps does not depend on which of its siblings had settled before a crash: the first
 /// takes one superstep of the two that each has, and leaves none to the others.
 #[test]
 fn shares_outlive_a_crash() {
@@ -315,8 +315,7 @@ fn shares_outlive_a_crash() {
     }
 }
 
-/// A graph that its run has written is restored from the document that was kept: a run that is cut short anywhere reaches
-/// the same outcome.
+/// A graph that its run has written is restored from the stored document: a run that crashes anywhere reaches the same outcome.
 #[test]
 fn written_graphs_outlive_a_crash() {
     let inner = "{tool_type: graph, config: {start: a, nodes: {a: {interrupt: before, next: b}, \
@@ -350,7 +349,7 @@ fn written_graphs_outlive_a_crash() {
     }
 }
 
-/// A resume does not release a pause in a child run that has not been shown: it is shown first.
+/// A resume does not release a pause in a child run that has not been shown yet.
 #[test]
 fn a_crash_passes_no_pause() {
     let inner = load("t/inner", "{start: a, nodes: {a: {interrupt: before, action: {item_id: t/double}}}}");
@@ -383,7 +382,7 @@ fn a_crash_passes_no_pause() {
     assert!(recovered > 2);
 }
 
-/// If a child run cannot start, its superstep may stop at once: the results of other tasks are stored before.
+/// If a child run cannot start, its superstep may stop at once: the results of other tasks are stored first.
 #[test]
 fn a_stop_is_stored_behind_what_led_to_it() {
     let needs = "{start: a, nodes: {a: {}}}, config_schema: {type: object, required: [x]}";

@@ -1,10 +1,10 @@
-//! No file of the walker reaches into the state of another: what is private to a machine is changed by its own methods.
+//! Tests that no file of the walker changes the private state of another: only a state machine's own methods do.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The structs with fields that other files of the walker change, and how many of them. The walker itself is the
-/// composition: its fields are the machines. Plain records, which hold to no rule, have `pub` fields.
+/// Structs with fields that other files of the walker change, and the number of these fields. The walker itself is the
+/// composition: its fields are the state machines. Plain records without invariants have `pub` fields.
 const OPEN: [(&str, usize); 1] = [("Walker", 26)];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -20,14 +20,14 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The name in `pub(super) struct Name<'a> {`, if a line begins a struct with named fields.
+/// Returns the name in `pub(super) struct Name<'a> {`, if a line begins a struct with named fields.
 fn struct_name(line: &str) -> Option<&str> {
     let (_, rest) = line.split_once("struct ")?;
     let name = rest.split(|char: char| !char.is_alphanumeric()).next()?;
     (line.ends_with('{') && !line.trim_start().starts_with("//")).then_some(name)
 }
 
-/// Whether a line is a field that other files may change, or of a tuple struct.
+/// Returns `true` if a line is a field that other files may change, or a tuple struct with one.
 fn is_open(line: &str) -> bool {
     let line = line.trim_start();
     let of_tuple =

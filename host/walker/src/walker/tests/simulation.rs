@@ -24,24 +24,24 @@ use graph_core::record::{
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 
-/// What a store would hold.
+/// Content of a store.
 #[derive(Clone, Default)]
 pub(super) struct Stored {
     pub(super) checkpoints: Vec<SignedRecord>,
-    /// With their namespaces.
+    /// Pending records, with their namespaces.
     pending: Vec<(String, Record)>,
     /// The inputs of child runs, by namespace.
     pub(super) inputs: BTreeMap<String, Value>,
-    /// The documents of written graphs, by the digest that checkpoints have of them.
+    /// The documents of written graphs, by the digests in checkpoints.
     pub(super) documents: BTreeMap<Digest, Value>,
-    /// The results that are kept for later tasks.
+    /// Cached results.
     results: BTreeMap<(Digest, String), SignedCacheEntry>,
     /// The custom events in the history, in order.
     pub(super) told: Vec<String>,
 }
 
 impl Stored {
-    /// How many supersteps of each run are stored.
+    /// Number of stored supersteps of each run, by namespace.
     fn steps(&self) -> BTreeMap<String, u64> {
         self.checkpoints.iter().map(|signed| (signed.namespace.clone(), signed.step)).collect()
     }
@@ -80,7 +80,7 @@ impl Stored {
                 self.checkpoints.push(signed);
             }
             record => {
-                // What is stored is text: read it back from there.
+                // Read the record back from its stored text.
                 let namespace = match &record {
                     Record::Task(task) => &task.namespace,
                     Record::Answers(answers) => &answers.namespace,
@@ -97,7 +97,7 @@ impl Stored {
         }
     }
 
-    /// How many answers tasks have been given under the newest checkpoints.
+    /// Number of answers given to tasks under the newest checkpoints.
     pub(super) fn answers_of_tasks(&self) -> usize {
         let given = |(_, record): &(String, Record)| match record {
             Record::Answers(record) => record.answers.len(),
@@ -106,19 +106,19 @@ impl Stored {
         self.pending.iter().map(given).sum()
     }
 
-    /// What a store would give for a checkpoint of the run at the top, without anything pending.
+    /// Returns a checkpoint of the root run with its values, without pending records.
     pub(super) fn restored(&self, at: usize) -> Restored {
         self.restored_in("", at)
     }
 
-    /// The nodes visited on the way to a checkpoint of the run at the top.
+    /// Returns the nodes visited on the way to a checkpoint of the root run.
     pub(super) fn visited(&self, at: usize) -> Vec<String> {
         let line = self.line("");
         let way = way_to(&line, at).unwrap();
         way.iter().flat_map(|place| line[*place].1.visited.clone()).collect()
     }
 
-    /// A checkpoint of a namespace as it is read from there backwards.
+    /// Opens a checkpoint of a namespace by reading backwards from it.
     fn trusted(&self, namespace: &str, at: usize) -> Trusted {
         let key = SigningKey::from_seed(&[7; 32]).verifying_key();
         let line: Vec<_> = self.checkpoints.iter().filter(|signed| signed.namespace == namespace).collect();
@@ -130,7 +130,7 @@ impl Stored {
         stretch.finish().unwrap()
     }
 
-    /// The checkpoints of a namespace, as their texts have them.
+    /// Returns the checkpoints of a namespace from their texts.
     pub(super) fn line(&self, namespace: &str) -> Vec<(Digest, Checkpoint)> {
         let key = SigningKey::from_seed(&[7; 32]).verifying_key();
         let of_namespace = self.checkpoints.iter().filter(|signed| signed.namespace == namespace);
@@ -183,7 +183,7 @@ impl Stored {
         }
     }
 
-    /// The tree that is restored from what is stored; none if nothing is.
+    /// Restores the tree from the store; `None` if nothing is stored.
     pub(super) fn restore(&self, graph: &Arc<Graph>, setup: Setup) -> Option<RunTree> {
         let root = self.newest("")?;
         let mut parents = vec![root.checkpoint.clone()];
@@ -204,14 +204,14 @@ impl Stored {
         Some(RunTree::restore(Arc::clone(graph), setup, tree).unwrap())
     }
 
-    /// What the run is pinned to: by its newest checkpoint, and what was accepted under it.
+    /// Returns the pins of the run: those of its newest checkpoint, or of the last change accepted under it.
     pub(super) fn pins(&self) -> Option<Digest> {
         let newest = self.newest("")?;
         let accepted = newest.status.as_ref().and_then(|status| status.accepted.last());
         Some(accepted.map_or(newest.checkpoint.pins, |accepted| accepted.after))
     }
 
-    /// Checks the checkpoints of all namespaces, and what was accepted under the newest ones.
+    /// Checks the checkpoints of all namespaces, and the changes accepted under the newest ones.
     pub(super) fn check(&self) -> Result<(), ChainError> {
         let namespaces: BTreeSet<_> = self.checkpoints.iter().map(|signed| &signed.namespace).collect();
         for namespace in namespaces {
@@ -228,7 +228,7 @@ impl Stored {
         Ok(())
     }
 
-    /// What the run in a namespace is restored from.
+    /// Returns the newest checkpoint of a namespace with its pending records.
     pub(super) fn newest(&self, namespace: &str) -> Option<Restored> {
         let count = self.checkpoints.iter().filter(|signed| signed.namespace == namespace).count();
         let mut restored = self.restored_in(namespace, count.checked_sub(1)?);
@@ -245,8 +245,7 @@ impl Stored {
     }
 }
 
-/// How much work walkers do before they give control back: often little, so that every piece of work is interrupted
-/// somewhere.
+/// Returns the work after which walkers return control: often little, so that every piece of work is interrupted somewhere.
 pub(super) fn slice_of(graph: &Graph) -> u64 {
     match graph.digest.as_bytes()[2] % 4 {
         0 => 1,
@@ -256,7 +255,7 @@ pub(super) fn slice_of(graph: &Graph) -> u64 {
     }
 }
 
-/// Some runs have little fuel, or may use little of the host, so that what their tasks are set aside matters.
+/// Returns `true` for some graphs, whose runs have little fuel or use of the host, so that the reservations of tasks matter.
 pub(super) fn has_little(graph: &Graph) -> bool {
     graph.digest.as_bytes()[0].is_multiple_of(3) || graph.digest.as_bytes()[1] % 4 < 2
 }
@@ -294,25 +293,25 @@ pub(super) fn setup_with(graph: &Graph, graphs: Arc<Graphs>, durability: Durabil
     }
 }
 
-/// Runs a graph to its end, or to a stop that no answer gets it out of.
+/// A simulation that runs a graph to its end, or to a stop that no answer continues.
 pub(super) struct Simulation {
     pub(super) graph: Arc<Graph>,
     pub(super) walker: RunTree,
     pub(super) stored: Stored,
     salt: u64,
-    /// Chooses which of the things that may happen next does.
+    /// Chooses among the possible next events.
     order: u64,
     running: BTreeMap<(Arc<str>, u32), TaskSpec>,
     lookups: BTreeMap<(Arc<str>, u32), Lookup>,
-    /// How many dispatches were avoided by cached results.
+    /// Number of dispatches avoided by cached results.
     pub(super) hits: usize,
-    /// Whether anything is found for tasks.
+    /// `true` if lookups find cached results.
     pub(super) looks_up: bool,
-    /// Whether doubles answer by nothing but what they are given.
+    /// `true` if doubles answer by their input alone.
     pub(super) is_pure: bool,
     hooks: BTreeMap<Arc<str>, HookSpec>,
     timers: BTreeSet<TimerId>,
-    /// The walker has asked for control.
+    /// `true` if the walker has work left.
     pub(super) has_more: bool,
     unacknowledged: VecDeque<(PersistId, Option<(String, u64)>)>,
     /// The newest superstep of each run whose checkpoint is known to be persisted.
@@ -324,9 +323,9 @@ pub(super) struct Simulation {
     pub(super) kept: BTreeSet<String>,
     /// Calls of hooks whose results were persisted under the newest checkpoint.
     pub(super) kept_hooks: BTreeSet<String>,
-    /// How many effects may still be performed.
+    /// Number of effects that may still be performed.
     pub(super) budget: usize,
-    /// How many effects had been performed behind each record but the last of those that were handed out together.
+    /// Number of effects performed up to each record, except for the last of the records that were handed out together.
     pub(super) middles: Vec<usize>,
     durability: Durability,
 }
@@ -384,7 +383,7 @@ impl Simulation {
     pub(super) fn handle(&mut self, event: Event) -> Result<(), HandleError> {
         self.events.push(event.clone());
         let effects = self.walker.handle(Timestamp(1), event)?;
-        // What a resume brings is stored as a whole or not at all, together with the record that the run continues.
+        // The records of a resume are stored together with the record that the run continues, or not at all.
         let whole = effects.iter().position(goes_on).map_or(0, |at| at + 1);
         if self.budget < whole {
             self.budget = 0;
@@ -404,7 +403,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// A child run whose task has handled its limit may be resumed, and reaches the limit once more.
+    /// Forgets hooks about limits of child runs: a child run whose task has handled its limit may be resumed, and
+    /// reaches the limit once more.
     fn forget_limits(&mut self, record: &Record) {
         let heard = match record {
             Record::Task(task) => vec![&task.task],
@@ -454,7 +454,7 @@ impl Simulation {
                         "a hook before its checkpoint"
                     );
                 }
-                // Other child runs continue meanwhile.
+                // Other child runs may continue meanwhile.
                 let below = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
                 let tasks = self.running.keys().chain(self.lookups.keys()).map(|(task, _)| task);
                 let under_way = tasks.chain(self.hooks.keys());
@@ -525,7 +525,7 @@ impl Simulation {
         }
     }
 
-    /// A task that is dispatched, or looked up, has a checkpoint before it and no result that was kept.
+    /// Asserts that a task that is dispatched or looked up has a checkpoint before it and no kept result.
     fn check_begin(&self, spec: &TaskSpec) {
         let told = &spec.activation;
         if self.durability == Durability::Sync {
@@ -539,7 +539,7 @@ impl Simulation {
         assert!(!self.kept.contains(&told.task), "task {} runs again though its writes were kept", told.task);
     }
 
-    /// What is kept for a task.
+    /// Looks up a cached result for a task.
     fn look_up(&self, lookup: &Lookup) -> Event {
         if !self.looks_up {
             return lookup.answer(Answered::default());
@@ -552,7 +552,7 @@ impl Simulation {
         lookup.answer(answered)
     }
 
-    /// Lets one of the things happen that may happen next; false if nothing can.
+    /// Performs one of the possible next events, chosen by `order`; `false` if there is none.
     pub(super) fn step(&mut self) -> bool {
         let retries: Vec<TimerId> =
             self.timers.iter().filter(|timer| matches!(timer, TimerId::Retry { .. })).cloned().collect();
@@ -619,7 +619,7 @@ impl Simulation {
     }
 }
 
-/// How many dispatches a notice reports as avoided by cached results.
+/// Number of dispatches that a notice reports as avoided by cached results.
 fn hits(notice: &Notice) -> usize {
     match notice {
         Notice::Cached { .. } => 1,
@@ -628,14 +628,14 @@ fn hits(notice: &Notice) -> usize {
     }
 }
 
-/// Whether an effect records that the root run continues.
+/// Returns `true` if an effect records that the root run continues.
 fn goes_on(effect: &Effect) -> bool {
     matches!(effect, Effect::Persist(persist)
         if matches!(&persist.record, Record::Status(status)
             if status.namespace.is_empty() && status.status == Status::Running))
 }
 
-/// Answers to everything that is asked; static interrupts need none.
+/// Returns answers to all questions; static interrupts need none.
 pub(super) fn answers(open: &[graph_core::record::InterruptRecord]) -> Resume {
     let asked: BTreeMap<String, Value> = open
         .iter()

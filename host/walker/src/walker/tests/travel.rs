@@ -1,4 +1,4 @@
-//! Forks and edits of random runs.
+//! Tests of forks and edits of random runs.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use graph_core::policy::Durability;
 use graph_core::record::{ErrorCode, Record, Source, Status};
 use graph_core::time::Timestamp;
 
-/// Graphs to travel whose runs have enough of everything: what was spent stays spent, however far back a run goes.
+/// Generates graphs to travel whose runs have large budgets, since use stays counted, however far back a run goes.
 fn sketches_with_enough() -> impl Strategy<Value = Sketch> {
     sketches_to_travel()
         .prop_filter("its runs have little", |sketch| !has_little(&build(sketch, Durability::Sync)))
@@ -37,7 +37,7 @@ fn finish(simulation: &mut Simulation, first: Event) -> Summary {
     paused
 }
 
-/// What two runs that did the same have in common: everything but who they are.
+/// Removes the record digest, in which runs with the same outcome but other ids differ.
 fn outcome(mut summary: Summary) -> Summary {
     if let Some(checkpoint) = &mut summary.checkpoint {
         checkpoint.digest = graph_core::digest::Digest::from_bytes([0; 32]);
@@ -57,8 +57,8 @@ fn source(simulation: &Simulation, at: usize) -> Source {
     }
 }
 
-/// The places of checkpoints that are not the run's end, and that no hooks follow: a run that goes back to one with hooks
-/// does not ask those again, and so uses less.
+/// Returns the positions of checkpoints that are not the run's end and have no hooks: a run that goes back to one with
+/// hooks does not ask those again, and so uses less.
 fn before_the_end(simulation: &Simulation) -> Vec<usize> {
     (0..simulation.stored.checkpoints.len())
         .filter(|at| {
@@ -68,7 +68,7 @@ fn before_the_end(simulation: &Simulation) -> Vec<usize> {
         .collect()
 }
 
-/// Whether the run's end is stored, whatever its hooks still have to say.
+/// Returns `true` if the run's end is stored, even if its hooks have not been asked.
 fn is_ended(simulation: &Simulation) -> bool {
     let newest = simulation.stored.checkpoints.len() - 1;
     simulation.stored.restored(newest).checkpoint.end.is_some()
@@ -110,7 +110,7 @@ proptest! {
         } };
         prop_assert_eq!(source(&fork, 0), of_fork);
         prop_assert_eq!(outcome(forked), outcome(end));
-        // What is stored of the fork can be restored like any other run.
+        // The fork's records can be restored like those of any other run.
         let restored = fork.stored.restore(&fork.graph, fork_setup(&fork.graph, durability)).unwrap();
         prop_assert_eq!(restored.summary(), fork.walker.summary());
     }
@@ -133,7 +133,7 @@ proptest! {
         let came = finish(&mut on, back);
         let went_back = matches!(source(&on, cut.stored.checkpoints.len()), Source::Update { restored: Some(_), .. });
         prop_assert!(went_back);
-        // The line holds together, and its beginning is as it was.
+        // The chain is intact, and its beginning is unchanged.
         let newest = on.stored.restored(on.stored.checkpoints.len() - 1);
         prop_assert_eq!(&on.stored.checkpoints[..cut.stored.checkpoints.len()], &cut.stored.checkpoints[..]);
         prop_assert_eq!(came.visited_digest, newest.checkpoint.visited_digest);
@@ -144,7 +144,7 @@ proptest! {
         prop_assert_eq!(restored.summary(), on.walker.summary());
     }
 
-    /// An edit that is refused changes nothing, and one that is taken is what is stored.
+    /// An edit that is refused changes nothing, and one that is accepted is stored as it is in memory.
     #[test]
     fn an_edit_is_taken_or_changes_nothing(sketch in sketches_to_travel(), order: u64, stop in 1_usize..80, node in 0..8_u8, value in 0..4_u8) {
         let graph = Arc::new(build(&sketch, Durability::Sync));
@@ -193,7 +193,7 @@ proptest! {
     }
 }
 
-/// What a hook decides at a boundary is no part of the boundary, also where its checkpoint is written later: a fork of it
+/// An extension by a hook is no part of the boundary, also if its checkpoint is written later: a fork of the boundary
 /// asks the hook again, whatever the durability.
 #[test]
 fn a_checkpoint_holds_no_extension_that_came_after_it() {
@@ -209,7 +209,7 @@ fn a_checkpoint_holds_no_extension_that_came_after_it() {
         let newest = simulation.stored.checkpoints.len() - 1;
         let checkpoint = simulation.stored.restored(newest).checkpoint;
         assert_eq!((checkpoint.step, checkpoint.max_steps), (1, None), "{durability:?}");
-        // A resume knows of it from the record of the stop.
+        // A resume takes the extension from the record of the stop.
         let mut restored = simulation.stored.restore(&graph, setup(&graph, durability)).unwrap();
         let effects = restored.handle(Timestamp(2), Event::Resumed(Resume::default())).unwrap();
         assert!(!format!("{effects:?}").contains("HookFinished"), "{durability:?}: {effects:?}");

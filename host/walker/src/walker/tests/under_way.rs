@@ -1,4 +1,4 @@
-//! How many attempts are under way at one time: a run that is asked to stop waits for them.
+//! Tests of the limit of running attempts, for which a run that is asked to stop waits.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::walker::{Effect, Event, Graphs, RunTree};
 use graph_core::policy::Durability;
 use graph_core::time::Timestamp;
 
-/// The attempts that a walker starts before any of them has ended.
+/// Number of attempts that a walker starts before any of them has ended.
 fn started(action: &str) -> usize {
     let each = format!(
         "{{tool_type: graph, config: {{start: each, nodes: {{each: {{type: foreach, parallel: true, \

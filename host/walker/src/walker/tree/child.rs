@@ -32,10 +32,10 @@ use graph_core::record::{RunError, Status};
 use graph_core::work::rates::STEP;
 use graph_core::work::{Exhausted, Meter, size};
 
-/// The memory of a written graph, as a multiple of its document.
+/// Memory of a written graph, as a multiple of its document.
 const HELD_PER_DOCUMENT: u64 = 4;
 
-/// The identity of an attempt, without its input, which may be large.
+/// Returns an activation without its argument and answers, which may be large.
 fn identity_of(of: &Activation) -> Activation {
     Activation {
         run_id: of.run_id.clone(),
@@ -73,7 +73,7 @@ impl RunTree {
         let prepared = match prepared {
             Ok(prepared) => prepared,
             Err(Trouble::Failed(failure)) => {
-                // A document that cannot be used was read all the same. A whole step would end this run.
+                // Reading an unusable document is charged all the same, but not as a whole step, which would end this run.
                 let work = if is_written { meter.spent().min(STEP - 1) } else { 0 };
                 let report = TaskReport { work, ..TaskReport::new(Err(failure), 0) };
                 return self.deliver(parent, Event::TaskDone { task, attempt, report }, route);
@@ -154,7 +154,7 @@ impl RunTree {
         };
         self.children.insert(Arc::clone(&namespace), child);
         match self.deliver(&namespace, Event::Started, route) {
-            // Where a run cannot even begin, nothing of it has been made.
+            // A run that cannot begin has produced nothing.
             Err(HandleError::Refused { message, .. }) => {
                 self.children.remove(&namespace);
                 let failure = Failure::new(Category::InvalidInput, message);
@@ -165,8 +165,8 @@ impl RunTree {
         }
     }
 
-    /// A child run that may take no superstep is not even made: a graph that names itself many times would otherwise make very
-    /// many of them.
+    /// Ends the task of a child run that may take no superstep. The run is not created, since a graph that names itself
+    /// many times would otherwise create very many.
     fn without_steps(
         &mut self,
         parent: &Arc<str>,
@@ -189,7 +189,7 @@ impl RunTree {
         self.end_child_task(parent, task, stop, route)
     }
 
-    /// The setup of a child run, or why it may not start.
+    /// Prepares the setup of a child run, or returns the reason why it may not start.
     fn prepare_child(
         &self,
         parent: &Arc<str>,
@@ -219,7 +219,7 @@ impl RunTree {
             )));
         }
         let Called { graph, params, limits: written, stored } = self.called(namespace, spec, meter)?;
-        // What an item of its own takes is charged elsewhere: of a written graph, its document was read.
+        // The work to read the document of a written graph; other graphs were read before the run.
         let opened = if written.is_some() { meter.spent() } else { 0 };
         if let Some(child) = self.children.get(namespace)
             && (child.walker.graph().digest != graph.digest || child.written.is_some() != written.is_some())
@@ -245,7 +245,7 @@ impl RunTree {
         let share_of_steps =
             accounted.steps.saturating_add(task.map_or(0, |task| task.account().left_steps()));
         let reserved_fuel = task.map_or(0, |task| task.account().left());
-        // A node's limit on fuel applies to components.
+        // A node's limit on fuel applies to components only.
         let components =
             task.and_then(|task| Some(task.dispatch()?.limits.fuel.min(task.account().components())));
         let components = components.filter(|most| *most != u64::MAX);
@@ -257,8 +257,7 @@ impl RunTree {
             depth: limits.depth,
             calls: accounted.host.calls.saturating_add(spec.limits.calls),
             bytes: accounted.host.bytes.saturating_add(spec.limits.bytes),
-            // The limit is that of the run which the share comes from, so that a child that uses it up ends like that
-            // run.
+            // The limit is that of the run that the share comes from, so that a child that uses it up ends like that run.
             steps: if limits.steps <= walker.max_total_steps() { share_of_steps } else { limits.steps },
             state,
             results,
@@ -278,7 +277,7 @@ impl RunTree {
         if let Some(narrowing) = &spec.narrowing {
             manifest = manifest.narrowed_to(Some(narrowing), None);
         }
-        // Where the node's budget is the smallest one, what uses it up is a failure of the node.
+        // If the node's budget is the smallest one, using it up is a failure of the node.
         let own = task.and_then(Task::own_models).unwrap_or(ModelUse::UNBOUNDED);
         let budget = task.and_then(Task::dispatch).map_or(ModelUse::UNBOUNDED, |dispatch| dispatch.budget);
         let of_node = own.each(spec.limits.model, |own, had| if had < own { u64::MAX } else { own });
@@ -302,8 +301,8 @@ impl RunTree {
         })
     }
 
-    /// The graph that a task's item is, or that it has among its params, and what the graph is given. A child run that has
-    /// started keeps the document that it was started with.
+    /// Returns the graph that a task's item is or that its params contain, with the graph's params. A child run that
+    /// has started keeps the document that it was started with.
     fn called<'s>(&self, namespace: &str, spec: &'s TaskSpec, meter: &Meter) -> Result<Called<'s>, Trouble> {
         if HostItem::of(spec.primary, spec.item_type, &spec.item_id).is_none() {
             let graph = graph_of(&self.root.setup().graphs, &spec.item_id).ok_or_else(|| {
@@ -321,7 +320,7 @@ impl RunTree {
         Ok(Called { graph, params: Cow::Owned(call.inputs), limits: Some(call.limits), stored })
     }
 
-    /// The graphs from the one at the top to one that is about to start: `a → b → b`.
+    /// Lists the graphs from the root to one that is about to start: `a → b → b`.
     fn chain(&self, parent: &Arc<str>, last: &str) -> String {
         let mut ids = vec![last.to_owned()];
         let mut namespace = Arc::clone(parent);
@@ -334,8 +333,8 @@ impl RunTree {
         ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(" → ")
     }
 
-    /// Resumes a child run that has stopped. If it stopped in this very dispatch, and a crash kept its task from being
-    /// notified, that outcome is its outcome.
+    /// Resumes a child run that has stopped. `untold`: it ran for this very dispatch, and a crash kept its task from
+    /// being notified, so that a failure is the outcome.
     fn continue_child(
         &mut self,
         namespace: &Arc<str>,
@@ -354,7 +353,7 @@ impl RunTree {
         }
         walker.lift(lifted);
         if walker.check_limit(None).is_err() {
-            // It is at its limit, and stays there.
+            // The run is at its limit, and stays there.
             return self.child_stopped(namespace, route);
         }
         self.wake(namespace);
@@ -364,13 +363,13 @@ impl RunTree {
         Ok(())
     }
 
-    /// Whether a child run has failed, or is at a limit, and nothing has come for it or those below it.
+    /// Returns `true` if a child run has failed or is at a limit, and has nothing to continue with in it or below it.
     fn has_failed(&self, namespace: &str) -> bool {
         let status = self.children.get(namespace).map(|child| child.walker.status());
         matches!(status, Some(Status::Failed | Status::Limit)) && !self.has_more(namespace)
     }
 
-    /// A child run has stopped: its task is notified of the outcome, if it waits for it.
+    /// Handles the stop of a child run: notifies its task of the outcome, if the task waits for it.
     pub(super) fn child_stopped(
         &mut self,
         namespace: &Arc<str>,
@@ -420,7 +419,7 @@ impl RunTree {
             _ => ChildEnd::Failed(failure(walker, Category::Permanent)),
         };
         let (parent, task) = (Arc::clone(&child.parent), Arc::clone(&child.task));
-        // Its task may need its result again, which is made of its state.
+        // A wrapped result is built from the state, and the task may need it again.
         if !wraps {
             child.walker.shed();
         }
@@ -431,7 +430,7 @@ impl RunTree {
         self.end_child_task(&parent, &task, ChildStop { used, warnings, end, took, holds }, route)
     }
 
-    /// Passes a task the outcome of its child run.
+    /// Passes the outcome of a child run to its task.
     fn end_child_task(
         &mut self,
         parent: &Arc<str>,
@@ -445,7 +444,7 @@ impl RunTree {
         Ok(())
     }
 
-    /// What a child run and the runs below it have used.
+    /// Returns the use by a child run and the runs below it.
     pub(super) fn used(&self, namespace: &str) -> ChildUse {
         let Some(child) = self.children.get(namespace) else { return ChildUse::default() };
         let walker = &child.walker;
@@ -464,8 +463,8 @@ impl RunTree {
     }
 }
 
-/// The failure of a written graph that has used up what its caller leaves it of a budget, or of which one step costs more than any may; none
-/// if the budget is as small as it is for another reason.
+/// Returns the failure of a written graph that has used up a budget from its caller, or of which one step takes more
+/// work than any may; `None` if the budget is that small for another reason.
 fn exceeded(child: &Child, budget: Budget, within: Option<String>) -> Option<Failure> {
     let limits = child.walker.setup().manifest.run_limits();
     let own = child.written?;
@@ -487,13 +486,13 @@ fn exceeded(child: &Child, budget: Budget, within: Option<String>) -> Option<Fai
     Some(Failure { within, ..Failure::new(Category::Limit, message) })
 }
 
-/// The graph of a child run, and what its task gives it.
+/// The graph of a child run, and its params.
 struct Called<'s> {
     graph: Arc<Graph>,
     params: Cow<'s, Value>,
-    /// Of a written graph: what its caller lets it use.
+    /// The caller's limits of a written graph.
     limits: Option<WrittenLimits>,
-    /// What is stored of its document, in bytes.
+    /// Number of bytes stored of a written graph's document.
     stored: u64,
 }
 
@@ -502,26 +501,26 @@ struct PreparedChild {
     graph: Arc<Graph>,
     manifest: Arc<Manifest>,
     inputs: Arc<Value>,
-    /// Supersteps that it may take in all.
+    /// Limit of supersteps in all dispatches together.
     steps: u64,
-    /// Which dispatch of its task this is.
+    /// Number of the task's dispatch, from 1.
     dispatch: u32,
     timed_by_node: bool,
     models_of_node: ModelUse,
     warnings: Vec<String>,
-    /// Fuel of the host's work to prepare its inputs.
+    /// Fuel of the host's work to prepare the inputs.
     work: u64,
-    /// The fuel that its components may use in all, if a node limits it.
+    /// Fuel that components may use in all, if a node limits it.
     fuel_share: Option<u64>,
-    /// Of a written graph: what its caller lets it use.
+    /// The caller's limits of a written graph.
     written: Option<WrittenLimits>,
-    /// What is stored of its document, in bytes.
+    /// Number of bytes stored of a written graph's document.
     stored: u64,
 }
 
 /// The params of a node as the inputs of its graph.
 struct Asked {
-    /// Checked, with defaults filled in.
+    /// The inputs, checked, with defaults filled in.
     inputs: Value,
     parameters: Parameters,
     warnings: Vec<String>,
@@ -564,7 +563,7 @@ fn asked(graph: &Graph, node: &Node, params: &Value, meter: &Meter) -> Result<As
             "`resume_run_id` is `{run}`, and a child run is resumed with its parent run only"
         )));
     }
-    // Of a `foreach` it says that its items are dispatched side by side.
+    // For a `foreach`, `async` means that its items are dispatched in parallel.
     let is_waited_for = parameters.detached && !matches!(node.kind, NodeKind::Foreach(_));
     let warnings = is_waited_for.then(|| {
         format!(
@@ -575,7 +574,7 @@ fn asked(graph: &Graph, node: &Node, params: &Value, meter: &Meter) -> Result<As
     Ok(Asked { inputs, parameters, warnings: warnings.into_iter().collect() })
 }
 
-/// The failure of a node whose own budget of models its child run has used up, if that is the one.
+/// Returns the failure of a node whose own budget of models its child run has used up; `None` if the budget is another one.
 fn used_up_of_node(child: &Child, budget: Budget) -> Option<Failure> {
     let figure = budget.figure()?;
     let most = figure.of(child.models_of_node);
@@ -591,7 +590,7 @@ fn used_up_of_node(child: &Child, budget: Budget) -> Option<Failure> {
     })
 }
 
-/// Why a child run has stopped, as the failure of its task.
+/// Returns the failure of a task whose child run has stopped.
 fn failure(walker: &Walker, otherwise: Category) -> Failure {
     let id = &walker.graph().id;
     let Some(RunError { category, message, node, .. }) = walker.error() else {
@@ -600,7 +599,7 @@ fn failure(walker: &Walker, otherwise: Category) -> Failure {
     let category = category.unwrap_or(otherwise);
     let mut failure = Failure::new(category, message.as_str());
     match node {
-        // The node's own failure: its message is reported under the whole path.
+        // The failure of a node: the parent reports its message under the whole path.
         Some(node) => {
             if let Some(own) = message.strip_prefix(&failed_at(node, category)) {
                 own.clone_into(&mut failure.message);

@@ -1,4 +1,4 @@
-//! Graphs that lead back to themselves.
+//! Cycles of graphs that run each other.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::walker::setup::Graphs;
 use graph_core::id::path_of;
 use graph_core::item::{ItemType, Primary};
 
-/// The cycles among a graph and those that it names by written-out ids: each as the ids from a graph back to itself.
+/// Finds the cycles among a graph and those that it names by literal ids: each as the ids from a graph back to itself.
 /// A run of such a graph ends at the depth limit, unless a condition ends it before.
 pub fn cycles(graph: &Graph, graphs: &Graphs) -> Vec<Vec<String>> {
     let mut found = Vec::new();
@@ -39,7 +39,7 @@ fn walk<'g>(
     }
     path.push(&graph.id);
     for id in named(graph) {
-        // A graph can name itself by its own id, even if it was read from a file that is not an item.
+        // A graph can name itself by its own id, even if its file is not an item.
         if id == graph.id {
             walk(graph, graphs, path, done, found);
         } else if let Some(child) = graph_of(graphs, id) {
@@ -50,7 +50,7 @@ fn walk<'g>(
     done.insert(&graph.id);
 }
 
-/// The items that a graph's nodes execute by written-out ids, each once, without versions and functions.
+/// Returns the items that a graph's nodes execute by literal ids, each once, without versions and functions.
 pub fn named(graph: &Graph) -> BTreeSet<&str> {
     let actions = graph.nodes.iter().filter_map(|node| node.action.as_ref());
     actions

@@ -1,4 +1,4 @@
-//! The names of child runs: the namespace of a child is the id of its parent's task.
+//! Names of child runs: the namespace of a child is the id of its parent's task.
 
 use std::sync::Arc;
 
@@ -8,14 +8,13 @@ use crate::walker::setup::Graphs;
 use graph_core::id::without_version;
 use graph_core::record::Checkpoint;
 
-/// The namespace of a task: the part of its id before the last `/`.
+/// Returns the namespace of a task: the part of its id before the last `/`.
 pub(super) fn namespace_of(task: &str) -> &str {
     task.rsplit_once('/').map_or("", |(namespace, _)| namespace)
 }
 
-/// The namespace of the child run of a task. If boundaries that are not supersteps were made (new inputs, an update), a
-/// superstep with the same number may be executed again: its child runs then start again, in a namespace that is marked
-/// for this.
+/// Returns the namespace of a task's child run. After boundaries that are not supersteps (new inputs, an update), a superstep with the
+/// same number may be executed again: its child runs then start again, in a namespace with the mark `@` and the boundary's number.
 pub(super) fn child_namespace(walker: &Walker, task: &str) -> Arc<str> {
     let (sequence, step) = walker.boundary();
     name(task, sequence, step).into()
@@ -25,19 +24,19 @@ fn name(task: &str, sequence: u64, step: u64) -> String {
     if sequence == step { task.to_owned() } else { format!("{task}@{sequence}") }
 }
 
-/// The id of the task whose child run has this namespace.
+/// Returns the id of the task whose child run has this namespace.
 pub fn task_of_child(namespace: &str) -> &str {
     let segment = namespace.rfind('/').map_or(0, |at| at + 1);
     namespace[segment..].find('@').map_or(namespace, |at| &namespace[..segment + at])
 }
 
-/// Whether a run is below another one, at any level; the one at the top is below none.
+/// Returns `true` if a run is below another one, at any level; the root run is below none.
 pub(super) fn is_below(namespace: &str, other: &str) -> bool {
     let below = namespace.strip_prefix(other).unwrap_or_default();
     if other.is_empty() { !below.is_empty() } else { below.starts_with('/') }
 }
 
-/// Whether the run in a namespace is a child of the superstep that follows a checkpoint: all others are history.
+/// Returns `true` if the run in a namespace is a child of the superstep that follows a checkpoint: all others are history.
 pub fn is_child_of(namespace: &str, parent: &Checkpoint) -> bool {
     let task = task_of_child(namespace);
     let Some((step, _)) = task[segment(task)..].split_once('.') else { return false };
@@ -50,7 +49,7 @@ fn segment(task: &str) -> usize {
     task.rfind('/').map_or(0, |at| at + 1)
 }
 
-/// How many levels a run is below the one at the top.
+/// Number of levels that a run is below the root run.
 pub(super) fn depth(namespace: &str) -> u32 {
     if namespace.is_empty() {
         return 0;
@@ -58,7 +57,7 @@ pub(super) fn depth(namespace: &str) -> u32 {
     u32::try_from(namespace.split('/').count()).unwrap_or(u32::MAX)
 }
 
-/// The graph with an item id, whatever its version; `None` if the item is not a graph.
+/// Returns the graph with an item id, whatever its version; `None` if the item is not a graph.
 pub(in crate::walker) fn graph_of<'g>(graphs: &'g Graphs, item: &str) -> Option<&'g Arc<Graph>> {
     graphs.get(&*without_version(item))
 }

@@ -1,4 +1,4 @@
-//! The questions of a tree of runs, and the answers to them.
+//! Questions of a tree of runs, and the answers to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,8 +18,7 @@ use graph_core::time::Timestamp;
 type Given = BTreeMap<Arc<str>, GivenAnswers>;
 
 impl RunTree {
-    /// The questions of a run and those below it, in task order, each with its namespace. Nodes are named by paths from
-    /// the root.
+    /// Returns the questions of a run and those below it, in task order, each with its namespace. Nodes are named by paths from the root.
     pub(super) fn open(&self, namespace: &str) -> Vec<(Arc<str>, InterruptRecord)> {
         let Some(walker) = self.walker(namespace) else { return Vec::new() };
         let here: Arc<str> = namespace.into();
@@ -41,7 +40,7 @@ impl RunTree {
         found.into_iter().map(|(_, owner, asked)| (owner, asked)).collect()
     }
 
-    /// Whether a task may still continue: it has not been settled by its answer or by a failure that is handled.
+    /// Returns `true` if no result or handled failure has settled a task, so that it may still continue.
     fn is_open(&self, namespace: &str, task: &str) -> bool {
         self.walker(namespace).is_some_and(|walker| !walker.is_pending_settled(task))
     }
@@ -73,7 +72,7 @@ impl RunTree {
             }
         }
         let status = if asked.is_empty() { self.root.status() } else { self.summary().status };
-        // A run that was cut short has still to stop at the pauses of its child runs: they have not been shown yet.
+        // A run that crashed has still to stop at the pauses of its child runs, which have not been shown yet.
         let was_told = !self.root.is_recovered() && self.root.status() != Status::Running;
         let passes_all = was_told && asked.is_empty() && !matches!(answers, Answers::ById(_));
         let questions = Questions { open: &asked, passive: &passive, answered, paths, asked_again, status };
@@ -108,13 +107,13 @@ impl RunTree {
         found
     }
 
-    /// The questions that have their answer, in supersteps that have not committed.
+    /// Returns the questions of uncommitted supersteps that have an answer.
     pub fn answered(&self) -> Vec<AnsweredQuestion> {
         self.answered_by_namespace().into_iter().map(|(_, question)| question).collect()
     }
 
-    /// The question with that name that was answered last, in supersteps that have not committed: an id, a node, or a path such as
-    /// `each#2/ask`.
+    /// Returns the last question of uncommitted supersteps with that name that has an answer. A name is an id, a node,
+    /// or a path such as `each#2/ask`.
     pub fn answered_named(&self, name: &str) -> Option<AnsweredQuestion> {
         let is_named = |(namespace, question): &(Arc<str>, AnsweredQuestion)| {
             question.id == name
@@ -124,7 +123,7 @@ impl RunTree {
         self.answered_by_namespace().into_iter().rfind(is_named).map(|(_, question)| question)
     }
 
-    /// Reports whether an open question is asked again by a resume if accepted changes have made it another one.
+    /// Returns `true` if a resume asks an open question again in case accepted changes have made it another one.
     pub fn is_asked_again(&self, id: &str) -> bool {
         let mut found = self.open("").into_iter().filter(|(_, asked)| asked.id == id);
         found.any(|(owner, asked)| {
@@ -132,12 +131,12 @@ impl RunTree {
         })
     }
 
-    /// Whether the graph of the run at the top has a node of that name.
+    /// Returns `true` if the root graph has a node of that name.
     pub fn has_node(&self, name: &str) -> bool {
         self.root.graph().find(name).is_some()
     }
 
-    /// The ids of the open questions that have this name: an id, a node, or a path such as `each#2/ask`.
+    /// Returns the ids of the open questions with a name: an id, a node, or a path such as `each#2/ask`.
     pub fn open_named(&self, name: &str) -> Vec<String> {
         let is_named = |(owner, asked): &(Arc<str>, InterruptRecord)| {
             asked.id == name || asked.node == name || self.path_to(owner, &task_of(&asked.id)).is_named(name)
@@ -145,7 +144,7 @@ impl RunTree {
         self.open("").into_iter().filter(is_named).map(|(_, asked)| asked.id).collect()
     }
 
-    /// The path to a task of a run.
+    /// Returns the path from the root run to a task of a run.
     fn path_to(&self, namespace: &str, task: &str) -> QuestionPath {
         let mut path = match self.children.get(namespace) {
             Some(child) => self.path_to(&child.parent, &child.task),
@@ -155,16 +154,16 @@ impl RunTree {
         path
     }
 
-    /// Has the child runs ask those questions again that may have changed and that no answer has come for, and those whose
-    /// answer was given to another form.
+    /// Has the child runs ask questions again if changes have been accepted: open ones that may have changed, and those
+    /// whose answer was given to another form.
     pub(super) fn ask_changed_again(&mut self, now: Timestamp) {
         for child in self.children.values_mut() {
             child.walker.ask_changed_again(now);
         }
     }
 
-    /// What answers have added to budgets of language models in a child run is added to those of the runs around it, too: its
-    /// budget is a part of theirs.
+    /// Adds the additions of answers to budgets of language models in a child run to the runs around it, whose budgets
+    /// contain the child's.
     pub(super) fn raise_above(&mut self, namespace: &Arc<str>) {
         let mut namespace = Arc::clone(namespace);
         while let Some(child) = self.children.get(&namespace) {
@@ -180,7 +179,7 @@ impl RunTree {
         }
     }
 
-    /// Continues the tasks of a run whose child runs have received answers.
+    /// Wakes the tasks of a run whose child runs can continue.
     pub(super) fn wake(&mut self, namespace: &str) {
         let Some(walker) = self.walker(namespace) else { return };
         let suspended: Vec<Arc<str>> = walker.suspended_tasks().map(|(task, _)| Arc::clone(task)).collect();
@@ -196,18 +195,18 @@ impl RunTree {
         }
     }
 
-    /// Whether something has come for one of the child runs that the run at the top waits for.
+    /// Returns `true` if a child run that the root run waits for has something to continue with.
     pub(super) fn goes_on_below(&self) -> bool {
         self.root.suspended_tasks().any(|(task, _)| self.has_more(&child_namespace(&self.root, task)))
     }
 
-    /// Whether a child run, or one below it, can continue. A run that was never stored can start.
+    /// Returns `true` if a child run, or one below it, can continue. A run that was never stored can start.
     pub(super) fn can_go_on(&self, namespace: &str) -> bool {
         let Some(child) = self.children.get(namespace) else { return true };
         child.walker.status() != Status::Interrupted || self.has_more(namespace)
     }
 
-    /// Whether something has come for a child run that has stopped, or for one below it.
+    /// Returns `true` if a stopped child run, or one below it, has an answer or a release to continue with.
     pub(super) fn has_more(&self, namespace: &str) -> bool {
         let Some(child) = self.children.get(namespace) else { return false };
         let walker = &child.walker;
@@ -215,8 +214,7 @@ impl RunTree {
         walker.has_answers()
             || walker.is_let_go()
             || walker.suspended_tasks().any(|(task, is_woken)| {
-                // Child runs that were active when their run failed have stopped with it: only answers that arrived since
-                // count.
+                // Child runs that were active when their run failed have stopped with it: only answers that arrived since count.
                 let below = child_namespace(walker, task);
                 if is_woken && has_failed { self.has_more(&below) } else { self.can_go_on(&below) }
             })

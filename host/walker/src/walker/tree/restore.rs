@@ -1,4 +1,4 @@
-//! Restores a tree of runs from what was persisted.
+//! Restores a tree of runs from stored records.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use graph_core::record::{Accepted, Status};
 pub struct RestoredTree {
     /// The records of the root run.
     pub root: Restored,
-    /// The child runs of the superstep under way, and theirs: those that [`is_child_of`](super::is_child_of) says.
+    /// The child runs of the uncommitted superstep and their own, as [`is_child_of`](super::is_child_of) selects them.
     pub children: Vec<RestoredChild>,
-    /// Graphs that have changed are used in their present form.
+    /// `true` if graphs that have changed are used in their present form.
     pub accept_changes: bool,
 }
 
@@ -32,15 +32,15 @@ pub struct RestoredTree {
 pub struct RestoredChild {
     /// The child run's namespace.
     pub namespace: String,
-    /// The inputs that it was started with.
+    /// The inputs with which the run was started.
     pub inputs: Value,
-    /// The records that it is restored from.
+    /// The records of the run.
     pub restored: Restored,
-    /// The graph whose document was kept for it, if it is one that the run has written itself.
+    /// The graph of the stored document, if the run has written the graph itself.
     pub graph: Option<Arc<Graph>>,
 }
 
-/// The tasks that runs are about to take up, by namespace: which of them children belong to.
+/// The tasks of the runs' next supersteps, by namespace, which child runs belong to.
 type Previews = BTreeMap<Arc<str>, Option<Superstep>>;
 
 impl From<Restored> for RestoredTree {
@@ -50,7 +50,7 @@ impl From<Restored> for RestoredTree {
 }
 
 impl RunTree {
-    /// A tree for a run that was persisted. Its first event is [`Event::Resumed`](super::Event::Resumed).
+    /// Restores the tree of a stored run. Its first event is [`Event::Resumed`](super::Event::Resumed).
     pub fn restore(graph: Arc<Graph>, setup: Setup, restored: RestoredTree) -> Result<Self, RestoreError> {
         let RestoredTree { root, mut children, accept_changes } = restored;
         let resumed = setup.max_steps;
@@ -68,7 +68,7 @@ impl RunTree {
             tree.raise_above(&namespace);
         }
         if tree.root.status() == Status::Interrupted && tree.goes_on_below() {
-            // A resume was recorded: the runs that it has answered can continue without another answer.
+            // If a resume was recorded, the runs that it has answered can continue without another answer.
             tree.root.restore_resumed();
         }
         Ok(tree)
@@ -102,7 +102,7 @@ impl RunTree {
         let Some(dispatch) = found.dispatch() else { return Ok(()) };
         let is_written = HostItem::of(dispatch.primary, dispatch.item_type, &dispatch.item_id).is_some();
         let graph = if is_written {
-            // What is written once stays as it was: the document of the record counts, not the params of today.
+            // The document of a written graph is fixed: the one with the record counts, not that in the present params.
             Some(kept.as_ref().ok_or_else(|| failed("its document was not kept".to_owned()))?)
         } else {
             graph_of(&walker.setup().graphs, &dispatch.item_id)
@@ -127,7 +127,7 @@ impl RunTree {
             },
             inputs: Arc::new(inputs),
             initial_state: serde_json::Map::new(),
-            // The child's task passes on what its parent leaves of the manifest when it continues the child.
+            // The child's task sets the narrowed manifest when it continues the child.
             manifest: Arc::clone(&theirs.manifest),
             graphs: Arc::clone(&root.graphs),
             hooks: Arc::clone(&root.hooks),

@@ -1,4 +1,4 @@
-//! The way of effects: from the walker that asks for something to the driver, or to another walker of the tree.
+//! Routing of effects from a walker to the driver, or to another walker of the tree.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -13,22 +13,22 @@ use graph_core::item::{ItemType, Primary};
 use graph_core::record::{CacheEntry, Record, Status};
 use graph_core::time::Timestamp;
 
-/// The memory of a record that is held back besides what its run counts as stored: what a checkpoint repeats of it.
+/// Logical bytes of a record that is held back, besides those that its run counts as stored: the part that a checkpoint repeats.
 const HELD: u64 = 2 << 10;
 
-/// Effects on their way.
+/// Effects that have not reached their receivers.
 #[derive(Debug)]
 pub(super) struct Route {
     now: Timestamp,
-    /// Effects of walkers, by namespace, that have not been looked at.
+    /// Effects of walkers that have not been performed, with their namespaces.
     waiting: VecDeque<(Arc<str>, Effect)>,
-    /// How many of those are of a namespace. Effects of a walker that has none waiting need not be looked for among all.
+    /// Number of waiting effects of a namespace, so that those of a walker without any need not be searched for.
     counts: BTreeMap<Arc<str>, usize>,
     /// The effects for the driver.
     out: Vec<Effect>,
-    /// Runs of which a superstep has committed.
+    /// Runs that have committed a superstep.
     committed: BTreeSet<Arc<str>>,
-    /// Records that are held back and whose walkers take them for persisted.
+    /// Held-back records that their walkers count as persisted.
     taken: Vec<(Arc<str>, PersistId)>,
     /// Fuel of the host's work, of all walkers, since the driver handed over the event.
     slice: u64,
@@ -47,27 +47,27 @@ impl Route {
         }
     }
 
-    /// When the event happened that the driver handed over.
+    /// Time of the event that the driver handed over.
     pub(super) const fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// A walker has more to do for an event that happened then.
+    /// Sets the time to that of an earlier event for which a walker has work left.
     pub(super) const fn return_to(&mut self, then: Timestamp) {
         self.now = then;
     }
 
-    /// How much has been done since the driver handed over the event.
+    /// Work done since the driver handed over the event.
     pub(super) const fn slice(&self) -> u64 {
         self.slice
     }
 
-    /// The same, for a walker that adds its work.
+    /// Work done since the driver handed over the event, for a walker to add to.
     pub(super) const fn slice_mut(&mut self) -> &mut u64 {
         &mut self.slice
     }
 
-    /// The driver is to do this.
+    /// Adds an effect for the driver.
     pub(super) fn send(&mut self, effect: Effect) {
         self.out.push(effect);
     }
@@ -77,8 +77,8 @@ impl Route {
         self.out
     }
 
-    /// Puts a walker's effects before those that wait, as they follow from the effect that is being handled; but after
-    /// effects of the same walker that wait.
+    /// Puts a walker's effects before the waiting ones, since they follow from the effect that is being performed; but
+    /// after waiting effects of the same walker.
     pub(super) fn push(&mut self, namespace: &str, effects: Vec<Effect>) {
         if effects.is_empty() {
             return;
@@ -96,7 +96,7 @@ impl Route {
         }
     }
 
-    /// The next effect to look at, with the namespace of its walker.
+    /// Takes the next effect to perform, with the namespace of its walker.
     fn next(&mut self) -> Option<(Arc<str>, Effect)> {
         let (namespace, effect) = self.waiting.pop_front()?;
         if let Some(count) = self.counts.get_mut(&namespace) {
@@ -110,7 +110,7 @@ impl Route {
 }
 
 impl RunTree {
-    /// Hands a walker an event.
+    /// Hands an event to a walker.
     pub(super) fn deliver(
         &mut self,
         namespace: &str,
@@ -122,7 +122,7 @@ impl RunTree {
         Ok(())
     }
 
-    /// Follows effects until all have reached the driver, or another walker.
+    /// Performs effects until all have reached the driver or another walker.
     pub(super) fn follow(&mut self, route: &mut Route) -> Result<(), HandleError> {
         loop {
             while let Some((namespace, effect)) = route.next() {
@@ -216,8 +216,8 @@ impl RunTree {
     }
 
     /// Gives a record its place in the order of all records. Under `durability: exit` records wait until the root run
-    /// stops: no record of it is stored before. What a resume brings, and the record that the run continues with it, wait
-    /// as well, so that wherever the records are cut off, those that are stored say how far the run has got.
+    /// stops. The records of a resume, and the record that the run continues with it, wait as well, so that a prefix of
+    /// the stored records always describes a consistent progress.
     fn hand_out(&mut self, namespace: &Arc<str>, persist: Box<Persist>, route: &mut Route) {
         if !self.is_stored_at_stops() {
             return self.number(namespace, persist, route);
@@ -238,8 +238,8 @@ impl RunTree {
         }
     }
 
-    /// Keeps a record until the run at the top stops. A checkpoint that is made only as its run stops is the one that the
-    /// child runs of the superstep after it are under, and has its place before their records.
+    /// Keeps a record until the root run stops. A checkpoint that is made only when its run stops precedes the records
+    /// of the child runs of the superstep after it, which belong to it.
     pub(super) fn hold(&mut self, namespace: &Arc<str>, mut persist: Box<Persist>) {
         let results = std::mem::take(&mut persist.results);
         self.keep_until_stored(results);
@@ -260,9 +260,9 @@ impl RunTree {
         names_below(&self.children, &prefix_below(namespace)).next().is_some()
     }
 
-    /// Hands out the records that wait. Results for the cache come with the checkpoint that ends their superstep: that of
-    /// their own run or, if that run has ended, of the one around it. Any earlier, they would replace results of earlier
-    /// supersteps, which a run that was cut short looks up again.
+    /// Hands out the waiting records. Results for the cache come with the checkpoint that ends their superstep: that of
+    /// their own run or, if that run has ended, of the one around it. Earlier they would replace results of earlier
+    /// supersteps, which a run that crashed looks up again.
     pub(super) fn hand_out_held(&mut self, route: &mut Route) {
         self.forget_held();
         let mut held = std::mem::take(&mut self.held);
@@ -288,8 +288,7 @@ impl RunTree {
         }
     }
 
-    /// Under `durability: exit`, cached results are stored with the root run, whatever happens to the run that they are
-    /// of.
+    /// Takes results for the cache under `durability: exit`: they are stored with the root run, whatever happens to their own run.
     fn take_results(&mut self, namespace: &str) {
         if self.is_stored_at_stops()
             && let Ok(walker) = self.walker_mut(namespace)
@@ -307,7 +306,7 @@ impl RunTree {
     fn number(&mut self, namespace: &Arc<str>, mut persist: Box<Persist>, route: &mut Route) {
         self.persists += 1;
         let id = PersistId(self.persists);
-        // A run whose records are held back counts them as persisted already.
+        // A child run whose records were held back has counted them as persisted already.
         if namespace.is_empty() || !self.is_stored_at_stops() {
             self.sent.push_back(Sent { id, namespace: Arc::clone(namespace), own: persist.id });
         }
@@ -315,7 +314,7 @@ impl RunTree {
         route.out.push(Effect::Persist(persist));
     }
 
-    /// Everything up to a record is persisted: the runs whose records those are, are notified.
+    /// Notifies the runs whose records are persisted, which are all up to `id`.
     pub(super) fn persisted(&mut self, id: PersistId, route: &mut Route) -> Result<(), HandleError> {
         if id.0 > self.persists {
             return Err(illegal("nothing with that id was to be persisted"));
@@ -337,7 +336,7 @@ impl RunTree {
         Ok(())
     }
 
-    /// The store has refused a record: no run of the tree can continue.
+    /// Stops all runs of the tree because the store has refused a record.
     pub(super) fn persist_failed(
         &mut self,
         id: PersistId,

@@ -1,4 +1,4 @@
-//! How the model commits a superstep: writes, routes, barriers, ends.
+//! Commits of the model: writes, routes, barriers, ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,16 +10,16 @@ use super::value::{V, map, text};
 /// The writes to each key, and whether each may overwrite.
 type Writes = BTreeMap<String, Vec<(V, bool)>>;
 
-/// What came of a node: what its edges read, what it assigns, and the failure that its own items' rule did not handle.
+/// Outcome of a node: the value that its edges read, its assignments, and the failure that `on_item_error` did not handle.
 struct Outcome {
     result: V,
     writes: Vec<Write>,
     fault: Option<Fault>,
-    /// The failure is that of a `foreach`'s own assign.
+    /// `true` if the `assign` of a `foreach` failed.
     by_assign: bool,
 }
 
-/// What comes of a node whose failure is handled.
+/// Returns the outcome of a node whose failure is handled.
 fn failed(fault: Fault, by_assign: bool) -> Outcome {
     let result = map([
         ("status", text("error")),
@@ -31,7 +31,7 @@ fn failed(fault: Fault, by_assign: bool) -> Outcome {
 }
 
 impl Model<'_> {
-    /// Commits, or says why not and changes nothing.
+    /// Commits a superstep; an error is the code of the failure, and changes nothing.
     pub(super) fn commit(&mut self, next: &[Active], tasks: &[Task]) -> Result<(), &'static str> {
         let mut outcomes = Vec::new();
         for (at, active) in next.iter().enumerate() {
@@ -174,7 +174,7 @@ impl Model<'_> {
         Ok(Outcome { result, writes, fault, by_assign: false })
     }
 
-    /// The writes to each key, in task order.
+    /// Collects the writes to each key, in task order.
     fn writes(&mut self, next: &[Active], tasks: &[Task], outcomes: &[Outcome]) -> Writes {
         let mut writes = Writes::new();
         let mut write = |key: &str, value: &V, overwrites: bool| {
@@ -215,7 +215,7 @@ impl Model<'_> {
             }
         }
         if let Some((node, category)) = last_error {
-            // What the message says is the host's to choose where the host failed the node.
+            // The message is left out: if the host failed the node, the host chooses the words.
             let error = map([("node", V::Text(node)), ("category", text(category))]);
             writes.insert("_last_error".to_owned(), vec![(error, false)]);
         }
@@ -225,7 +225,7 @@ impl Model<'_> {
         writes
     }
 
-    /// The state with all writes folded in.
+    /// Returns the state with all writes folded in.
     fn fold(&mut self, writes: Writes) -> Result<Fields, &'static str> {
         let mut state = self.state.clone();
         for (name, (reducer, _)) in &self.graph.channels {
@@ -325,7 +325,7 @@ impl Model<'_> {
         })
     }
 
-    /// What takes the place of the channel's value, if a write says so and may.
+    /// Returns the value that replaces the channel's, if a write demands that and may.
     fn overwritten(&mut self, reducer: &str, (value, may): &(V, bool)) -> Option<V> {
         let V::Map(fields) = value else { return None };
         let inner = fields.get("overwrite").filter(|_| fields.len() == 1)?;
@@ -336,7 +336,7 @@ impl Model<'_> {
         (!matches!(reducer, "last_value" | "ephemeral" | "untracked")).then(|| inner.clone())
     }
 
-    /// Plain targets, sends, and whether a branch has ended because no edge matched.
+    /// Returns plain targets, sends, and `true` if a branch has ended because no edge matched.
     fn routes(
         &mut self,
         next: &[Active],
@@ -411,7 +411,7 @@ impl Model<'_> {
         Ok((plain, sends, unmatched))
     }
 
-    /// Tells the barriers who has completed, and gives those that open.
+    /// Adds the completed nodes to the barriers, and returns the barriers that open.
     fn arrivals(&mut self) -> Vec<usize> {
         let mut opened = Vec::new();
         for (barrier, node) in self.graph.nodes.iter().enumerate() {
@@ -436,7 +436,7 @@ impl Model<'_> {
         self.barriers.iter().filter(|(_, here)| !here.is_empty()).map(|(barrier, _)| *barrier).collect()
     }
 
-    /// Puts what is next in task order; deferred nodes wait until nothing else is.
+    /// Adds the next nodes in task order; deferred nodes wait until there are no others.
     pub(super) fn schedule(&mut self, plain: Vec<usize>, opened: Vec<usize>, sends: Vec<(usize, V)>) {
         let bare = |how| move |node| Active { node, how, argument: None };
         let all =

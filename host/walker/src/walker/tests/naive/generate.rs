@@ -1,4 +1,4 @@
-//! Random cases from random bytes, in such a way that fewer and smaller bytes make a simpler case.
+//! Random cases from random bytes, such that fewer and smaller bytes make a simpler case.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use super::language::{Alternative, Condition, PATTERNS, Path, Step, Template, Te
 use super::model::Fields;
 use super::value::{V, int, map, text};
 
-/// What a case is made of.
+/// Bytes from which a case is made.
 #[derive(Clone, Debug)]
 pub(super) struct Sketch {
     whole: Vec<u8>,
     nodes: Vec<Vec<u8>>,
-    /// A resume each.
+    /// Bytes of each resume.
     pub(super) script: Vec<Vec<u8>>,
-    /// Decides what the doubles answer, and what finishes first.
+    /// Determines the answers of the doubles, and the order in which tasks finish.
     pub(super) salt: u64,
-    /// Whether each resume goes by what was stored.
+    /// `true` if each resume restores the run from its records.
     pub(super) restores: bool,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn sketches() -> impl Strategy<Value = Sketch> {
         })
 }
 
-/// Bytes that are read one after the other; behind their end there are zeros, which are always the simplest choice.
+/// Bytes that are read in order; after their end come zeros, which are always the simplest choice.
 pub(super) struct Tape<'b>(pub(super) &'b [u8]);
 
 impl Tape<'_> {
@@ -58,7 +58,7 @@ impl Tape<'_> {
         of[self.pick(of.len())].clone()
     }
 
-    /// True for so many of 256 bytes; never for a zero.
+    /// Returns `true` for `of_256` of 256 bytes; never for a zero.
     pub(super) fn chance(&mut self, of_256: u16) -> bool {
         u16::from(self.byte()) + of_256 > 255
     }
@@ -87,7 +87,7 @@ impl Tape<'_> {
     }
 }
 
-/// Every channel that a graph may have, with its reducer. Whatever is not declared takes the last value.
+/// Every channel that a graph may have, with its reducer. An undeclared key takes the last value.
 const CHANNELS: [(&str, &str); 12] = [
     ("log", "append"),
     ("sum", "sum"),
@@ -102,7 +102,7 @@ const CHANNELS: [(&str, &str); 12] = [
     ("last", "last_value"),
     ("free", "last_value"),
 ];
-/// The reducers that have nothing to overwrite.
+/// The reducers that do not support overwriting.
 const TAKES_ONE: [&str; 3] = ["last_value", "ephemeral", "untracked"];
 const KEYS: [&str; 6] = ["n", "s", "l", "o", "b", "id"];
 const CATEGORIES: [&str; 7] =
@@ -116,18 +116,18 @@ fn path(root: &'static str, steps: &[&str]) -> Path {
     Path(root, steps.iter().map(|step| key(step)).collect())
 }
 
-/// Where a template stands decides what it can read.
+/// Place of a template, which determines the values that it can read.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     /// Inputs only.
     Start,
     /// State and inputs.
     Output,
-    /// Those, and node, run and argument.
+    /// State, inputs, node, run and argument.
     Params,
-    /// Those, and a foreach item.
+    /// State, inputs, node, run, argument and a `foreach` item.
     Items,
-    /// Those but the item, and the result.
+    /// State, inputs, node, run, argument and `result`.
     Assign,
 }
 
@@ -137,7 +137,7 @@ struct Maker<'b> {
 }
 
 impl Maker<'_> {
-    /// A path that most often leads somewhere.
+    /// Returns a path that usually exists.
     fn path(&mut self, place: Place) -> Path {
         if place == Place::Start {
             return path("inputs", &[self.tape.one(&["n", "s", "list"])]);
@@ -179,8 +179,8 @@ impl Maker<'_> {
         }
     }
 
-    /// A channel to read. What a task has read from one that a resume forgets is not what it would read then, and the
-    /// language does not say which of the two its writes are made of: conditions and outputs read it, tasks do not.
+    /// Returns a channel to read, but not the untracked one: a resume resets it, and the language does not define which
+    /// of its values a task's writes come from. Conditions and outputs read it, tasks do not.
     fn channel(&mut self) -> &'static str {
         match self.tape.one(&CHANNELS).0 {
             "fleeting" => "sum",
@@ -231,7 +231,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A number: of the result, or a literal where there is none.
+    /// Returns a template of a number, from the result or a literal.
     fn number(&mut self, place: Place) -> Template {
         if self.tape.chance(60) {
             return Template::Lit(self.tape.number());
@@ -247,7 +247,7 @@ impl Maker<'_> {
         Template::One(alternatives)
     }
 
-    /// What a channel can take, most often.
+    /// Returns a template whose value a channel usually accepts.
     fn fitting(&mut self, reducer: &str) -> Template {
         if self.tape.chance(6) {
             return self.template(Place::Assign);
@@ -401,7 +401,7 @@ impl Maker<'_> {
 
 type Channels = BTreeMap<&'static str, (&'static str, Option<V>)>;
 
-/// Inputs, for a run and for a resume that brings new ones.
+/// Returns inputs, for a run or for a resume that brings new ones.
 pub(super) fn inputs(tape: &mut Tape<'_>) -> Fields {
     let mut inputs = Fields::new();
     for name in ["n", "s", "list"] {
@@ -418,7 +418,7 @@ pub(super) fn inputs(tape: &mut Tape<'_>) -> Fields {
     inputs
 }
 
-/// Makes a graph and a run's inputs of a sketch.
+/// Makes a graph and a run's inputs from a sketch.
 pub(super) fn make(sketch: &Sketch) -> (Graph, Fields) {
     let mut tape = Tape(&sketch.whole);
     let inputs = inputs(&mut tape);
@@ -432,7 +432,7 @@ pub(super) fn make(sketch: &Sketch) -> (Graph, Fields) {
     let max_steps = tape.one(&[12, 8, 5, 3, 9, 2, 6, 1]);
     let max_total_steps = tape.chance(10).then(|| tape.one(&[3, 2, 1]));
     let max_visits = tape.chance(30).then(|| tape.one(&[3, 2, 1]));
-    // Sends and items beget each other: without a bound a few bytes make millions of tasks.
+    // Sends and items multiply: without a bound a few bytes make millions of tasks.
     let max_fan_out = Some(if tape.chance(20) { tape.one(&[4, 3, 2]) } else { 40 });
     let max_concurrency = tape.chance(60).then(|| tape.one(&[2, 1]));
     let mut channels = Channels::new();
@@ -485,7 +485,7 @@ pub(super) fn make(sketch: &Sketch) -> (Graph, Fields) {
     (graph, inputs)
 }
 
-/// What is there, or two numbers.
+/// Returns a template of the list at a path, or of two numbers if there is none.
 fn listed(path: Path) -> Template {
     let otherwise = (Term::Lit(text("[1, 2]")), Vec::new());
     Template::One(vec![(Term::Path(path), Vec::new()), otherwise])
@@ -531,7 +531,7 @@ fn node(
     });
     let mut assign: Vec<(&'static str, Template)> = Vec::new();
     for _ in 0..maker.tape.pick(4) {
-        // Keys that take one write a superstep come less often: two tasks that write one stop the run.
+        // Keys that take one write per superstep are rarer, since two tasks that write the same one stop the run.
         let name = match maker.tape.pick(12) {
             drawn @ 0..8 => CHANNELS[drawn].0,
             drawn => CHANNELS[(drawn + maker.tape.pick(4) * 4) % CHANNELS.len()].0,

@@ -7,7 +7,7 @@ use super::value::V;
 
 #[derive(Clone, Debug)]
 pub(super) struct Graph {
-    /// Nodes, or sends with an argument.
+    /// Start nodes, some with an argument, which are sends.
     pub(super) start: Vec<(usize, Option<Template>)>,
     pub(super) nodes: Vec<Node>,
     /// Declared channels, with reducer and default.
@@ -40,12 +40,12 @@ pub(super) struct Node {
     pub(super) defer: bool,
     pub(super) before: bool,
     pub(super) after: bool,
-    /// What a command may go to, and write.
+    /// Nodes that a command may go to, and keys that it may write.
     pub(super) goto: Vec<usize>,
     pub(super) write: Vec<&'static str>,
-    /// What a command may replace the value of.
+    /// Keys whose value a command may replace.
     pub(super) overwrite: Vec<&'static str>,
-    /// What its double may answer.
+    /// Possible answers of the node's double.
     pub(super) replies: Vec<Reply>,
 }
 
@@ -63,18 +63,18 @@ pub(super) enum Next {
     First(Vec<(Vec<usize>, Option<Condition>)>),
 }
 
-/// What a double answers.
+/// Answer of a double.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Reply {
     Result(V),
-    /// A result that holds all that the double was told.
+    /// A result that contains the call.
     Echo,
     Command(Vec<(&'static str, V)>, Vec<(String, Option<V>)>),
     Ask(V),
     Fail(&'static str),
 }
 
-/// What a double is told.
+/// Call of a double.
 #[derive(Clone, Debug)]
 pub(super) struct DoubleCall {
     pub(super) node: usize,
@@ -87,8 +87,7 @@ pub(super) struct DoubleCall {
     pub(super) params: V,
 }
 
-/// The doubles of one run: which reply a call gets depends on its task, on how often that task was called, and on
-/// nothing else.
+/// The doubles of one run. The reply to a call depends on its task and on the number of calls of that task alone.
 #[derive(Debug)]
 pub(super) struct Doubles<'g> {
     graph: &'g Graph,
@@ -104,7 +103,7 @@ impl<'g> Doubles<'g> {
     pub(super) fn call(&mut self, told: DoubleCall) -> Reply {
         let calls = self.calls.entry(told.task.clone()).or_default();
         *calls += 1;
-        // FNV-1a over what decides.
+        // FNV-1a over the inputs of the choice.
         let bytes = told.task.bytes().chain(calls.to_le_bytes()).chain(self.salt.to_le_bytes());
         let draw = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |draw, byte| {
             (draw ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -1,10 +1,10 @@
-//! Templates and conditions of random cases: as the model holds them, as a document writes them, and what they mean.
+//! Templates and conditions of random cases: the form in the model, the text in a document, and the evaluation.
 
 use std::collections::BTreeMap;
 
 use super::value::{V, quoted};
 
-/// What a path's first name stands for.
+/// Values of the first names of paths.
 pub(super) type Roots = BTreeMap<&'static str, V>;
 
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub(super) enum Term {
     Lit(V),
 }
 
-/// A term and the pipes it goes through.
+/// A term and the pipes applied to it.
 pub(super) type Alternative = (Term, Vec<&'static str>);
 
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub(super) enum Condition {
     Is(Path, &'static str, V),
 }
 
-/// Patterns, and what each says of a text.
+/// Patterns, each with a function that decides whether a text matches.
 pub(super) const PATTERNS: [(&str, fn(&str) -> bool); 4] = [
     ("^a", |text| text.starts_with('a')),
     ("b$", |text| text.ends_with('b')),
@@ -65,7 +65,7 @@ impl Path {
         out
     }
 
-    /// What is there, if anything is.
+    /// Returns the value at the path, if there is one.
     pub(super) fn find(&self, roots: &Roots) -> Option<V> {
         let mut here = roots.get(self.0)?.clone();
         for step in &self.1 {
@@ -99,7 +99,7 @@ fn expression(alternatives: &[Alternative]) -> String {
 }
 
 impl Template {
-    /// As a document writes it.
+    /// Returns the text in a document.
     pub(super) fn written(&self) -> String {
         match self {
             Self::Lit(value) => value.template(),
@@ -119,7 +119,7 @@ impl Template {
         }
     }
 
-    /// Whether the document itself writes `{overwrite: ..}`.
+    /// Returns `true` if the document itself contains `{overwrite: ..}`.
     pub(super) fn overwrites(&self) -> bool {
         match self {
             Self::Map(fields) => matches!(fields[..], [("overwrite", _)]),
@@ -128,7 +128,7 @@ impl Template {
         }
     }
 
-    /// What of the language is in it.
+    /// Returns the features of the language in the template.
     pub(super) fn features(&self) -> Vec<&'static str> {
         let of = |alternatives: &[Alternative]| {
             let several = (alternatives.len() > 1).then_some("||");
@@ -148,7 +148,7 @@ impl Template {
         }
     }
 
-    /// What it gives; nothing where the node fails with `invalid-input`.
+    /// Evaluates the template; `None` if the node fails with `invalid-input`.
     pub(super) fn fill(&self, roots: &Roots, strict: bool) -> Option<V> {
         match self {
             Self::Lit(value) => Some(value.clone()),
@@ -177,7 +177,7 @@ impl Template {
     }
 }
 
-/// The first alternative that is not null.
+/// Evaluates the first alternative that is not null.
 fn first(alternatives: &[Alternative], roots: &Roots, strict: bool) -> Option<V> {
     let count = alternatives.len();
     for (at, (term, pipes)) in alternatives.iter().enumerate() {
@@ -219,7 +219,7 @@ fn through(pipe: &str, value: V) -> Option<V> {
 }
 
 impl Condition {
-    /// As a document writes it.
+    /// Returns the text in a document.
     pub(super) fn written(&self) -> String {
         let list = |items: &[Self]| items.iter().map(Self::written).collect::<Vec<_>>().join(", ");
         match self {
@@ -234,7 +234,7 @@ impl Condition {
         }
     }
 
-    /// The operators in it.
+    /// Returns the operators in the condition.
     pub(super) fn operators(&self) -> Vec<&'static str> {
         let of = |name, items: &[Self]| {
             std::iter::once(name).chain(items.iter().flat_map(Self::operators)).collect::<Vec<_>>()

@@ -1,6 +1,6 @@
-//! A second opinion on the graph language: a naive walker, written for this test alone, says what random graphs come to,
-//! and the walker has to agree. The two share the doubles of the nodes and nothing else: the model never sees the
-//! document that the walker reads.
+//! A second implementation of the graph language: a naive walker, written for this test alone, computes the outcomes of
+//! random graphs, and the walker has to agree. The two share the doubles of the nodes and nothing else: the model never
+//! sees the document that the walker reads.
 #![allow(
     clippy::format_collect,
     clippy::format_push_string,
@@ -33,11 +33,11 @@ use self::real::Real;
 use self::value::{V, text};
 use crate::document;
 
-/// How many cases a release build runs: ten times as many with `FULL=1`, and as many as `MODEL_CASES` says where that is
-/// set. Debug builds run a fraction.
+/// Number of cases in a release build; ten times as many with `FULL=1`, or the number in `MODEL_CASES` if that is set.
+/// Debug builds run a fraction.
 const CASES: u32 = 10_000;
 
-/// The rules that random cases must come upon, each in at least this many of 10,000: about a third of what they do.
+/// Rules that random cases must reach, each with its least number of cases in 10,000: about a third of the usual number.
 const RULES: [(&str, u32); 95] = [
     ("a bare answer to several", 5),
     ("a barrier opens", 620),
@@ -136,7 +136,7 @@ const RULES: [(&str, u32); 95] = [
     ("||", 2850),
 ];
 
-/// How a person would go on with a run that has stopped, drawn from bytes.
+/// Draws from bytes how a person continues a run that has stopped.
 fn next_operation(tape: &mut Tape<'_>, model: &Model<'_>) -> Operation {
     let resume = |answers, max_steps, inputs| Operation::Resume { answers, max_steps, inputs };
     let asked: Vec<_> = model.interrupts.iter().filter(|(_, _, payload)| payload.is_some()).collect();
@@ -163,8 +163,8 @@ fn next_operation(tape: &mut Tape<'_>, model: &Model<'_>) -> Operation {
     }
 }
 
-/// Runs a case on both sides. Gives the rules that it came upon, or how the two differ. `None`: it came to more state than
-/// there is room for, and was followed only so far.
+/// Runs a case on both sides. Returns the rules that it reached; `None` if its state outgrew the limit, so that it was
+/// followed only to that point; or the difference as an error.
 fn compare(sketch: &Sketch) -> Result<Option<BTreeSet<&'static str>>, String> {
     let (graph, inputs) = make(sketch);
     let document = format!("tool_type: graph\nconfig:\n{}", render::config(&graph, "  "));
@@ -188,7 +188,7 @@ fn compare(sketch: &Sketch) -> Result<Option<BTreeSet<&'static str>>, String> {
         if expected != actual {
             return Err(difference(&graph, &inputs, &real, &script, &expected, &actual));
         }
-        // A run that has ended is resumed without inputs once, to see that nothing happens.
+        // A run that has ended is resumed once without inputs, to see that nothing happens.
         if finished
             && model.ended_by.is_some()
             && script.last().is_some_and(|(_, seen)| seen.refused.is_some())

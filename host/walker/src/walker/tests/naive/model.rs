@@ -1,4 +1,4 @@
-//! A naive walker: one task after the other, every value copied, nothing remembered but what a run is.
+//! A naive walker: it runs one task after the other, copies every value, and keeps only the state of the run.
 
 mod resume;
 
@@ -10,7 +10,7 @@ use super::value::{V, int, map, text};
 
 pub(super) type Fields = BTreeMap<String, V>;
 
-/// What an operation on a run asks for.
+/// An operation on a run.
 #[derive(Clone, Debug)]
 pub(super) enum Operation {
     Run,
@@ -19,7 +19,7 @@ pub(super) enum Operation {
         max_steps: Option<u64>,
         inputs: Option<Fields>,
     },
-    /// The next operation is cancelled.
+    /// Cancels the next operation.
     Cancel,
 }
 
@@ -30,7 +30,7 @@ pub(super) enum Answers {
     Named(Vec<(String, V)>),
 }
 
-/// What can be seen of a run after an operation.
+/// Observable state of a run after an operation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Seen {
     pub(super) refused: Option<String>,
@@ -66,13 +66,13 @@ pub(super) struct Active {
 /// A failure: category and message.
 pub(super) type Fault = (&'static str, &'static str);
 
-/// Why a template or command fails its node.
+/// Failures of a node by a template and by a command.
 const BAD_INPUT: Fault = ("invalid-input", "");
 const DENIED: Fault = ("denied", "");
-/// Why a component fails that rejects what it is given.
+/// Failure of a component that rejects its input.
 const REJECTS: Fault = ("invalid-input", "no");
 
-/// What is asked again once an answer was rejected.
+/// Returns the question that is asked again once an answer was rejected.
 fn asked_again(asked: V) -> V {
     let mut fields = match asked {
         V::Map(fields) => fields,
@@ -82,12 +82,12 @@ fn asked_again(asked: V) -> V {
     V::Map(fields)
 }
 
-/// A write to a key, and whether it overwrites what a reducer has.
+/// A write to a key; the flag is `true` if it overwrites the value of a reducer channel.
 pub(super) type Write = (&'static str, V, bool);
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Came {
-    /// With the writes of `assign`.
+    /// An answer, with the writes of `assign`.
     Done(Reply, Vec<Write>),
     Handled(Fault),
     Failed(Fault),
@@ -104,7 +104,7 @@ pub(super) struct Task {
     pub(super) came: Came,
 }
 
-/// What is kept of a task of a superstep that did not commit.
+/// Kept state of a task of a superstep that did not commit.
 #[derive(Clone, Debug, Default)]
 struct Kept {
     node: usize,
@@ -116,21 +116,20 @@ struct Kept {
 }
 
 impl Kept {
-    /// The answers that count.
+    /// Returns the answers that count.
     fn counting(&self) -> Vec<V> {
         let counts = |(at, _): &(usize, &V)| !self.rejected.contains(at);
         self.answers.iter().enumerate().filter(counts).map(|(_, answer)| answer.clone()).collect()
     }
 
-    /// Whether the newest answer may be rejected, so that its question is asked again.
+    /// Returns `true` if the newest answer may be rejected, so that its question is asked again.
     fn is_asked_again(&self) -> bool {
         let Some(newest) = self.answers.len().checked_sub(1) else { return false };
         (0..newest).rev().take_while(|at| self.rejected.contains(at)).count() < 3
     }
 }
 
-/// How much state a case may have at a boundary ([`V::size`]). Nodes that write what they have read make it larger by some
-/// factor at every superstep.
+/// Limit of a case's state at a boundary ([`V::size`]). Nodes that write values that they have read multiply it at every superstep.
 const MOST: usize = 50_000;
 
 pub(super) struct Model<'g> {
@@ -159,9 +158,9 @@ pub(super) struct Model<'g> {
     pub(super) error: Option<&'static str>,
     pub(super) output: Option<V>,
     pub(super) interrupts: Vec<(String, usize, Option<V>)>,
-    /// The rules that the case has come upon.
+    /// Rules that the case has reached.
     pub(super) reached: BTreeSet<&'static str>,
-    /// It has stopped because there is too much state to go on with.
+    /// `true` if the case has stopped because its state is too large.
     pub(super) is_outgrown: bool,
 }
 
@@ -205,7 +204,7 @@ impl<'g> Model<'g> {
         format!("n{node}")
     }
 
-    /// Carries an operation out.
+    /// Performs an operation.
     pub(super) fn perform(&mut self, operation: &Operation) -> Seen {
         let refused = match operation {
             Operation::Run => {
@@ -241,8 +240,8 @@ impl<'g> Model<'g> {
         }
     }
 
-    /// The nodes that are next, but for those whose only task has come to something in a superstep that has not committed;
-    /// all of them where each has.
+    /// Returns the next nodes, without those whose only task has an outcome in a superstep that has not committed; all
+    /// of them if each has one.
     fn not_run(&self) -> Vec<usize> {
         let all: Vec<usize> = self.next.iter().map(|active| active.node).collect();
         if !matches!(self.status, "failed" | "interrupted") {
@@ -275,7 +274,7 @@ impl<'g> Model<'g> {
         self.begin();
     }
 
-    /// From `start`.
+    /// Begins at `start`.
     fn begin(&mut self) {
         let roots = self.roots(None, None);
         let (mut plain, mut sends) = (Vec::new(), Vec::new());
@@ -293,7 +292,7 @@ impl<'g> Model<'g> {
         self.go();
     }
 
-    /// From superstep to superstep until the run stops.
+    /// Runs supersteps until the run stops.
     fn go(&mut self) {
         while self.ended_by.is_none() {
             if std::mem::take(&mut self.cancel) {
@@ -336,7 +335,7 @@ impl<'g> Model<'g> {
         self.error = error;
     }
 
-    /// The static interrupts of this boundary.
+    /// Returns the static interrupts of this boundary.
     fn pauses(&mut self) -> Vec<(String, usize, Option<V>)> {
         let mut asks: Vec<(String, usize, Option<V>)> = Vec::new();
         for node in &self.just_visited {
@@ -350,7 +349,7 @@ impl<'g> Model<'g> {
                 asks.push((id, active.node, None));
             }
         }
-        // Each is asked once, however often its node is active.
+        // Each is listed once, however often its node is active.
         let mut distinct = Vec::new();
         for ask in asks {
             self.saw(if ask.0.contains("after") { "interrupt after" } else { "interrupt before" });
@@ -361,7 +360,7 @@ impl<'g> Model<'g> {
         distinct
     }
 
-    /// What templates read, but for `result`.
+    /// Returns the values that templates read, without `result`.
     pub(super) fn roots(&self, active: Option<(&Active, u64)>, item: Option<&V>) -> Roots {
         let mut state = self.state.clone();
         state.insert("inputs".to_owned(), V::Map(self.inputs.clone()));
@@ -388,7 +387,7 @@ impl<'g> Model<'g> {
         roots
     }
 
-    /// Runs the superstep that is next; whether it has committed.
+    /// Runs the next superstep, and returns `true` if it has committed.
     fn superstep(&mut self) -> bool {
         let next = self.next.clone();
         let mut entered = Vec::new();
@@ -452,7 +451,7 @@ impl<'g> Model<'g> {
         false
     }
 
-    /// Keeps what the tasks of a superstep that does not commit have come to, and lists what they ask.
+    /// Keeps the outcomes of tasks of a superstep that does not commit, and lists their questions.
     fn keep(&mut self, next: &[Active], tasks: Vec<Task>) {
         self.interrupts.clear();
         for (ordinal, task) in tasks.into_iter().enumerate() {
@@ -473,7 +472,7 @@ impl<'g> Model<'g> {
         }
     }
 
-    /// The items of a `foreach`.
+    /// Evaluates the items of a `foreach`.
     fn items(&mut self, active: &Active, visit: u64) -> Result<Option<Vec<V>>, Fault> {
         let Kind::Foreach { over, .. } = &self.graph.nodes[active.node].kind else { return Ok(None) };
         let over = self.fill(over, &self.roots(Some((active, visit)), None))?;
@@ -537,7 +536,7 @@ impl<'g> Model<'g> {
         let answers = kept.counting();
         let mut newly_answered = None;
         match kept.came.clone() {
-            // Answered: the same attempt again, from its top.
+            // The question is answered: the same attempt runs again from its beginning.
             Some(Came::Asked(payload)) if self.answered(ordinal) => {
                 attempt -= 1;
                 newly_answered = Some(payload);
@@ -574,7 +573,7 @@ impl<'g> Model<'g> {
         }
     }
 
-    /// Whether the newest question of a task has been answered.
+    /// Returns `true` if the newest question of a task has been answered.
     fn answered(&self, ordinal: usize) -> bool {
         let prefix = format!("{}.{ordinal}/", self.steps + 1);
         !self.interrupts.iter().any(|(id, ..)| id.starts_with(&prefix))
@@ -595,7 +594,7 @@ impl<'g> Model<'g> {
         Came::Handled(fault)
     }
 
-    /// Fills a template in; without a value, the node fails.
+    /// Evaluates a template; without a value, the node fails.
     pub(super) fn fill(&mut self, template: &Template, roots: &Roots) -> Result<V, Fault> {
         self.reached.extend(template.features());
         let filled = template.fill(roots, self.graph.strict);
@@ -663,7 +662,7 @@ impl<'g> Model<'g> {
         Ok(Came::Done(reply, writes))
     }
 
-    /// A failure that comes as a result, and a result in an envelope.
+    /// Converts a result that says it failed into a failure, and removes the envelope of a result.
     fn unwrapped(&mut self, reply: Reply) -> Result<Reply, Fault> {
         let Reply::Result(result) = &reply else { return Ok(reply) };
         if result.get("success") == Some(&V::Bool(false)) || result.get("status") == Some(&text("error")) {

@@ -1,4 +1,4 @@
-//! The walker itself, driven from the same operations as the model.
+//! The real walker, driven by the same operations as the model.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use graph_core::policy::Reducer;
 use graph_core::record::{CheckpointPlace, CumulativeState, Record, Status, ValueKind};
 use graph_core::time::Timestamp;
 
-/// What a store would hold.
+/// Content of a store.
 #[derive(Default)]
 struct Stored {
     checkpoints: Vec<Persist>,
@@ -35,15 +35,15 @@ pub(super) struct Real<'g> {
     walker: Walker,
     doubles: Doubles<'g>,
     stored: Stored,
-    /// Whether each resume is by a walker that is made from what was stored.
+    /// `true` if each resume restores the walker from its records.
     restores: bool,
     order: u64,
     running: Vec<TaskSpec>,
     timers: BTreeSet<TimerId>,
-    /// The walker has asked for control.
+    /// `true` if the walker has work left.
     has_more: bool,
     unacknowledged: Vec<PersistId>,
-    /// What the doubles have answered, by node: a case can be made of it.
+    /// Answers of the doubles by node, from which a case can be written.
     pub(super) answered: BTreeMap<usize, Vec<Reply>>,
 }
 
@@ -55,7 +55,7 @@ fn value(fields: &serde_json::Map<String, Value>) -> Fields {
     fields.iter().map(|(key, value)| (key.clone(), V::of(value))).collect()
 }
 
-/// A record as it is read back.
+/// Writes a record as text and reads it back.
 fn through_text<T: Serialize + DeserializeOwned>(record: &T) -> T {
     serde_json::from_str(&serde_json::to_string(record).unwrap()).unwrap()
 }
@@ -69,7 +69,7 @@ impl<'g> Real<'g> {
         restores: bool,
     ) -> Self {
         let mut setup = setup(&loaded, loaded.durability);
-        // The model knows no budgets.
+        // The model has no budgets.
         let manifest = Manifest::clone(&setup.manifest).with_run_limits(RunLimits::DEFAULT);
         setup.manifest = Arc::new(manifest);
         setup.inputs = Arc::new(Value::Object(object(inputs)));
@@ -91,7 +91,7 @@ impl<'g> Real<'g> {
         }
     }
 
-    /// Carries an operation out.
+    /// Performs an operation.
     pub(super) fn perform(&mut self, operation: &Operation, cancelled: bool) -> Seen {
         let mut known = None;
         let event = match operation {
@@ -129,7 +129,7 @@ impl<'g> Real<'g> {
         if let Err(error) = self.handle(event) {
             let HandleError::Refused { code, message } = error else { panic!("{error}") };
             self.setup = before;
-            // Nothing has changed: what a walker made from the store does not know is still there.
+            // A refusal changes nothing: the old walker has state that the restored one lacks.
             if let Some(known) = known {
                 self.walker = known;
             }
@@ -148,7 +148,7 @@ impl<'g> Real<'g> {
         let summary = self.walker.summary();
         let mut state = value(&summary.state);
         if let Some(V::Map(error)) = state.get_mut("_last_error") {
-            // The model does not say how the host words its failures.
+            // The model does not have the host's words for failures.
             error.remove("error");
         }
         let is_static = |id: &str| id.contains("/before/") || id.contains("/after/");
@@ -221,7 +221,7 @@ impl<'g> Real<'g> {
         self.stored.pending.insert(key, persist.record);
     }
 
-    /// The nodes visited, as the checkpoints name them.
+    /// Returns the visited nodes from the checkpoints.
     fn visited(&self) -> Vec<String> {
         let mut visited = Vec::new();
         for persist in &self.stored.checkpoints {
@@ -231,7 +231,7 @@ impl<'g> Real<'g> {
         visited
     }
 
-    /// A walker that knows what was stored, and nothing else.
+    /// Restores a walker from the stored records alone.
     fn restored(&self) -> Walker {
         let mut values = BTreeMap::<String, Vec<_>>::new();
         let mut standing = CumulativeState::default();
@@ -288,7 +288,7 @@ impl<'g> Real<'g> {
         usize::try_from(self.order >> 33).unwrap() % below
     }
 
-    /// Lets one of the things happen that may happen next; false if nothing can.
+    /// Performs one of the possible next events, chosen by `order`; `false` if there is none.
     fn step(&mut self) -> bool {
         let retry = self.timers.iter().position(|timer| matches!(timer, TimerId::Retry { .. }));
         let choices = self.running.len() + self.unacknowledged.len().min(1) + usize::from(retry.is_some());

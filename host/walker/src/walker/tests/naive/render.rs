@@ -25,7 +25,7 @@ fn values(map: &Fields) -> String {
     fields(map.iter().map(|(key, value)| (key.clone(), value.json())))
 }
 
-/// The graph as a document's `config`, each line behind `indent`.
+/// Writes the graph as a document's `config`, each line after `indent`.
 pub(super) fn config(graph: &Graph, indent: &str) -> String {
     config_with(graph, indent, &|at, node| {
         let params = node.params.as_ref()?.written();
@@ -33,7 +33,7 @@ pub(super) fn config(graph: &Graph, indent: &str) -> String {
     })
 }
 
-/// The same, with other actions.
+/// Writes the graph as a document's `config`, with other actions.
 pub(super) fn config_with(
     graph: &Graph,
     indent: &str,
@@ -159,8 +159,7 @@ fn keys(node: &Node, action: Option<String>, indent: &str) -> String {
     out
 }
 
-/// The case as a file for `graph-host test`: what the doubles have answered so far, the operations, and what the model
-/// says of each.
+/// Writes the case as a file for `graph-host test`: the answers of the doubles so far, the operations, and the model's result of each.
 pub(super) fn case(
     graph: &Graph,
     inputs: &Fields,
@@ -188,7 +187,7 @@ pub(super) fn case(
 fn written(reply: &Reply) -> String {
     match reply {
         Reply::Result(value) => format!("result: {}", value.template()),
-        // However many have been answered, this is what is asked next.
+        // The same question follows any number of answers.
         Reply::Ask(value) => format!("interrupts: {}", list(vec![value.template(); 8])),
         Reply::Fail(category) => format!("fail: {{category: {category}, message: \"no\"}}"),
         Reply::Command(update, goto) => {

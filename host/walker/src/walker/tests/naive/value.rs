@@ -1,5 +1,5 @@
-//! The model's values. Every number of a random case is a multiple of one half, so that sums are exact and a number has
-//! one representation.
+//! Values of the model. Every number of a random case is a multiple of one half, so that sums are exact and a number
+//! has one representation.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub(super) fn map<const N: usize>(fields: [(&str, V); N]) -> V {
     V::Map(fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
 }
 
-/// A text in quotes, as JSON and YAML read it.
+/// Quotes a text for JSON and YAML.
 pub(super) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for letter in text.chars() {
@@ -42,7 +42,7 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 impl V {
-    /// About how much there is of it: values, and bytes of text.
+    /// Returns the approximate size: number of values, plus bytes of text.
     pub(super) fn size(&self) -> usize {
         1 + match self {
             Self::Null | Self::Bool(_) | Self::Half(_) => 0,
@@ -52,12 +52,12 @@ impl V {
         }
     }
 
-    /// JSON text without spaces, keys sorted.
+    /// Returns JSON text without spaces, keys sorted.
     pub(super) fn json(&self) -> String {
         self.written(&|text| text.to_owned())
     }
 
-    /// As a template that gives this value: what looks like a template in it stands for itself.
+    /// Returns a template that evaluates to this value: texts in it that look like templates are escaped.
     pub(super) fn template(&self) -> String {
         self.written(&|text| text.replace("${", "$${"))
     }
@@ -115,7 +115,7 @@ impl V {
         }
     }
 
-    /// A list's elements; anything else is one element.
+    /// Returns a list's elements; any other value is one element.
     pub(super) fn elements(self) -> Vec<Self> {
         match self {
             Self::List(items) => items,

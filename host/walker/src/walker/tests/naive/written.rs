@@ -1,4 +1,4 @@
-//! Random graphs as files: hosts of real components run them, and have to come to the same digests.
+//! Random graphs as files: hosts with real components run them, and must compute the same digests.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use super::render;
 use super::value::{V, quoted};
 use crate::document;
 
-/// The action of a node: `examples/testkit` does what one of the node's replies says.
+/// Returns the action of a node, which has `examples/testkit` give one of the node's replies.
 fn action(at: usize, node: &Node, salt: u64) -> Option<String> {
     let params = node.params.as_ref()?.written();
     let draw = salt.rotate_left(u32::try_from(at * 7).unwrap());
@@ -23,7 +23,7 @@ fn action(at: usize, node: &Node, salt: u64) -> Option<String> {
         format!("{{{}}}", items.collect::<Vec<_>>().join(", "))
     };
     let params = match reply {
-        // A strict template refuses what is missing, unless there is something else to take.
+        // A strict template refuses a missing path, unless it has an alternative.
         Reply::Echo => format!(
             "{{op: echo, value: {{params: {params}, n: \"${{node.visit}}\", superstep: \"${{run.superstep}}\", \
              argument: \"${{argument || 'none'}}\"}}}}"

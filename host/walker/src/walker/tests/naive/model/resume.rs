@@ -1,4 +1,4 @@
-//! How a run is resumed: with answers, with new inputs, with another limit, and in another turn.
+//! Resumes of the model: with answers, with new inputs, with another limit, and in another turn.
 
 use super::{Answers, Fields, Model, V};
 
@@ -34,7 +34,7 @@ impl Model<'_> {
             self.max_steps = most;
             self.given_max_steps = most;
         }
-        // A pause that is gone on from is over; one that a cancellation came upon is still to come.
+        // A resume releases the pause at which the run stopped, but not one that a cancellation prevented.
         if self.status == "interrupted" && !by_tasks {
             self.released = true;
         }
@@ -66,7 +66,7 @@ impl Model<'_> {
         Ok(())
     }
 
-    /// A run that has ended begins another turn.
+    /// Begins another turn of a run that has ended.
     fn turn(&mut self, inputs: &Fields, max_steps: Option<u64>) {
         self.saw("another turn");
         self.inputs.extend(inputs.clone());
@@ -96,7 +96,7 @@ impl Model<'_> {
         self.begin();
     }
 
-    /// What is never persisted is gone.
+    /// Resets untracked channels, which are never persisted.
     fn forget(&mut self) {
         for (name, (reducer, default)) in &self.graph.channels {
             if *reducer == "untracked" {
@@ -108,7 +108,7 @@ impl Model<'_> {
         }
     }
 
-    /// Which question each answer is for.
+    /// Matches answers to questions.
     fn answers(&mut self, answers: &Answers, by_tasks: bool) -> Result<Vec<(String, V)>, &'static str> {
         let open = &self.interrupts;
         let given = match answers {
