@@ -76,7 +76,7 @@ pub enum Notice<'n> {
         /// The id and the version of the item, as messages name it.
         item: &'n str,
     },
-    /// Yanks that were seen could not be remembered: whoever may write to the place of the version can hide them.
+    /// Yanks that were seen could not be remembered: any writer of the place of the version can hide them.
     YanksNotKept {
         /// The id of the item, as messages name it.
         item: &'n str,
