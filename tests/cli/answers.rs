@@ -1,4 +1,4 @@
-//! Answers from the command line: which question each is for, which count, and what is said of those that do not.
+//! Answers from the command line: their questions, their acceptance, and the messages about unused ones.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ fn an_answer_to_an_answered_question_is_none_to_another() {
         let message = refused["error"]["message"].as_str().unwrap();
         assert!(message.contains("was answered at 2") && message.contains("with `yes`"), "{message}");
     }
-    // A text that only looks like this has the name of its question before it.
+    // A text that only looks like this is written after the name of its question.
     let (ended, code) = place.json(&["resume", "r", "--answer", "comment=legal=no"]);
     assert_eq!((code, &ended["state"]), (0, &json!({ "legal": "yes", "comment": "legal=no" })), "{ended}");
     let (refused, code) = place.json(&["resume", "r", "--answer", "legal=no"]);
@@ -72,7 +72,7 @@ fn answers_in_advance_are_for_the_questions_that_they_name() {
         ["runs", "fork", "r", "--at", "step:0", "--go", "--answer", "comment=x", "--answer", "legal=no"];
     let (ended, code) = place.json(&fork);
     assert_eq!((code, &ended["state"]), (0, &json!({ "legal": "no", "comment": "x" })), "{ended}");
-    // A name that no question has is no answer to the one that is open.
+    // A name that no question has is not used as an answer to the open question.
     assert_eq!(place.run(&["runs", "fork", "r", "--at", "step:0", "--go", "--run-id", "h"]).code, 6);
     let (refused, code) = place.json(&["resume", "h", "--answer", "leagl=yes"]);
     assert_eq!(code, 2, "{refused}");
@@ -156,7 +156,7 @@ fn a_question_that_was_edited_is_asked_again() {
     assert_eq!((code, &ended["state"]["v"]), (0, &json!("approve")), "{ended}");
     assert_eq!(place.run(&["runs", "verify", "r"]).code, 0);
 
-    // Neither an answer to the question of before nor one to that of now counts before it is asked again.
+    // Neither an answer to the former question nor one to the present question is accepted before it is asked again.
     for (run, answer) in [("v", "n"), ("w", "reject")] {
         place.graph("g.yaml", graph);
         assert_eq!(place.run(&["run", "g.yaml", "--run-id", run, "-q"]).code, 6);
@@ -169,7 +169,7 @@ fn a_question_that_was_edited_is_asked_again() {
         );
     }
 
-    // Without an answer it is asked again at once, and what has not changed takes its answer.
+    // Without an answer it is asked again at once, and an unchanged question takes its answer.
     place.graph("g.yaml", graph);
     assert_eq!(place.run(&["run", "g.yaml", "--run-id", "s", "-q"]).code, 6);
     place.graph("g.yaml", &graph.replace("ok?", "really?"));
@@ -253,7 +253,7 @@ fn a_changed_reducer_is_accepted_where_the_stored_value_fits_it() {
     let state = json!({ "notes": ["first", "second"], "total": [5, 1], "list": [2] });
     assert_eq!((code, &ended["state"]), (0, &state), "{ended}");
 
-    // A reducer that its value fits is accepted as it is, and an untracked channel would lose its value.
+    // A reducer that fits the value is accepted unchanged, and an untracked channel would lose its value.
     place.graph("g.yaml", &graph(channels));
     assert_eq!(place.run(&["run", "g.yaml", "--run-id", "u", "-q"]).code, 6);
     place.graph("g.yaml", &graph("{ total: untracked, list: append }"));

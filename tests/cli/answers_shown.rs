@@ -1,4 +1,4 @@
-//! An answer counts for the form of the question that was shown, and what is not used is said.
+//! An answer is accepted for the question as it was shown, and unused answers are reported.
 
 use serde_json::{Value, json};
 
@@ -67,7 +67,7 @@ fn an_answered_question_that_was_not_edited_keeps_its_answer() {
         place.graph("q.yaml", &TWO.replace(from, to));
         let (asked, code) = place.json(&["resume", run, "--accept-changes"]);
         assert_eq!((code, nodes(&asked)), (6, vec!["comment"]), "{run}: {asked}");
-        // The change stays accepted, and nothing more of it follows.
+        // The change stays accepted, and has no further effects.
         let (ended, code) = place.json(&["resume", run, "--answer", "none"]);
         assert_eq!((code, &ended["state"]["legal"]), (0, &json!("yes")), "{run}: {ended}");
         replays(&place, run);
@@ -217,7 +217,7 @@ fn answers_that_no_question_takes_are_said() {
     unused(&three, 0, &["more"]);
     let twice = ["run", "q.yaml", "--answer", "legal=yes", "--answer", "legal=no", "--answer", "comment=x"];
     unused(&twice, 0, &["legal=no"]);
-    // One for a later question stays until the run stops.
+    // An answer to a later question is kept until the run stops.
     unused(&["run", "q.yaml", "--run-id", "r", "--answer", "comment=x"], 6, &[]);
     unused(&["resume", "r", "--answer", "legal=yes"], 0, &[]);
     unused(&["run", "q.yaml", "--run-id", "s"], 6, &[]);

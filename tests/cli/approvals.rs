@@ -1,4 +1,4 @@
-//! Rules of agents about calls of tools, in threads that a model starts and gives tools and names of its own choice.
+//! Rules of agents about calls of tools, in threads that a model starts with tools and names of its choice.
 
 use crate::place::Place;
 
@@ -11,7 +11,7 @@ const TOOLS: &str = "{ item: acme/delete, name: delete }, { item: acme/search, n
     { item: rye/agent/threads/thread_directive, name: start }, { item: rye/agent/agent, name: ask }, { item: graph/run, name: write }, \
     { item: acme/relay, name: relay }";
 
-/// What the agent's model asks for in the first place, and what the model of the thread or agent below then asks for.
+/// The calls that the agent's model requests first, and those of the model of the thread or agent below.
 struct Attempt {
     name: &'static str,
     approvals: &'static str,
@@ -135,12 +135,12 @@ fn no_name_of_a_model_escapes_the_rules_above() {
     place.write(".ai/directives/work.md", WORK);
     for attempt in attempts() {
         tested(&place, &case(&attempt, attempt.approvals, 0));
-        // Each way leads there where no rule is against it.
+        // Without a rule against it, each attempt reaches its node.
         tested(&place, &case(&attempt, "[]", 1));
     }
 }
 
-/// A person is asked about an item in a thread, and is told which; the answer is for that call.
+/// A question about an item in a thread names the item; the answer is for that call.
 #[test]
 fn a_person_is_asked_in_a_thread_about_the_item() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! Runs that another process runs: in the background, waited for, watched, stopped from outside.
+//! Runs of other processes: in the background, waited for, watched, stopped from outside.
 #![cfg(unix)]
 
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::place::{Place, Ran};
 
-/// About half a second a step, in two tasks; so many steps that no test sees the end.
+/// A run of about half a second per step, in two tasks, with more steps than any test waits for.
 const LONG: &str = r"start: work
 max_steps: 5000
 max_total_steps: 5000
@@ -36,7 +36,7 @@ fn long() -> Place {
     place
 }
 
-/// Waits until a run has committed so many steps.
+/// Waits until a run has committed `wanted` steps.
 fn steps(place: &Place, id: &str, wanted: u64) {
     let deadline = Instant::now() + Duration::from_mins(1);
     while place.json(&["runs", "show", id]).0["steps"].as_u64().unwrap_or(0) < wanted {
@@ -75,12 +75,12 @@ fn a_run_in_the_background_is_cancelled_and_goes_on() {
     assert!(started["log"].as_str().unwrap().ends_with(".ai/threads/d1/output.log"), "{started}");
     let (shown, _) = place.json(&["runs", "show", "d1"]);
     assert_eq!(shown["holder"]["pid"], started["pid"]);
-    // The terminal is closed: the run goes on.
+    // The terminal is closed: the run continues.
     signal("-HUP", &started["pid"]);
     steps(&place, "d1", 2);
     let (late, code) = place.json(&["runs", "wait", "d1", "--timeout", "100ms"]);
     assert_eq!((code, &late["error"]["code"]), (124, &json!("timed_out")));
-    // Two processes on one run: the second one is told who has it.
+    // A second process for one run is refused with the holder of the run.
     for second in [&["resume", "d1"][..], &["resume", "d1", "--detach"], &["resume", "d1", "--input", "a=1"]]
     {
         let (refused, code) = place.json(second);
@@ -161,7 +161,7 @@ fn a_process_that_does_not_react_is_ended() {
         (&started["pid"], &json!("killed"), &json!(true))
     );
     exits(&place.run(&["runs", "verify", "s1"]), 0);
-    // The cancel that nobody has heeded is heeded by whoever goes on.
+    // The next process of the run performs a request that no process performed.
     exits(&place.run(&["resume", "s1"]), 130);
     assert_eq!(status(&place, "s1"), "cancelled");
     assert!(!place.path(".ai/threads/s1/cancel").exists());
@@ -189,7 +189,7 @@ fn a_run_that_nobody_runs_is_marked() {
         let (refused, code) = place.json(&["runs", command, id]);
         assert_eq!((code, &refused["error"]["code"]), (2, &json!("finished")));
     }
-    // One that was cut short.
+    // A run that was cut short.
     let mut child = place.command(&run("long.yaml", "cut")).spawn().unwrap();
     steps(&place, "cut", 1);
     child.kill().unwrap();
@@ -201,7 +201,7 @@ fn a_run_that_nobody_runs_is_marked() {
     exits(&place.run(&["runs", "cancel", "nobody"]), 9);
 }
 
-/// Whoever takes the lock away lets another process take the run up. The first one finds out with its next commit.
+/// Without its lock, a run can be taken by another process. The first process notices that at its next commit.
 #[test]
 fn a_run_that_is_taken_over_ends_where_it_was() {
     let place = long();
@@ -223,7 +223,7 @@ fn a_run_that_is_taken_over_ends_where_it_was() {
             "{said}"
         );
         assert!(said.contains("another process has taken it up since"), "{said}");
-        // The second one still has the run, under its own name and with its own lock.
+        // The second process still holds the run, under its own name and with its own lock.
         let (shown, _) = place.json(&["runs", "show", &id]);
         assert_eq!(shown["holder"]["pid"], taken["pid"], "{shown}");
         assert!(place.path(lock).exists());
@@ -267,7 +267,7 @@ fn answers_given_beforehand_reach_the_background() {
         (code, &waited["output"]["verdict"], &waited["executions"]["ask"]),
         (0, &json!("later"), &json!(2))
     );
-    // What was waited for is the document that the run itself would have printed.
+    // The document of the wait is that of the run.
     let (shown, _) = place.json(&["runs", "show", "q"]);
     for (key, value) in waited.as_object().unwrap() {
         assert_eq!(&shown[key], value, "{key}");

@@ -1,6 +1,6 @@
-//! Every command that takes a file, with every kind of file that is not what it takes.
+//! Calls every command that takes a file with every kind of wrong file.
 //!
-//! The snapshots are the table: for each command, what it says of which files, and its exit code.
+//! The snapshots are the table: for each command, its messages with their files, and its exit code.
 
 use std::fmt::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 use crate::place::{Place, Ran, kit};
 
-/// Longer than any of these commands may take, on a busy machine too.
+/// Time limit of a command, also on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The commands, `@` being the file, and a file that is well but of another kind than the command takes.
+/// The commands, with `@` for the file, and a valid file of a kind that the command does not take.
 const COMMANDS: [(&str, &str); 45] = [
     ("run @", "caps.yaml"),
     ("run good.yaml --caps @", "good.yaml"),
@@ -64,7 +64,7 @@ const COMMANDS: [(&str, &str); 45] = [
     ("lock oci-layout:new:x --trust @", "caps.yaml"),
 ];
 
-/// What is wrong with a file, and its name.
+/// The faults of files, and the names of the files.
 const FILES: [(&str, &str); 16] = [
     ("missing", "missing.yaml"),
     ("below a file", "good.yaml/x"),
@@ -84,7 +84,7 @@ const FILES: [(&str, &str); 16] = [
     ("escapes", "escapes.t"),
 ];
 
-/// Longer than a file system lets a name be.
+/// A name that is longer than file systems permit.
 const LONG: &str = "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn\
 nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn\
 nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn";
@@ -111,12 +111,12 @@ fn place() -> Place {
     place.write("deep.t", &"[".repeat(20_000));
     place.write("escapes.t", "\u{1b}[2J\u{1b}]0;title\u{7}: 1\n");
     assert_eq!(place.run(&["keys", "generate", "me"]).code, 0);
-    // It waits, so that what is given to it is looked at.
+    // The run waits, so that its inputs are inspected.
     assert_eq!(place.run(&["run", "good.yaml", "--run-id", "r"]).code, 6);
     place
 }
 
-/// The output of a command, which must end.
+/// Returns the output of a command, which must end.
 fn output(mut command: Command) -> Output {
     let mut child = command.spawn().unwrap();
     let begun = Instant::now();
@@ -130,7 +130,7 @@ fn output(mut command: Command) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// The files of the project, with their sizes: nothing is made or changed by a command that fails.
+/// Lists the files of the project, with their sizes: a failing command makes and changes nothing.
 fn files(place: &Place) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![place.path("")];
@@ -138,7 +138,7 @@ fn files(place: &Place) -> Vec<String> {
         for entry in std::fs::read_dir(folder).unwrap() {
             let entry = entry.unwrap();
             let (path, kind) = (entry.path(), entry.metadata().unwrap());
-            // The lock of a database comes and goes, and what was accepted is logged.
+            // The lock of a database may disappear, and accepted items are logged.
             let name = entry.file_name().to_string_lossy().into_owned();
             if kind.is_dir() {
                 folders.push(path);
@@ -151,14 +151,14 @@ fn files(place: &Place) -> Vec<String> {
     found
 }
 
-/// What a command says, without what is beside the point.
+/// Returns the messages of a command, without irrelevant parts.
 fn said(ran: &Ran) -> String {
     let text = if ran.stderr.trim().is_empty() { &ran.stdout } else { &ran.stderr };
     let mut said: Vec<String> = Vec::new();
     let mut continued = false;
     for line in text.lines() {
         let starts = ["error: ", "error[", "✗ ", "help: "].iter().any(|mark| line.starts_with(mark));
-        // Below a message its other lines are indented; a snippet has a frame.
+        // The further lines of a message are indented; a snippet has a frame.
         let more = continued && line.starts_with("  ") && !line.contains(['│', '╭', '·', '╰']);
         if starts {
             let message = if line.starts_with("error") {
@@ -174,7 +174,7 @@ fn said(ran: &Ran) -> String {
         }
         continued = (starts || more) && !line.is_empty();
     }
-    // The heading says how many there are.
+    // The heading states the number of messages.
     if said.len() > 1 && said[0].contains(": ") && said[0].ends_with(['r', 's']) && said[0].contains(" error")
     {
         said.remove(0);
@@ -205,7 +205,7 @@ fn no_command_takes_a_file_for_what_it_is_not() {
     let next = Mutex::new(0..COMMANDS.len());
     let tables = Mutex::new(vec![String::new(); COMMANDS.len()]);
     let work = || {
-        // A place for each, so that nothing that another command makes is in the way.
+        // Each thread has its own place, so that no file of another command interferes.
         let place = place();
         loop {
             let Some(index) = next.lock().unwrap().next() else { break };
@@ -221,11 +221,11 @@ fn no_command_takes_a_file_for_what_it_is_not() {
     insta::assert_snapshot!(tables.into_inner().unwrap().concat());
 }
 
-/// What one command says of each file: a line for each answer, with its exit code and the files that it is about.
+/// Makes the table of a command: a line for each message, with its exit code and the files that it is about.
 fn table(place: &Place, command: &str, other: &str) -> String {
     let mut lines: Vec<(i32, String, Vec<&str>)> = Vec::new();
     for (what, file) in FILES.into_iter().chain([("of another kind", other)]) {
-        // These are what the command takes.
+        // These files are valid for the command.
         if file == "folder.d" && takes_a_folder(command) || file == "kit.wasm" && command == "inspect @" {
             continue;
         }
@@ -253,7 +253,7 @@ fn table(place: &Place, command: &str, other: &str) -> String {
     table
 }
 
-/// Commands about something that is not there.
+/// Commands about things that do not exist.
 #[test]
 fn unknown_names_are_told() {
     const COMMANDS: [&str; 43] = [
@@ -316,7 +316,7 @@ fn unknown_names_are_told() {
     insta::assert_snapshot!(table);
 }
 
-/// A place whose files belong to somebody who is not root, and what runs commands as that person.
+/// A place whose files belong to a user other than root, who runs the commands.
 struct Elsewhere {
     place: Place,
     user: Option<u32>,
@@ -329,7 +329,7 @@ impl Elsewhere {
         let user = (root.unwrap_or(1) == 0).then_some(65_534);
         let here = Self { place, user };
         if let Some(user) = user {
-            // Whoever that is need not be able to reach the program where it was built.
+            // That user need not be able to reach the program in its build folder.
             std::fs::copy(env!("CARGO_BIN_EXE_graph-host"), here.place.path("graph-host")).unwrap();
             here.set("graph-host", 0o755);
             let mut below = vec![here.place.path("")];
@@ -369,7 +369,7 @@ fn files_that_may_not_be_read_are_told() {
     std::fs::copy(here.place.path("good.yaml"), here.place.path("locked.yaml")).unwrap();
     here.set("locked.yaml", 0o000);
     let mut table = String::new();
-    // A folder that may not be read is another matter: what lies in it has a name.
+    // An unreadable folder is another case: the files in it have names.
     let of_files = COMMANDS.iter().filter(|(command, _)| !takes_a_folder(command));
     for (command, _) in of_files {
         let ran = here.run(command);
@@ -423,7 +423,7 @@ fn folders_that_may_not_be_written_are_told() {
         assert!(!ran.stderr.contains(".tmp"), "{command}: {}", ran.stderr);
         writeln!(table, "$ graph-host {command}\n    {}", said(&ran)).unwrap();
     }
-    // What is there can be looked at.
+    // The existing runs can be shown.
     for command in
         ["runs list", "runs show r", "runs history r", "runs verify r", "runs export r", "replay r"]
     {
@@ -437,7 +437,7 @@ fn folders_that_may_not_be_written_are_told() {
     }
 }
 
-/// A pipe where a stranger's project should have a file.
+/// Makes a pipe in place of a file in a stranger's project.
 fn pipe(place: &Place, name: &str) {
     std::fs::create_dir_all(place.path(name).parent().unwrap()).unwrap();
     assert!(Command::new("mkfifo").arg(place.path(name)).status().unwrap().success());
@@ -497,7 +497,7 @@ fn what_is_named_may_be_a_pipe() {
     }
 }
 
-/// Nothing takes the place of what is no file, were it root who asks for it.
+/// No file replaces a pipe or a device, even for root.
 #[test]
 fn a_run_is_exported_into_pipes_and_through_links() {
     let place = place();
@@ -520,7 +520,7 @@ fn a_run_is_exported_into_pipes_and_through_links() {
     assert!(ran.code == 10 && ran.stderr.contains("No space left"), "{}", ran.stderr);
 }
 
-/// What cannot be printed is an error; who has closed the pipe has read enough.
+/// An error of stdout is reported; a closed pipe is no error.
 #[test]
 fn a_full_or_closed_stdout() {
     let place = place();
@@ -553,7 +553,7 @@ fn a_full_or_closed_stdout() {
         let mut printing = place.command(&words(&arguments(command, "")));
         printing.stdout(writer);
         let ran = place.ran(&output(printing));
-        // A run that was not written whole is no run.
+        // A partly written export is an error.
         let code = if command.contains("export") { 10 } else { 0 };
         assert_eq!(ran.code, code, "{command}: {}", ran.stderr);
         assert!(!ran.stderr.contains("panicked"), "{command}: {}", ran.stderr);
@@ -581,7 +581,7 @@ fn a_folder_whose_name_is_not_text_is_told() {
     assert!(ran.stdout.contains("\"runs\": []"), "{} {}", ran.stdout, ran.stderr);
 }
 
-/// What a run has used is the same wherever it is told, whatever of it has committed.
+/// The use by a run is the same in all documents, whatever part of the run has committed.
 #[test]
 fn the_fuel_of_what_failed_is_shown() {
     let place = Place::with_testkit();

@@ -1,4 +1,4 @@
-//! Every mistake has a message that says what to do, and its exit code.
+//! Every mistake has a message with advice, and its exit code.
 
 use std::fmt::Write as _;
 
@@ -125,7 +125,7 @@ fn inputs_that_the_schema_does_not_name_are_warned_of() {
         strict.shown()
     );
     assert_eq!(place.run(&["run", "g.yaml", "--input", "files=3", "--strict-inputs"]).code, 0);
-    // A schema that says what becomes of other names decides about them.
+    // A schema with a rule for other names decides about them.
     for schema in [
         "{ properties: { files: {} }, additionalProperties: true }",
         "{ type: object }",

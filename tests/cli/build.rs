@@ -1,4 +1,4 @@
-//! `graph-host build`, as far as a crate without dependencies shows it.
+//! Tests `graph-host build` as far as a crate without dependencies allows.
 
 use graph_host::guest::rust::Toolchain;
 
@@ -53,7 +53,7 @@ fn what_cannot_be_built_is_told_and_leaves_nothing() {
     assert_eq!(no_key.code, 9, "{}", no_key.stderr);
     assert!(no_key.stderr.contains("nobody"), "{}", no_key.stderr);
 
-    // What was typed is checked before anything is compiled, with whatever toolchain.
+    // Arguments are checked before anything is compiled, with any toolchain.
     place.write("file", "");
     for (more, message) in [
         (&["--id", "Bad Id!"][..], "`Bad Id!` cannot be the id of an item: a blank is not allowed in it"),
@@ -96,7 +96,7 @@ fn what_cannot_be_built_is_told_and_leaves_nothing() {
     assert_eq!(library.code, 3, "{}", library.stderr);
     assert!(library.stderr.contains("crate-type"), "{}", library.stderr);
 
-    // A component, but no node: it exports nothing that could be called.
+    // A component that is no node: it exports nothing that could be called.
     let no_node = build("n", &[]);
     assert_eq!(no_node.code, 8, "{}", no_node.stderr);
     assert!(no_node.stderr.contains("graph-host:node/action"), "{}", no_node.stderr);

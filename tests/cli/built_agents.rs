@@ -1,4 +1,4 @@
-//! The graphs of the examples whose agents ask language models, built by a program.
+//! The graphs of the examples with agents that use language models, built by a program.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const FEEDBACK: &str =
     "Prior visit's output is provided above; refine your response based on it. The editor says: ";
 const TURN_OF: &str = "What was said so far, oldest first: ${state.offers}\n\nIt is your turn.";
 
-/// The tool with which an agent looks at files.
+/// Describes the tool with which an agent inspects files.
 pub(super) fn look() -> Value {
     json!({
         "item": "examples/files",
@@ -210,7 +210,7 @@ fn verdict() -> Value {
     })
 }
 
-/// A writer of a part, which has its own draft and the critic's words from the second visit on.
+/// Makes a writer of a part, which gets its own draft and the critic's feedback from the second visit on.
 fn writer(node: &str, part: &str, called: &str, system: &str) -> NodeBuilder {
     let message = format!(
         "The facts:\n${{inputs.facts}}\n\nThe {called} so far: ${{node.previous.text || 'none'}}\n\n\
@@ -308,7 +308,7 @@ pub(super) fn writer_and_critic() -> GraphBuilder {
     builder
 }
 
-/// A party of the negotiation. `bound` limits the prices of its own moves; `offered` is what describes its offer.
+/// Makes a party of the negotiation. `bound` limits the prices of its own moves; `offered` describes its offer.
 fn party(
     name: &str,
     model: &str,

@@ -1,4 +1,4 @@
-//! The graphs of the examples, built by a program: the same digests as their documents have.
+//! The graphs of the examples, built by a program, have the same digests as their documents.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::built_agents::{agents_negotiate, graph_writer, look, model_router, research, writer_and_critic};
 
-/// A graph with the inputs that it describes, all texts or numbers.
+/// Makes a graph with the inputs that it describes, all texts or numbers.
 pub(super) fn graph(inputs: &Value) -> GraphBuilder {
     let mut builder = GraphBuilder::new("examples/built");
     builder.input_schema(json!({ "type": "object", "additionalProperties": false, "properties": inputs }));

@@ -1,4 +1,4 @@
-//! The item that is built into the program: what it needs, which items replace it, and what cannot be done with it.
+//! Built-in items: their requirements, the items that replace them, and the operations that are refused for them.
 
 use serde_json::json;
 
@@ -32,7 +32,7 @@ fn place() -> Place {
     place
 }
 
-/// Puts a component at the item's path in a folder of tools.
+/// Copies a component to the item's path in a folder of tools.
 fn put(place: &Place, space: &str) -> String {
     std::fs::create_dir_all(place.path(&format!("{space}/tools/rye/bash"))).unwrap();
     let file = format!("{space}/tools/rye/bash/bash.wasm");
@@ -210,7 +210,7 @@ fn models_that_params_name_are_suggested_and_looked_for_before_a_run() {
     place.write("suggested.yaml", &suggested);
     let validated = place.run(&["validate", "g.yaml", "suggested.yaml", "--caps", "suggested.yaml"]);
     assert_eq!(validated.code, 0, "{}", validated.stdout);
-    // The manifest names one of them in another way, and grants the other to nobody.
+    // The manifest misspells one model, and grants the other to no item.
     let misspelt =
         suggested.replace("  \"small\":", "  \"smal\":").replace("[\"other\",\"small\"]", "[smal]");
     place.write("misspelt.yaml", &misspelt);

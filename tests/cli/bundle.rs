@@ -1,4 +1,4 @@
-//! `graph-host bundle`: what it writes, what it refuses, and what it finds when it looks again.
+//! Tests `graph-host bundle`: the files that it writes, its refusals, and its verification.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,7 +25,7 @@ fn bundle(place: &Place, example: &str, folder: &str, options: &[&str]) -> Ran {
     place.run(&args)
 }
 
-/// All files below a folder, by path.
+/// Reads all files below a folder, by path.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut waiting = vec![folder.to_path_buf()];
@@ -120,7 +120,7 @@ fn a_folder_in_use_stays_as_it_is() {
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("is not empty"), "{}", ran.stderr);
     assert_eq!(fs::read_dir(place.path("mine")).unwrap().count(), 1);
-    // A bundle to which somebody has added something.
+    // A bundle to which a file was added.
     assert_eq!(bundle(&place, "etl", "site", &[]).code, 0);
     place.write("site/notes.txt", "mine");
     let ran = bundle(&place, "etl", "site", &[]);
@@ -140,7 +140,7 @@ fn what_cannot_run_is_refused_before_anything_is_written() {
     let ran = place.run(&["bundle", "graph.yaml", "--caps", "caps.yaml", "-o", "site"]);
     assert_eq!(ran.code, 9, "{}", ran.stderr);
     assert!(ran.stderr.contains("t/none"), "{}", ran.stderr);
-    // The native words for a component without a signature.
+    // The message of a native run for a component without a signature.
     place.graph("graph.yaml", "start: a\nnodes:\n  a: { action: { item_id: t/kit } }\n");
     let native = place.run(&["run", "graph.yaml", "--caps", "caps.yaml"]);
     let ran = place.run(&["bundle", "graph.yaml", "--caps", "caps.yaml", "-o", "site"]);
@@ -224,7 +224,7 @@ fn granted_files_are_packed_within_bounds() {
     assert_eq!(ran.code, 0, "the older bundle is as it was: {}", ran.stderr);
 }
 
-/// A component that exports functions of these names, which add two numbers.
+/// Makes a component that exports functions of these names, which add two numbers.
 fn adder(names: &[&str]) -> Vec<u8> {
     let function = |name: &&str| {
         format!(
@@ -254,7 +254,7 @@ fn functions_of_components_are_bundled_with_their_types() {
         let types = serde_json::json!({ "params": [["a", "u32"], ["b", "u32"]], "result": "u32" });
         serde_json::json!({ "name": name, "types": types })
     };
-    // The function that a node names, and those that the manifest permits where a run may name others.
+    // The function that a node names, and, if a run may name others, those that the manifest permits.
     for (item, functions) in [("t/lib#add", &["add"][..]), ("${inputs.item}", &["add", "sum"])] {
         let ran = bundled(&["add", "sum", "other"], item);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -266,7 +266,7 @@ fn functions_of_components_are_bundled_with_their_types() {
         assert_eq!(document["components"][0]["functions"], Value::from(functions));
         assert_eq!(place.run(&["bundle", "--verify", "site"]).code, 0);
     }
-    // Names that are one in JavaScript, or mean something else there.
+    // Names that are equal in JavaScript, or have another meaning there.
     for (names, message) in [
         (
             &["add", "a1", "a-1"][..],
@@ -280,7 +280,7 @@ fn functions_of_components_are_bundled_with_their_types() {
         let said = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(said.contains(message), "{said}");
     }
-    // What a run is refused for is refused in the same words.
+    // The refusal of a run is repeated in the same words.
     place.write("caps.yaml", "dispatch: ['execute.tool.t.lib#ad']\n");
     let ran = bundled(&["add"], "t/lib#ad");
     let native = place.run(&["run", "graph.yaml", "--caps", "caps.yaml", "--allow-unsigned"]);

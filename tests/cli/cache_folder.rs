@@ -1,4 +1,4 @@
-//! What the user's space keeps of compiled components and fetched items, and what `cache` removes of it.
+//! Compiled components and fetched items in the user's space, and their removal by `cache`.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ fn ok(ran: &Ran) {
     assert_eq!(ran.code, 0, "{}", ran.shown());
 }
 
-/// Runs `t/kit` once, with more of an environment.
+/// Runs `t/kit` once, with further environment variables.
 fn run(place: &Place, variables: &[(&str, &str)]) -> Ran {
     let mut command = place.command(&["run", "g.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--quiet"]);
     command.envs(variables.iter().copied());
@@ -28,7 +28,7 @@ fn place() -> Place {
     place
 }
 
-/// Makes another component of `t/kit` that does the same: with one more section that says nothing.
+/// Makes another component of `t/kit` with the same behaviour: an empty section is added.
 fn other_component(place: &Place) {
     let file = place.path(".ai/tools/t/kit.wasm");
     File::options().append(true).open(file).unwrap().write_all(&[0, 2, 1, b'x']).unwrap();
@@ -75,7 +75,7 @@ fn compiled_components_are_listed_and_removed() {
         removed.shown()
     );
     assert!(!first.exists() && count(&list(&place), "compiled") == 1);
-    // Nothing is chosen: what is within the limit stays.
+    // Without options, everything within the limit is kept.
     ok(&place.run(&["cache", "prune"]));
     assert_eq!(count(&list(&place), "compiled"), 1);
     ok(&place.run(&["cache", "prune", "--max-size", "1B"]));
@@ -120,7 +120,7 @@ fn fetched_items_are_removed_unless_something_needs_them() {
     assert!(listed["fetched"][0]["bytes"].as_u64() > Some(10_000), "{listed}");
     let manifest =
         listed["fetched"][0]["manifest"].as_str().unwrap().trim_start_matches("sha256:").to_owned();
-    // What nobody has made for this purpose is left alone, and so is what a link leads to.
+    // A folder that was not made for this purpose is left alone, and so is the target of a link.
     let digest = |digit: &str| place.path(&format!("home/pulled/{}", digit.repeat(64)));
     std::fs::create_dir_all(digest("b")).unwrap();
     std::fs::write(digest("b").join("item"), "mine").unwrap();
@@ -133,7 +133,7 @@ fn fetched_items_are_removed_unless_something_needs_them() {
         std::os::unix::fs::symlink(place.path("outside"), digest("c")).unwrap();
     }
     assert_eq!(count(&list(&place), "fetched"), 1);
-    // Locked, it stays.
+    // A locked item is kept.
     ok(&place.run(&["lock", "oci-layout:out:t/kit:1.0.0"]));
     assert!(list(&place)["fetched"][0]["needed_by"].as_str().unwrap().ends_with("graph-host.lock"));
     assert_eq!(count(&place.json(&["cache", "prune", "--all"]).0["removed"], "fetched"), 0);

@@ -1,4 +1,4 @@
-//! Results that stand in for tasks of later runs.
+//! Results that replace tasks of later runs.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::place::Place;
 
-/// What `a` gives tells which run has computed it.
+/// The result of `a` names the run that has computed it.
 const GRAPH: &str = r#"start: a
 nodes:
   a: { action: { item_id: t/kit, params: { op: activation } }, cache: { ttl: 1h }, assign: { seen: "${result.run_id}" }, next: b }
@@ -41,7 +41,7 @@ fn a_second_run_takes_what_the_first_has_left() {
         let digest = |run: &Value| run["checkpoint"]["result_digest"].clone();
         assert_eq!(digest(&second), digest(&first), "what is computed does not depend on the cache");
 
-        // Nothing stands in, and nothing is kept.
+        // No cached result is used, and none is kept.
         let third = run(&place, "third", &["--store", store, "--no-cache"]);
         assert_eq!((&third["output"], &third["cached"]), (&json!("third"), &json!({})));
         assert_eq!(run(&place, "fourth", &["--store", store])["output"], "first");
@@ -101,7 +101,7 @@ fn a_result_is_another_one_under_another_grant() {
     // Another component under the same id.
     let file = place.path(".ai/tools/t/kit.wasm");
     let mut bytes = fs::read(&file).unwrap();
-    // A custom section that says nothing.
+    // An empty custom section.
     bytes.extend_from_slice(&[0, 3, 1, b'x', 0]);
     fs::write(&file, bytes).unwrap();
     assert_eq!(run(&place, "fourth", &[])["output"], "fourth");
@@ -132,7 +132,7 @@ fn a_changed_result_is_computed_again_with_a_warning() {
         "{}",
         again.shown()
     );
-    // What was computed again has its own place, and serves from now on.
+    // The recomputed result has its own entry, and is used from now on.
     assert_eq!(run(&place, "third", &["--store", "file"])["output"], "second");
 }
 

@@ -25,7 +25,7 @@ fn what_has_no_double_is_the_real_component() {
     place.write("mixed.case.yaml", MIXED);
     let tested = place.run(&["test", ".", "--allow-unsigned"]);
     assert_eq!((tested.code, tested.stdout.trim()), (0, "1 passed, 0 failed"), "{}", tested.stderr);
-    // Nothing of it is kept.
+    // The test leaves no state.
     assert!(!place.path(".ai/state").exists());
     let (document, code) = place.json(&["test", ".", "--allow-unsigned"]);
     assert_eq!((code, &document["passed"]), (0, &serde_json::json!(1)), "{document}");
@@ -55,7 +55,7 @@ fn a_component_in_a_case_is_let_in_as_in_a_run() {
     let shown = [unsigned.stdout, ungranted.stdout, missing.stdout, params.stdout].concat();
     insta::assert_snapshot!(shown);
 
-    // The manifest grants what components may touch; its `dispatch` is not what counts in a case.
+    // The manifest grants the interfaces of components; its `dispatch` is not used in a case.
     place.write(
         "grants.yaml",
         "dispatch: []\nitems: { t/io: { clocks: true, random: true, filesystem: [{ path: ., as: /data, access: ro }] } }\n",
@@ -64,7 +64,7 @@ fn a_component_in_a_case_is_let_in_as_in_a_run() {
     assert_eq!(granted.code, 0, "{}", granted.stdout);
 }
 
-/// A component takes no time in a case, whatever its clock shows, and a double may take seconds beside it.
+/// A component takes no time of a case, whatever its clock shows, and a double may take seconds at the same time.
 #[test]
 fn components_and_doubles_run_side_by_side() {
     let place = Place::with_compiled_testkit();
@@ -79,7 +79,7 @@ fn components_and_doubles_run_side_by_side() {
     assert_eq!(tested.code, 0, "{}", tested.stdout);
 }
 
-/// The example's own case, with its signed components.
+/// The example's own case passes, with its signed components.
 #[test]
 fn the_approval_example_passes_its_case() {
     let place = Place::new();
@@ -96,7 +96,7 @@ fn the_approval_example_passes_its_case() {
     assert!(ungranted.stdout.contains("wasi:filesystem/types"), "{}", ungranted.stdout);
 }
 
-/// What a case came to is compared with what it comes to when it is cut short after each of its writes.
+/// The outcome of a case is the same if it is cut short after each of its writes.
 #[test]
 fn cases_are_cut_short_after_every_persisted_write() {
     let place = Place::new();
@@ -116,7 +116,7 @@ fn cases_are_cut_short_after_every_persisted_write() {
     );
     let (document, code) = place.json(&["test", "two.case.yaml", "--crash"]);
     assert_eq!((code, &document["crashes"]["tried"]), (0, &serde_json::json!(10)), "{document}");
-    // A test that found nothing to do does not pass.
+    // A test without anything to do does not pass.
     place.write(
         "scripted.case.yaml",
         "graph: { start: a, nodes: { a: {} } }\nscript: [{ run: { crash_after: 1 } }, { resume: {} }]\n",
@@ -129,7 +129,7 @@ fn cases_are_cut_short_after_every_persisted_write() {
     assert!(both.stdout.contains("1 case left out: it scripts a crash itself"), "{}", both.stdout);
 }
 
-/// The cases of every example, with its signed components.
+/// The cases of every example pass, with its signed components.
 #[test]
 fn the_examples_pass_their_cases() {
     let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");

@@ -1,4 +1,4 @@
-//! `graph-host registry index`: what a catalogue says, what it refuses, and that its commands work when they are typed.
+//! Tests `graph-host registry index`: the contents of a catalogue, its refusals, and that its commands work as typed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn ok(ran: &Ran) {
     assert_eq!(ran.code, 0, "{}", ran.shown());
 }
 
-/// `t/kit` 1.0.0 and 1.1.0, `t/flow` 1.0.0 and `t/note` 2.0.0, signed with `me` and published to `out`.
+/// Publishes `t/kit` 1.0.0 and 1.1.0, `t/flow` 1.0.0 and `t/note` 2.0.0, signed with `me`, to `out`.
 fn published() -> Place {
     let place = Place::with_compiled_testkit();
     ok(&place.run(&["keys", "generate", "me"]));
@@ -112,7 +112,7 @@ fn a_catalogue_says_what_was_verified() {
     for page in ["index.html", kit["page"].as_str().unwrap(), flow["page"].as_str().unwrap()] {
         assert!(place.read(&format!("site/{page}")).contains("default-src 'none'"), "{page}");
     }
-    // Nothing was installed, locked or executed by that.
+    // The index has installed, locked and executed nothing.
     assert!(!place.path("home/installed").exists() && !place.path("graph-host.lock").exists());
 }
 
@@ -157,7 +157,7 @@ fn published_cases_are_run_and_yanks_are_shown() {
     assert_eq!(version(&catalogue, "t/kit", "1.1.0")["yanked"], Value::Null);
 }
 
-/// Changes the manifest under a name of a directory, as who may write there does.
+/// Changes the manifest under a name of a directory, as anyone who may write there can.
 fn changed(place: &Place, out: &str, name: &str, change: impl FnOnce(&mut Value)) {
     let key = "org.opencontainers.image.ref.name";
     let blobs = place.path(out).join("blobs/sha256");
@@ -204,7 +204,7 @@ fn no_case_runs_that_its_publisher_has_not_signed() {
     assert!(!place.run(&["test", at]).stderr.contains("no key that you trust"));
     changed(&place, "tested", "t/flow:1.0.0", added);
     assert_eq!(names(&cases()), ["own"]);
-    // The user has asked for all of them by name, and is told about the one that nobody has signed.
+    // The user has named all of them, and is warned about the unsigned one.
     let (tested, code) = place.json(&["test", at]);
     assert_eq!((code, &tested["passed"]), (0, &json!(2)), "{tested}");
     let told = place.run(&["test", at]).stderr.replace("\n  ", " ");
@@ -212,7 +212,7 @@ fn no_case_runs_that_its_publisher_has_not_signed() {
     let shown = place.json(&["inspect", at]).0;
     let signed = |at: usize| shown["published"]["cases"][at]["signed"].clone();
     assert_eq!((signed(0), signed(1)), (json!(true), json!(false)), "{shown}");
-    // Without the statement, as earlier versions publish, none is run.
+    // Without the statement, as earlier versions publish, no case is run.
     changed(&place, "tested", "t/flow:1.0.0", |manifest| {
         manifest["layers"].as_array_mut().unwrap().retain(|layer| layer["mediaType"] != STATEMENT);
     });
@@ -261,7 +261,7 @@ fn the_same_registry_gives_the_same_bytes() {
         .map(|file| file.as_str().unwrap().to_owned())
         .collect();
     assert_eq!(listed, one.into_keys().collect::<Vec<_>>());
-    // An older catalogue is replaced whole: what it alone had is gone.
+    // An older catalogue is replaced as a whole.
     ok(&place.run(&["sign", ".ai/tools/t/kit.wasm", "--key", "me", "--version", "2.0.0"]));
     ok(&place.run(&["publish", "t/kit", "oci-layout:more"]));
     let before = names(&place.path("."));
@@ -312,7 +312,7 @@ fn commands_work_when_they_are_typed() {
     assert_eq!(typed.len(), 3, "{typed:?}");
     std::fs::remove_dir_all(place.path("reader-home")).unwrap();
     std::fs::remove_dir_all(place.path("reader")).unwrap();
-    // What its params have to be depends on its `op`, so that a graph can only call it if an example is known.
+    // Its params depend on its `op`, so a graph can call it only with a known example.
     let kit = version(&document, "t/kit", "1.1.0");
     assert!(kit["usage"]["commands"].as_array().unwrap().len() >= 3, "{kit}");
     let mut shown = kit.clone();
@@ -380,7 +380,7 @@ fn hostile_artifacts_end_up_on_a_page_as_text_or_not_at_all() {
     put(&place, "x/Hostile:1.0.0", &hostile("x/Hostile", HOSTILE));
     put(&place, "x/long:1.0.0", &hostile("x/long", &"y".repeat(1 << 20)));
     put(&place, "x/markup:1.0.0", &hostile(HOSTILE, HOSTILE));
-    // A version whose content is missing, and a tag that says another version than the signed one.
+    // A version without content, and a tag that differs from the signed version.
     let flow =
         place.json(&["publish", "t/flow", "--with-items", "oci-layout:out"]).0["published"][1]["manifest"]
             .clone();
@@ -422,7 +422,7 @@ fn hostile_artifacts_end_up_on_a_page_as_text_or_not_at_all() {
     assert_eq!(folded.len(), pages.len());
 }
 
-/// The digest of the text of `t/note` in the layout.
+/// Returns the digest of the text of `t/note` in the layout.
 fn document_of_note(place: &Place) -> String {
     let text = place.read(".ai/knowledge/t/note.md");
     Digest::of_bytes(text.as_bytes()).hex()
@@ -449,7 +449,7 @@ fn a_folder_of_other_things_is_left_alone() {
     refused(&["oci-layout:nowhere", "-o", "new"], 9, "nowhere");
     refused(&["docker://x", "-o", "new"], 2, "is not a reference");
     assert!(!place.path("new").exists());
-    // One that a newer program has written is not replaced by an older one.
+    // A catalogue of a newer program is not replaced by an older program.
     std::fs::remove_file(place.path("site/notes.txt")).unwrap();
     let newer = place.read("site/catalogue.json").replacen("\"version\": 1,", "\"version\": 2,", 1);
     place.write("site/catalogue.json", &newer);
@@ -460,7 +460,7 @@ fn a_folder_of_other_things_is_left_alone() {
 #[test]
 fn a_registry_that_does_not_answer_gives_no_catalogue() {
     let place = Place::new();
-    // It lists a repository and a tag, and then refuses everything.
+    // The registry lists a repository and a tag, and then refuses all requests.
     let choose = |request: &str| {
         let body = |text: &str| {
             let head = format!(

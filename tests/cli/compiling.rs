@@ -1,4 +1,4 @@
-//! Compiling in a child process: what it may use up, and how its end is told.
+//! Compilation in a child process: its limits, and the reports of its end.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ fn failure(program: PathBuf, limits: CompileLimits, bytes: &[u8]) -> CompileErro
     }
 }
 
-/// Takes some seconds to compile, and is within every cap.
+/// Makes a component that takes some seconds to compile and is within every limit.
 fn slow() -> Vec<u8> {
     let body = "(local.set 0 (f32.add (local.get 0) (local.get 0)))".repeat(70_000);
     let function = format!("(func (param f32) {body})");
@@ -79,7 +79,7 @@ fn a_child_that_ends_or_talks_nonsense_harms_nobody() {
     assert!(matches!(fails(program("nonsense", "cat; echo nonsense")), CompileError::Invalid(_)));
     assert!(matches!(fails(program("nothing", "exit 0")), CompileError::Invalid(_)));
     assert!(matches!(fails(folder.path().join("none")), CompileError::Start(_)));
-    // It gets the component and its limits, and nothing of this process: no arguments, no environment, no folder.
+    // The child gets the component and its limits, and nothing else of this process: no arguments, no environment, no folder.
     let told = program(
         "told",
         "echo \"$@ $(pwd) $(env | grep -v -e ^PWD= -e ^_= -e ^SHLVL= -e ^OLDPWD= | tr '\\n' ' ')\"; exit 3",

@@ -1,11 +1,11 @@
-//! What shells complete, asked of the shells themselves.
+//! Completions, as the shells themselves offer them.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::place::{Place, kit};
 
-/// A shell that finds the command, in a folder that is a project.
+/// Makes a shell that finds the command, in the folder of a project.
 fn shell(place: &Place, program: &str) -> Command {
     let binaries = Path::new(env!("CARGO_BIN_EXE_graph-host")).parent().unwrap();
     let mut shell = Command::new(program);
@@ -18,7 +18,7 @@ fn shell(place: &Place, program: &str) -> Command {
     shell
 }
 
-/// Whether a shell is there. `tests/run` installs what is missing.
+/// Checks whether a shell is installed. `tests/run` installs missing ones.
 fn has(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output().is_ok();
     if !found {
@@ -27,7 +27,7 @@ fn has(program: &str) -> bool {
     found
 }
 
-/// What bash offers for a line that ends where the cursor is.
+/// Returns bash's candidates for a line with the cursor at its end.
 fn bash(place: &Place, line: &str) -> Vec<String> {
     let typed: Vec<&str> = line.split(' ').collect();
     let quoted = typed.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
@@ -40,7 +40,7 @@ fn bash(place: &Place, line: &str) -> Vec<String> {
     );
     let ran = shell(place, "bash").args(["--norc", "-c", &script]).output().unwrap();
     let (stdout, stderr) = (String::from_utf8(ran.stdout).unwrap(), String::from_utf8(ran.stderr).unwrap());
-    // `compopt` says that nobody is completing here.
+    // `compopt` complains that no completion is under way.
     let errors: Vec<_> = stderr.lines().filter(|line| !line.contains("compopt")).collect();
     assert!(errors.is_empty(), "{line}: {stderr}");
     // Options are offered wherever nothing is typed yet.
@@ -48,7 +48,7 @@ fn bash(place: &Place, line: &str) -> Vec<String> {
     words.filter(|word| !word.is_empty() && !word.starts_with("--")).collect()
 }
 
-/// What zsh offers: an interactive one, in a terminal of its own, with the key pressed.
+/// Returns zsh's candidates: in an interactive shell, in a terminal of its own, with the key pressed.
 fn zsh(place: &Place, line: &str) -> Vec<String> {
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cli/completions");
     let ran = shell(place, "zsh")
@@ -60,7 +60,7 @@ fn zsh(place: &Place, line: &str) -> Vec<String> {
     offered(line, &ran)
 }
 
-/// What fish offers.
+/// Returns fish's candidates.
 fn fish(place: &Place, line: &str) -> Vec<String> {
     let script = format!("graph-host completions fish | source; complete -C '{line}'");
     let ran = shell(place, "fish").args(["--no-config", "-c", &script]).output().unwrap();
@@ -96,7 +96,7 @@ fn shells_complete_runs_items_keys_and_codes() {
         }
         assert_eq!(place.run(&["keys", "generate", "mine"]).code, 0);
         let mut runs = completed(&place, "graph-host runs show ");
-        // The newest is the first that the command names; others than bash sort.
+        // The newest run is listed first; shells other than bash sort.
         if name == "bash" {
             assert_eq!(runs, ["@last", "beta", "alpha"]);
         }
@@ -109,7 +109,7 @@ fn shells_complete_runs_items_keys_and_codes() {
         assert!(completed(&place, "graph-host run g.").contains(&"g.yaml".to_owned()), "{name}");
         assert_eq!(completed(&place, "graph-host sign x.yaml --key mi"), ["mine"], "{name}");
         assert_eq!(completed(&place, "graph-host do"), ["doctor"], "{name}");
-        // What is damaged gives no candidates, and no message.
+        // A damaged store gives no candidates, and no message.
         place.write(".ai/state/runs.db", "not a database at all, but a text of some length");
         assert!(completed(&place, "graph-host runs show ").len() <= 1, "{name}");
     }

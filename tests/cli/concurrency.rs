@@ -1,4 +1,4 @@
-//! Runs that two processes want, and disks without room.
+//! Runs that two processes take at the same time, and disks without room.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ nodes:
   work: { action: { item_id: t/kit, params: { op: spin, iterations: 30000000 } }, assign: { n: 1 }, next: [{ to: work, when: { path: state.n, op: lt, value: 20 } }, { to: [] }] }
 ";
 
-/// Waits until a run has come so far.
+/// Waits until a run has reached a step.
 fn wait_for_step(place: &Place, run: &str, step: u64) {
     let deadline = Instant::now() + Duration::from_mins(1);
     while place.json(&["runs", "show", run]).0["step"].as_u64().unwrap_or(0) < step {
@@ -30,7 +30,7 @@ fn one_process_goes_on_and_the_other_is_told_who_has_the_run() {
     let run = ["run", "slow.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "r", "--json"];
     let mut first = place.command(&run).spawn().unwrap();
     wait_for_step(&place, "r", 1);
-    // While it runs, nobody else takes it up.
+    // While it runs, no other process can take it.
     let (refused, code) = place.json(&["resume", "r"]);
     assert_eq!((code, &refused["error"]["code"]), (10, &json!("storage")), "{refused}");
     let message = refused["error"]["message"].as_str().unwrap();
@@ -38,7 +38,7 @@ fn one_process_goes_on_and_the_other_is_told_who_has_the_run() {
     first.kill().unwrap();
     first.wait().unwrap();
 
-    // Of two that take it up at one time, one goes on.
+    // If two processes take it at the same time, one continues.
     let resume = ["resume", "r", "--json"];
     let both = [place.command(&resume).spawn().unwrap(), place.command(&resume).spawn().unwrap()];
     let ids = both.each_ref().map(std::process::Child::id);
@@ -54,13 +54,13 @@ fn one_process_goes_on_and_the_other_is_told_who_has_the_run() {
     assert_eq!(place.run(&["runs", "verify", "r"]).code, 0);
 }
 
-/// A small disk over a folder, as long as it lives.
+/// A small disk mounted over a folder, until it is dropped.
 #[cfg(target_os = "linux")]
 struct SmallDisk(std::path::PathBuf);
 
 #[cfg(target_os = "linux")]
 impl SmallDisk {
-    /// `None` where this process may not mount.
+    /// Mounts the disk; `None` if this process may not mount.
     fn over(folder: std::path::PathBuf, size: &str) -> Option<Self> {
         std::fs::create_dir_all(&folder).unwrap();
         let options = format!("size={size}");
@@ -111,7 +111,7 @@ fn a_full_disk_stops_a_run_and_keeps_what_was_stored() {
     assert!((1..300).contains(&steps), "{steps}");
     let verified = place.run(&["runs", "verify", "r"]);
     assert_eq!(verified.code, 0, "{}", verified.stderr);
-    // There is no room to go on either, and that is no harm.
+    // There is no room to continue either, and that does no harm.
     let (document, code) = place.json(&["resume", "r"]);
     assert_eq!(code, 10, "{document}");
 

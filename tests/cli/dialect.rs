@@ -1,4 +1,4 @@
-//! Graphs of Rye's dialect on the command line, and what the dialects are told apart by.
+//! Graphs of Rye's dialect on the command line, and the differences between the dialects.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::place::Place;
 
 const STEPS: &str = "start: a\nnodes:\n  a: { assign: { x: 1 }, next: b }\n  b: { interrupt: before, assign: { y: '${state.x}' } }\n";
 
-/// A graph document of Rye's dialect.
+/// Writes a graph document of Rye's dialect.
 fn rye(place: &Place, name: &str, config: &str) {
     place.graph(name, config);
     let text = place
@@ -48,7 +48,7 @@ fn the_state_item_of_our_dialect_is_asked_for() {
     assert!(!item("r1").exists());
     assert_eq!(place.run(&["run", "steps.yaml", "--run-id", "r2", "--state-item"]).code, 6);
     assert!(std::fs::read_to_string(item("r2")).unwrap().contains("status: interrupted"));
-    // One that is there is kept up to date.
+    // An existing item is kept up to date.
     assert_eq!(place.run(&["resume", "r2"]).code, 0);
     assert!(std::fs::read_to_string(item("r2")).unwrap().contains("status: completed"));
     assert_eq!(place.run(&["resume", "r1", "--state-item"]).code, 0);
@@ -66,7 +66,7 @@ fn the_state_item_follows_edits_stops_and_forks() {
     let edited = place.run(&["runs", "update", "r1", "--values", r#"{"x": 7}"#]);
     assert_eq!(edited.code, 0, "{}", edited.stderr);
     assert!(text("r1").contains("\"x\": 7"), "{}", text("r1"));
-    // A fork has an item of its own where the run has one that it was forked from.
+    // A fork has an item of its own if the run that it was forked from has one.
     let forked = place.run(&["runs", "fork", "r1", "--run-id", "f1", "--values", r#"{"x": 8}"#]);
     assert_eq!(forked.code, 0, "{}", forked.stderr);
     assert!(text("f1").contains("graph_run_id: \"f1\"") && text("f1").contains("\"x\": 8"), "{}", text("f1"));
@@ -75,7 +75,7 @@ fn the_state_item_follows_edits_stops_and_forks() {
     assert!(text("f1").contains("status: completed"), "{}", text("f1"));
     assert_eq!(place.run(&["runs", "cancel", "r1"]).code, 0);
     assert!(text("r1").contains("status: cancelled"), "{}", text("r1"));
-    // Nothing is written where nobody asked for it.
+    // Without a request, no item is written.
     assert_eq!(place.run(&["run", "steps.yaml", "--run-id", "r2"]).code, 6);
     assert_eq!(place.run(&["runs", "update", "r2", "--values", r#"{"x": 7}"#]).code, 0);
     assert_eq!(place.run(&["runs", "fork", "r2", "--run-id", "f2"]).code, 0);
@@ -149,13 +149,13 @@ fn validate_finds_what_a_plan_finds() {
     assert_eq!((items.len(), &items[0]["node"]), (1, &json!("b")), "{found}");
     let told = place.run(&deep).stdout;
     assert!(told.contains("node `b`: ") && told.contains("t/none"), "{told}");
-    // With a manifest, what is not granted is found as well.
+    // With a manifest, missing grants are found as well.
     place.write("nothing.yaml", "dispatch: []\n");
     let (found, code) = place.json(&[&deep[..], &["--caps", "nothing.yaml"]].concat());
     assert!(code == 4 && found["files"][0]["items"].as_array().unwrap().len() > 1, "{found}");
 }
 
-/// What no manifest and no item can mend is known from the document: nothing is paid for before it fails.
+/// A problem that no manifest and no item can solve is known from the document: nothing is spent before the failure.
 #[test]
 fn what_no_node_does_with_threads_is_refused_before_the_start() {
     for (operation, instead) in [
@@ -192,7 +192,7 @@ fn what_no_node_does_with_threads_is_refused_before_the_start() {
         let (document, code) = place.json(&["validate", "late.yaml"]);
         assert!(code != 0 && document["files"][0]["items"][0]["node"] == "b", "{document}");
         assert_eq!(place.run(&["runs", "list"]).code, 9, "{operation}: nothing has run");
-        // What nodes do passes.
+        // Operations that nodes support pass.
         place.graph(
             "well.yaml",
             &format!(

@@ -1,11 +1,11 @@
-//! A text of a stranger is no line of the program's own, and no command of a CI system that reads the output, wherever it is shown.
+//! A stranger's text never appears as a line of the program, nor as a command of a CI system that reads the output.
 
 use serde_json::{Value, json};
 
 use crate::place::{Place, Ran};
 
-/// Texts that would forge lines, if they were printed as they are: behind a line break, in the first line of a field, and where a long
-/// message is wrapped.
+/// Texts that would forge lines if they were printed unchanged: after a line break, in the first line of a field, and
+/// where a long message is wrapped.
 const FORGED: [&str; 4] = [
     "x\n::error::forged\n  ::stop-commands::forged\n##[error]forged\nforged: 1 passed, 0 failed\n  trust     forged\n- forged\n\tforged",
     "::error title=x::forged",
@@ -13,7 +13,7 @@ const FORGED: [&str; 4] = [
     "a text that is long enough for the message that quotes it to be wrapped ::warning::forged ::notice::forged",
 ];
 
-/// Fails where a line of the output is the stranger's: at the margin, as a field of `inspect`, or as a command of a CI system.
+/// Fails if a line of the output is the stranger's: at the margin, as a field of `inspect`, or as a command of a CI system.
 fn shows_no_forged_line(text: &str, args: &[&str], ran: &Ran) {
     for line in ran.stdout.lines().chain(ran.stderr.lines()).flat_map(|line| line.split('\r')) {
         let command = line.trim_start().strip_prefix("::");
@@ -229,7 +229,7 @@ fn names_of_files_are_no_lines_of_ours() {
     }
 }
 
-/// The manifest of another host's run is listed where a replay would need one.
+/// The manifest of another host's run is listed if a replay needs one.
 #[test]
 fn what_a_strangers_manifest_names_is_no_line_of_ours() {
     for text in &FORGED[..2] {

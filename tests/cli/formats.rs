@@ -1,5 +1,5 @@
-//! What older releases have stored: `tests/formats/VERSION` is read, checked, exported and resumed by this one; and what
-//! `migrate` says of stored files, old, new and broken.
+//! Stored formats of older releases: `tests/formats/VERSION` is read, checked, exported and resumed by this release;
+//! and reports of `migrate` about stored files, old, new and broken.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,12 +19,12 @@ fn the_component_of_the_stores_is_its_text_assembled() {
     );
 }
 
-/// A copy of what a release has stored. Its project is `project`, and its user's space `home`.
+/// A copy of a release's stored files. Its project is `project`, and its user's space `home`.
 struct Stored {
     place: Place,
 }
 
-/// The releases whose stores have to stay readable.
+/// Lists the releases whose stores have to stay readable.
 fn releases() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/formats");
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -54,7 +54,7 @@ impl Stored {
         stored
     }
 
-    /// As [`Self::by`], before anything has looked at it. Taking it over brings its database up to date.
+    /// Like [`Self::by`], before any command has read it. Its adoption brings its database up to date.
     fn untouched(release: &Path) -> Self {
         let stored = Self { place: Place::new() };
         for folder in ["project", "home"] {
@@ -63,7 +63,7 @@ impl Stored {
         stored
     }
 
-    /// As [`Self::by`], with every store brought up to date.
+    /// Like [`Self::by`], with every store brought up to date.
     fn up_to_date(release: &Path) -> Self {
         let stored = Self::by(release);
         let (document, code) = migrate(&stored, &[]);
@@ -71,7 +71,7 @@ impl Stored {
         stored
     }
 
-    /// What a user does whose state was moved here: the one place for it.
+    /// Adopts state that was moved here, as its user would.
     fn adopt(&self) {
         let adopted = self.run(&["runs", "adopt"]);
         assert_eq!(adopted.code, 0, "{}", adopted.shown());
@@ -96,7 +96,7 @@ impl Stored {
     }
 }
 
-/// The runs of a release, and how each stands.
+/// The runs of a release, with their statuses.
 const RUNS: [(&str, &str); 12] = [
     ("pruned", "completed"),
     ("completed", "completed"),
@@ -131,7 +131,7 @@ fn runs_of_older_releases_are_listed_shown_verified_and_exported() {
             }
             let file = format!("{run}.export");
             stored.ok(&["runs", "export", run, "--output", &file]);
-            // Elsewhere it is checked as a whole before anything of it is kept.
+            // Elsewhere the whole file is checked before anything is stored.
             let elsewhere = stored.place.path("elsewhere").join(run);
             fs::create_dir_all(elsewhere.join(".ai")).unwrap();
             let elsewhere = elsewhere.to_string_lossy().into_owned();
@@ -154,7 +154,7 @@ fn archives_of_older_releases_are_imported() {
             stored.ok(&["runs", "import", &archive, "--project", &elsewhere]);
             stored.ok(&["runs", "verify", run, "--project", &elsewhere]);
         }
-        // A later version of the format is refused, with what to do.
+        // A later version of the format is refused, with advice.
         let path = stored.place.path("project/completed.run.jsonl");
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, text.replacen("\"version\":2", "\"version\":9", 1)).unwrap();
@@ -183,7 +183,7 @@ fn runs_of_older_releases_are_resumed() {
         let finished = json!({ "answer": "for Ada", "log": ["greeted", "child", "each"], "text": "hello" });
         let cut_short = json!(["first", "hello", "after"]);
         let said = json!({ "said": "yes" });
-        // Its graph inside was signed in a way that does not say that a graph was meant: the refusal says what to type.
+        // The signature of its graph inside does not name the kind of item: the refusal shows the command to type.
         let (refused, code) = stored.json(&["resume", "asking-inside", "--answer", "yes"]);
         let message = refused["error"]["message"].as_str().unwrap_or_default();
         assert!(code == 8 && message.contains("graph-host sign"), "{refused}");
@@ -208,11 +208,11 @@ fn runs_of_older_releases_are_resumed() {
             stored.ok(&["runs", "verify", run]);
             stored.ok(&["replay", run]);
         }
-        // What failed fails again, and what was pending beside it does not run a second time.
+        // The failed task fails again, and the pending one next to it does not run a second time.
         let (document, code) = stored.json(&["resume", "failed"]);
         assert_eq!((code, &document["error"]["category"]), (5, &json!("permanent")), "{document}");
         stored.ok(&["runs", "verify", "failed"]);
-        // A new run finds the result that was kept.
+        // A new run uses the cached result.
         let words = ["run", "completed.yaml", "--caps", "caps.yaml", "--input", "name=Grace"];
         let (document, code) = stored.json(&words);
         assert_eq!((code, &document["output"]["answer"]), (0, &json!("for Grace")), "{document}");
@@ -227,7 +227,7 @@ fn what_else_older_releases_have_stored_is_read() {
         let log = stored.ok(&["trust", "log"]);
         assert!(log.stdout.contains("knowledge t/note.md"), "{}", log.stdout);
         assert!(stored.ok(&["trust", "list"]).stdout.contains("tester"));
-        // The layout that it was pulled from is gone: what is missing is that, and nothing of the lockfile.
+        // The layout that it was pulled from is missing, and only that is reported.
         let pull = stored.run(&["pull"]);
         assert!(pull.stderr.contains("there is no `oci-layout`"), "{}", pull.stderr);
         stored.ok(&["verify", "../home/installed/tools/t/hello.wasm", "--id", "t/hello"]);
@@ -241,7 +241,7 @@ fn what_else_older_releases_have_stored_is_read() {
     }
 }
 
-/// What `migrate` says of a format.
+/// Returns the state of a format in the report of `migrate`.
 fn state_of<'d>(document: &'d Value, format: &str) -> &'d str {
     let files = document["files"].as_array().unwrap();
     files.iter().find(|file| file["format"] == format).unwrap()["state"].as_str().unwrap()
@@ -251,7 +251,7 @@ fn migrate(stored: &Stored, more: &[&str]) -> (Value, i32) {
     stored.json(&[&["migrate"][..], more].concat())
 }
 
-/// Every file below a folder, with its content and when it was changed.
+/// Reads every file below a folder, with its content and the time of its last change.
 fn state(folder: &Path) -> BTreeMap<PathBuf, (Option<Vec<u8>>, SystemTime)> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -270,7 +270,7 @@ fn state(folder: &Path) -> BTreeMap<PathBuf, (Option<Vec<u8>>, SystemTime)> {
 fn a_check_writes_nothing() {
     for release in releases() {
         let stored = Stored::untouched(&release);
-        // The newest version is in the log beside the database, as its process was killed.
+        // The newest version is in the log next to the database, as its process was killed.
         let before = state(&stored.place.path(""));
         assert!(before.contains_key(&stored.place.path("project/.ai/state/runs.db-wal")));
         let (document, code) = migrate(&stored, &["--check"]);
@@ -300,10 +300,10 @@ fn a_check_writes_nothing() {
     }
 }
 
-/// Makes the database one that states this version, and asks what is to be done.
+/// Sets the version of the database, and returns the exit code of a check.
 fn before_version(stored: &Stored, version: u32) -> i32 {
     let file = stored.place.path("project/.ai/state/runs.db");
-    // Everything comes into the file itself.
+    // All changes are moved into the file itself.
     stored.ok(&["runs", "gc", "--dry-run"]);
     for ending in ["-wal", "-shm"] {
         let _ = fs::remove_file(format!("{}{ending}", file.display()));
@@ -380,7 +380,7 @@ fn newer_files_are_named_and_refused() {
         "knowledge",
     );
     drop(stored);
-    // A manifest is named where it is used.
+    // A manifest is reported where it is used.
     let stored = Stored::by(&release);
     prepend("project/caps.yaml", "version: 2\n")(&stored);
     refused(&stored, &["run", "completed.yaml", "--caps", "caps.yaml"], 3);
@@ -407,7 +407,7 @@ fn what_cannot_be_read_is_named_and_left_alone() {
         "home/trust.log",
     ] {
         for wrong in ["garbage", "folder", "link"] {
-            // These are read through links: a user may keep them elsewhere.
+            // These files are read through links: a user may keep them elsewhere.
             let is_database = Path::new(file).extension().is_some_and(|extension| extension == "db");
             if wrong == "link" && !is_database {
                 continue;

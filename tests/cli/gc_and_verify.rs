@@ -1,4 +1,4 @@
-//! Runs taken to another host, and what runs take up given back.
+//! Runs that are moved to another host, and removal of the data of runs.
 
 use std::fs;
 
@@ -34,7 +34,7 @@ fn exits(ran: &Ran, code: i32) {
     assert_eq!(ran.code, code, "{}", ran.shown());
 }
 
-/// Takes a file to another place.
+/// Copies a file to another place.
 fn carry(from: &Place, to: &Place, name: &str) {
     fs::copy(from.path(name), to.path(name)).unwrap();
 }
@@ -44,7 +44,7 @@ fn export(place: &Place, id: &str) -> Vec<String> {
     fs::read_to_string(place.path("run.jsonl")).unwrap().lines().map(str::to_owned).collect()
 }
 
-/// The run's public key, as its owner would give it away.
+/// Writes the run's public key, as its owner would publish it.
 fn public_key(lines: &[String], place: &Place) {
     let header: Value = serde_json::from_str(&lines[0]).unwrap();
     place.write("host.pem", header["key"].as_str().unwrap());
@@ -68,7 +68,7 @@ fn a_run_is_taken_to_another_host_and_checked_there() {
         (&json!(7), &json!("given"), &json!(true))
     );
     exits(&there.run(&["runs", "verify", "r1", "--key", "host.pem"]), 0);
-    // Without the key, this host vouches for nothing.
+    // Without the key, this host cannot verify it.
     exits(&there.run(&["runs", "verify", "r1"]), 8);
     let (mut shown, _) = there.json(&["runs", "show", "r1"]);
     let (mut original, _) = here.json(&["runs", "show", "r1"]);
@@ -77,14 +77,14 @@ fn a_run_is_taken_to_another_host_and_checked_there() {
         document.as_object_mut().unwrap().remove("pid");
     }
     assert_eq!(shown, original);
-    // Twice is once too often.
+    // A second import is refused.
     let again = there.run(&["runs", "import", "run.jsonl"]);
     exits(&again, 2);
     assert!(again.stderr.contains("an imported run keeps its id"), "{}", again.stderr);
     let nowhere = there.run(&["runs", "export", "@last", "-o", "no/folder/run.jsonl"]);
     exits(&nowhere, 10);
     assert!(nowhere.stderr.contains("its folder does not exist"), "{}", nowhere.stderr);
-    // A run that waits: it can be looked at, and only its own host can go on with it.
+    // A waiting run can be shown, and only its own host can continue it.
     export(&here, "q1");
     carry(&here, &there, "run.jsonl");
     let imported = there.run(&["runs", "import", "run.jsonl"]);
@@ -94,14 +94,14 @@ fn a_run_is_taken_to_another_host_and_checked_there() {
     assert_eq!(there.json(&["runs", "show", "q1"]).0["interrupts"][0]["payload"], "Publish?");
     exits(&there.run(&["resume", "q1", "--answer", "yes"]), 8);
     exits(&there.run(&["runs", "cancel", "q1"]), 8);
-    // From there it can be taken on: the run is signed, the file by nobody.
+    // From there it can be exported again: the run is signed, the file is not.
     exits(&there.run(&["runs", "export", "q1", "-o", "again.jsonl"]), 0);
     let third = place();
     carry(&there, &third, "again.jsonl");
     public_key(&lines, &third);
     let (imported, code) = third.json(&["runs", "import", "again.jsonl", "--key", "host.pem"]);
     assert_eq!((code, &imported["row_is_signed"]), (0, &json!(false)), "{imported}");
-    // Back home it goes on as if nothing had happened.
+    // At its own host it continues normally.
     carry(&there, &here, "again.jsonl");
     exits(&here.run(&["runs", "gc", "--keep", "0", "--all-statuses"]), 0);
     let (imported, _) = here.json(&["runs", "import", "again.jsonl"]);
@@ -138,7 +138,7 @@ fn a_file_that_is_not_whole_or_was_changed_is_refused() {
     };
     refused("a row changed", &changed(1, "\"graph_id\":\"loop\"", "\"graph_id\":\"pool\""), 8);
     refused("something after the end", &[&lines[..], &["{}".to_owned()]].concat(), 8);
-    // A forger sums the lines up anew: the signatures and the chain are what counts then.
+    // A forger recomputes the sum of the lines: then the signatures and the chain decide.
     let summed_up = |body: &[String]| {
         let mut lines = body.to_vec();
         lines.push(format!(
@@ -151,7 +151,7 @@ fn a_file_that_is_not_whole_or_was_changed_is_refused() {
     let body = &lines[..lines.len() - 1];
     let shorter = [&body[..first_record], &body[first_record + 1..]].concat();
     assert!(refused("without its first checkpoint", &summed_up(&shorter), 8).contains("is not whole"));
-    // Nor does it help to take the numbers of entries away, as if they were from before there were any.
+    // It does not help either to remove the numbers of entries, as if the run were older than numbers.
     let unnumbered: Vec<String> = shorter
         .iter()
         .map(|line| {
@@ -171,7 +171,7 @@ fn a_file_that_is_not_whole_or_was_changed_is_refused() {
     assert!(refused("a value changed", &summed_up(&value), 8).contains("channel `log`"));
     let text = changed(first_text, "\"text\":\"{", "\"text\":\"{ ")[..body.len()].to_vec();
     assert!(refused("a text changed", &summed_up(&text), 8).contains("text"));
-    // What was only summed up anew, and not changed, is as good as before; the row is then vouched for by nobody.
+    // A file whose sum was only recomputed is as valid as before; its row is then unsigned.
     there.write("summed.jsonl", &(summed_up(body).join("\n") + "\n"));
     // Another host's key.
     exits(&there.run(&["keys", "generate", "other"]), 0);
@@ -185,7 +185,7 @@ fn a_file_that_is_not_whole_or_was_changed_is_refused() {
         (0, &json!("carried"), &json!(false)),
         "{imported}"
     );
-    // What is no such file at all.
+    // Files of other formats.
     for foreign in ["", "hello\n", "{}\n", "[1]\n", "{\"format\":\"other\"}\n"] {
         there.write("foreign.jsonl", foreign);
         exits(&there.run(&["runs", "import", "foreign.jsonl"]), 3);
@@ -198,7 +198,7 @@ fn a_file_that_is_not_whole_or_was_changed_is_refused() {
     exits(&there.run(&["runs", "import", "."]), 2);
 }
 
-/// The digest of lines, as the last line of a file has it.
+/// Computes the digest of lines, as in the last line of a file.
 fn digest(lines: &[String]) -> graph_core::digest::Digest {
     let hasher = graph_core::digest::DomainHasher::new("graph-host/export/v1");
     lines.iter().fold(hasher, |hasher, line| hasher.field(format!("{line}\n").as_bytes())).finish()
@@ -229,7 +229,7 @@ fn old_checkpoints_go_and_the_rest_can_be_checked() {
     {
         assert_eq!(after[key], before[key], "{key}");
     }
-    // Again: down to one; and it goes to another host as it is.
+    // A second removal leaves one checkpoint; and the run goes to another host unchanged.
     exits(&place.run(&["runs", "gc", "--checkpoints", "1"]), 0);
     let (verified, _) = place.json(&["runs", "verify", "r1"]);
     assert_eq!((&verified["checkpoints"], &verified["begins"]["removed"]), (&json!(1), &json!(6)));
@@ -238,7 +238,7 @@ fn old_checkpoints_go_and_the_rest_can_be_checked() {
     let there = self::place();
     carry(&place, &there, "run.jsonl");
     exits(&there.run(&["runs", "import", "run.jsonl"]), 0);
-    // Whoever takes the note away, and says that there was nothing before, is found out.
+    // A removal of the note about removed checkpoints is detected.
     let mut body: Vec<String> = lines[..lines.len() - 1].to_vec();
     body.retain(|line| !line.starts_with("{\"pruning\""));
     assert_eq!(body.len(), lines.len() - 2);
@@ -251,7 +251,7 @@ fn old_checkpoints_go_and_the_rest_can_be_checked() {
     let third = self::place();
     third.write("forged.jsonl", &(body.join("\n") + "\n"));
     exits(&third.run(&["runs", "import", "forged.jsonl"]), 8);
-    // The run that waits has kept everything.
+    // The waiting run has lost nothing.
     exits(&place.run(&["resume", "q1", "--answer", "yes"]), 0);
 }
 
@@ -261,7 +261,7 @@ nodes:
   work: { interrupt: before, assign: { n: 1 }, next: [{ to: work, when: { path: state.n, op: lt, value: 3 } }, { to: [] }] }
 ";
 
-/// Does something to the database from outside.
+/// Changes the database from outside.
 fn tamper(place: &Place, statements: &[&str]) {
     let script = format!(
         "import sqlite3, sys\ncon = sqlite3.connect(sys.argv[1])\nfor s in {statements:?}: assert con.execute(s).rowcount > 0\ncon.commit()\ncon.close()"
@@ -271,7 +271,7 @@ fn tamper(place: &Place, statements: &[&str]) {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// A run with a pause before each of three steps, which has ended.
+/// Makes a run with a pause before each of three steps, which has ended.
 fn paused_run(place: &Place, store: &str) {
     place.graph("pausing.yaml", PAUSING);
     exits(&place.run(&["run", "pausing.yaml", "--run-id", "p1", "--store", store]), 6);
@@ -302,7 +302,7 @@ fn an_export_has_every_pause() {
         let original = fs::read_to_string(here.path("run.jsonl")).unwrap();
         let original: Vec<String> = original.lines().map(str::to_owned).collect();
         assert_eq!(records(&lines), records(&original), "{store}");
-        // An id is taken, whoever asks.
+        // An id stays taken, also for an import.
         exits(&there.run(&["runs", "import", "run.jsonl"]), 2);
         exits(&there.run(&["runs", "gc", "--keep", "0"]), 0);
         exits(&there.run(&["runs", "show", "p1"]), 9);
@@ -328,7 +328,7 @@ fn after_a_removal_nothing_else_may_be_missing() {
     exits(&place.run(&["runs", "verify", "p1"]), 0);
 }
 
-/// What was done to the rows under a run's newest checkpoint and at the end of its history, by kind of row.
+/// Changes of the rows under a run's newest checkpoint and at the end of its history, by kind of row.
 #[test]
 fn a_resume_finds_what_was_done_to_the_rows_that_it_continues_from() {
     let place = place();
@@ -430,8 +430,8 @@ fn a_pause_that_was_taken_away_is_found() {
     assert!(verified.stderr.contains("no signed record says so"), "{}", verified.shown());
 }
 
-/// With its row set back as well, a run looks as if its process had ended just before the pause; where it stopped is noted
-/// apart from the project.
+/// If its row is restored, too, a run looks as if its process had ended just before the pause; its last stop is noted
+/// outside of the project.
 #[test]
 fn a_store_that_was_put_back_is_found() {
     let place = place();
@@ -452,7 +452,7 @@ fn a_store_that_was_put_back_is_found() {
     fs::write(&database, &whole).unwrap();
     exits(&place.run(&["runs", "verify", "q1"]), 0);
 
-    // The same of what came after: the run has ended, and its store is that of the pause.
+    // The same for a later state: the run has ended, and its store is that of the pause.
     exits(&place.run(&["resume", "q1", "--answer", "yes"]), 0);
     exits(&place.run(&["runs", "verify", "q1"]), 0);
     for leftover in [".ai/state/runs.db-wal", ".ai/state/runs.db-shm"] {
@@ -493,7 +493,7 @@ fn runs_in_files_are_looked_after_too() {
     let (verified, code) = place.json(&["runs", "verify", "p1"]);
     assert_eq!((code, &verified["begins"]["removed"]), (0, &json!(2)), "{verified}");
     assert_eq!(place.json(&["runs", "show", "p1"]).0["state"]["n"], 3);
-    // Stopped while it waits, it goes on where it was.
+    // Stopped while it waits, it continues at the same place.
     exits(&place.run(&["runs", "cancel", "q1"]), 0);
     assert_eq!(place.json(&["runs", "show", "q1"]).0["status"], "cancelled");
     exits(&place.run(&["resume", "q1"]), 6);
@@ -541,7 +541,7 @@ fn old_runs_go_and_others_stay() {
     let removed: Vec<_> =
         done["removed"].as_array().unwrap().iter().map(|run| run["run_id"].clone()).collect();
     assert_eq!(removed, ["r2", "r1"]);
-    // What could be resumed stays unless it is asked for.
+    // Runs that could be resumed are kept unless they are requested.
     assert_eq!(ids(), "q2 q1 r3");
     exits(&place.run(&["runs", "show", "r1"]), 9);
     let (done, _) = place.json(&["runs", "gc", "--keep", "0", "--all-statuses"]);

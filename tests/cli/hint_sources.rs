@@ -1,4 +1,4 @@
-//! Commands in texts of the sources: each is typed by a test in the state in which it is printed, or it is known why not.
+//! Commands in texts of the sources: a test types each in the state in which it is printed, or there is a reason why not.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::place::Place;
 
 const PROGRAM: &str = "graph-host ";
 
-/// The literal texts of a source, without comments and unit tests.
+/// Returns the literal texts of a source, without comments and unit tests.
 fn literals(source: &str) -> Vec<String> {
     let source = source.split("\nmod tests {").next().unwrap();
     let mut found = Vec::new();
@@ -50,7 +50,7 @@ fn literals(source: &str) -> Vec<String> {
     found
 }
 
-/// The text of a literal that begins behind its quote, and what is behind it.
+/// Parses a literal after its opening quote; returns its text and the rest.
 fn literal(from: &str) -> (String, &str) {
     let mut text = String::new();
     let mut rest = from;
@@ -73,7 +73,7 @@ fn literal(from: &str) -> (String, &str) {
     }
 }
 
-/// The commands of graph-host that a text shows, with what is filled in when it is printed.
+/// Returns the commands of graph-host that a text shows, with placeholders for the parts that are inserted when it is printed.
 fn commands(text: &str, verbs: &BTreeSet<String>) -> Vec<String> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices(PROGRAM) {
@@ -90,7 +90,7 @@ fn commands(text: &str, verbs: &BTreeSet<String>) -> Vec<String> {
     found
 }
 
-/// The commands of the program, as its help lists them.
+/// Lists the commands of the program, from its help.
 fn verbs(place: &Place) -> BTreeSet<String> {
     let help = place.run(&["--help"]).stdout;
     let listed = help.lines().filter_map(|line| line.strip_prefix("  "));
@@ -98,7 +98,7 @@ fn verbs(place: &Place) -> BTreeSet<String> {
     listed.filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
 }
 
-/// All commands in the texts of the sources, each behind its file.
+/// Lists all commands in the texts of the sources, each after its file.
 fn all(verbs: &BTreeSet<String>) -> BTreeSet<String> {
     let host = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut found = BTreeSet::new();
@@ -147,7 +147,7 @@ fn each_command_in_a_text_is_typed_or_it_is_known_why_not() {
     assert!(twice.is_empty(), "{twice:#?}");
 }
 
-/// A command whose state no test brings about is one that the program takes, with something in place of each capitalized word.
+/// A command whose state no test produces is accepted by the program, with a value for each capitalized word.
 #[test]
 fn commands_that_are_not_typed_in_their_state_are_taken() {
     let place = Place::new();

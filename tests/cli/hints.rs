@@ -1,4 +1,4 @@
-//! Commands that messages print do what the messages say: each is typed in the state in which it was printed.
+//! Commands that messages print work as the messages claim: each is typed in the state in which it was printed.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::place::{Place, Ran, kit};
 
-/// A text of a hint's fixture.
+/// Returns a text of a hint's fixture.
 pub(crate) fn text<'v>(hint: &'v Value, key: &str) -> Option<&'v str> {
     hint.get(key).and_then(Value::as_str)
 }
@@ -19,7 +19,7 @@ fn words(list: &Value) -> Vec<&str> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// The fixtures of a file in `tests/hints`.
+/// Reads the fixtures of a file in `tests/hints`.
 pub(crate) fn read(name: &str) -> Vec<Value> {
     let file = format!("{}/../../tests/hints/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
     let read = std::fs::read_to_string(file).unwrap();
@@ -44,11 +44,11 @@ pub(crate) fn type_line(place: &Place, line: &str) -> Ran {
     place.ran(&shell.stdin(std::process::Stdio::null()).output().unwrap())
 }
 
-/// The command that is printed behind a text.
+/// Returns the command that is printed after a text.
 fn printed(shown: &str, after: &str) -> Option<String> {
     let rest = &shown[shown.find(after)? + after.len()..];
     let at = rest.find("graph-host ")?;
-    // What a shell does before it belongs to it.
+    // A `cd` before it belongs to the command.
     let begin = rest[..at].rfind("cd ").filter(|cd| rest[*cd..at].ends_with(" && ")).unwrap_or(at);
     let command = &rest[begin..];
     Some(
@@ -117,7 +117,7 @@ fn commands_that_messages_print_do_what_they_say() {
     }
 }
 
-/// Writes what is there before the first line of a hint is typed.
+/// Writes the files that exist before the first line of a hint is typed.
 fn prepare(place: &Place, hint: &Value) {
     let all = |key: &str| hint.get(key).and_then(Value::as_object).into_iter().flatten();
     let folder_of = |file: &str| {

@@ -1,10 +1,10 @@
-//! Hooks of all three layers, where people write them: the graph, the project and the user's space.
+//! Hooks of all three layers, in their places: the graph, the project and the user's space.
 
 use serde_json::{Value, json};
 
 use crate::place::Place;
 
-/// A task that fails, one that asks, and a hook of the graph that takes note.
+/// A graph with a task that fails, one that asks, and a hook that records.
 const GRAPH: &str = r#"start: ask
 on_error: fail
 hooks:
@@ -28,7 +28,7 @@ fn place() -> Place {
 
 const RUN: [&str; 7] = ["run", "graph.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "hooked"];
 
-/// Name, layer and control of the hooks in a list.
+/// Returns name, layer and control of the hooks in a list.
 fn told(hooks: &Value) -> Vec<Value> {
     let hooks = hooks.as_array().unwrap().iter();
     hooks.map(|hook| json!([hook["hook"], hook["layer"], hook["control"]["action"]])).collect()
@@ -39,7 +39,7 @@ fn the_graph_the_project_and_the_user_have_their_say() {
     let place = place();
     let asked = place.run(&RUN);
     assert_eq!(asked.code, 6, "{}", asked.stderr);
-    // A hook that can change nothing is told of where it is written.
+    // A hook that cannot change anything is reported with its place.
     assert!(asked.stderr.contains("home/hooks.yaml:2:"), "{}", asked.stderr);
     assert!(asked.stderr.contains("GH0321"), "{}", asked.stderr);
     let (ended, code) = place.json(&["resume", "hooked", "--answer", "yes"]);
@@ -66,7 +66,7 @@ fn a_run_keeps_the_hooks_that_it_began_with() {
     std::fs::remove_file(place.path("home/hooks.yaml")).unwrap();
     let (ended, code) = place.json(&["resume", "hooked", "--answer", "yes"]);
     assert_eq!((code, &ended["status"]), (0, &json!("completed_with_errors")), "{ended}");
-    // A new one has those of now.
+    // A new run has the present hooks.
     let (failed, code) =
         place.json(&["run", "graph.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--answer", "yes"]);
     assert_eq!(code, 5, "{failed}");
@@ -112,7 +112,7 @@ fn what_is_wrong_in_a_file_of_hooks_is_told_with_its_place() {
         shown.push_str(&refused.shown());
         place.write(name, &before);
     }
-    // Nothing has been begun.
+    // No run was started.
     assert!(!place.path(".ai/state").exists());
     insta::assert_snapshot!(shown);
 }

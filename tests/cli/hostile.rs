@@ -1,5 +1,5 @@
-//! What a stranger's component, document or statement tries, and what comes of it: every file below `tests/hostile` is one
-//! input with its outcome next to it. `tests/hostile/README.md` is the table of them; `HOSTILE_UPDATE=1` writes it anew.
+//! Attempts of a stranger's component, document or statement, and their outcomes: every file below `tests/hostile` is
+//! one input with its outcome. `tests/hostile/README.md` is the table of them; `HOSTILE_UPDATE=1` rewrites it.
 
 #![allow(clippy::format_push_string, clippy::format_collect, reason = "tests read better so")]
 
@@ -25,7 +25,7 @@ use fixture::Fixture;
 use offer::Taken;
 use table::Outcome;
 
-/// Fixtures whose name has the text of `HOSTILE`; all of them without it.
+/// Returns the fixtures whose name contains the text of `HOSTILE`; all of them without it.
 fn named(fixtures: &[Fixture]) -> Vec<&Fixture> {
     let filter = std::env::var("HOSTILE").unwrap_or_default();
     let named: Vec<_> = fixtures.iter().filter(|fixture| fixture.name.contains(&filter)).collect();
@@ -33,7 +33,7 @@ fn named(fixtures: &[Fixture]) -> Vec<&Fixture> {
     named
 }
 
-/// Runs fixtures, two at a time, and prints how each went.
+/// Runs fixtures, two at a time, and prints the outcome of each.
 fn each(fixtures: &[&Fixture], run: impl Fn(&Fixture, &mut Taken) -> Result<(), String> + Sync) {
     let waiting = Mutex::new(fixtures.iter());
     let outcomes = Mutex::new(Vec::new());
@@ -96,7 +96,7 @@ fn nothing_outside_the_project_and_the_users_space_is_written() {
     let prepared = offer::Prepared::new();
     let fixtures = fixture::all();
     let draw = interrupts::Draw::from_environment();
-    // All that is about what a project holds, and a sample of the rest.
+    // All fixtures about the contents of a project, and a sample of the rest.
     let (folders, others): (Vec<_>, Vec<_>) =
         named(&fixtures).into_iter().partition(|fixture| outside::TOPICS.contains(&fixture.topic.as_str()));
     let drawn = draw.sample(&others);
@@ -109,7 +109,7 @@ fn every_command_bounds_hostile_documents() {
     let prepared = offer::Prepared::new();
     let fixtures = fixture::all();
     let mut read: Vec<_> = named(&fixtures).into_iter().filter(|fixture| commands::reads(fixture)).collect();
-    // Variants differ in how they run, and hardly in how they are read.
+    // Variants differ when they run, and hardly when they are read.
     if !interrupts::is_full() {
         read.dedup_by(|one, other| one.file == other.file);
     }

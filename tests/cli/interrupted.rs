@@ -41,7 +41,7 @@ fn a_killed_run_goes_on_as_if_nothing_had_happened() {
     for moment in 0..20_u32 {
         let id = &format!("k{moment}");
         let mut child = place.command(&run(id)).spawn().unwrap();
-        // A spread of moments that no two runs of the test share exactly.
+        // Moments that differ for each run of the test.
         std::thread::sleep(whole * moment / 20 + Duration::from_micros(u64::from(moment * 137)));
         child.kill().unwrap();
         let ended = child.wait_with_output().unwrap();
@@ -85,7 +85,7 @@ fn ctrl_c_stops_at_the_boundary() {
     assert!(String::from_utf8_lossy(&ended.stderr).contains("graph-host resume c"));
 }
 
-/// Graphs that run each other side by side, three levels deep, to tasks that take long: thousands of child runs are open.
+/// Graphs that run each other in parallel, three levels deep, down to long tasks: thousands of child runs are open.
 #[cfg(unix)]
 #[test]
 fn two_presses_of_ctrl_c_end_thousands_of_child_runs() {
@@ -138,7 +138,7 @@ fn two_presses_of_ctrl_c_end_thousands_of_child_runs() {
         };
         assert!([Some(130), None].contains(&ended.code()), "{presses} presses, {store}: {ended}");
         let after = used.unwrap_or(0).saturating_sub(at_press.unwrap_or(0));
-        // In hundredths of a second. After one press, the tasks that run are waited for.
+        // In hundredths of a second. After one press, the host waits for the running tasks.
         assert!(
             presses == 1 || after <= 150,
             "{store}: it used the processor for {after}0 ms after the presses"
@@ -146,7 +146,7 @@ fn two_presses_of_ctrl_c_end_thousands_of_child_runs() {
     }
 }
 
-/// The processor time of a process so far, in hundredths of a second; none once it has ended.
+/// Returns the processor time of a process so far, in hundredths of a second; `None` once it has ended.
 #[cfg(unix)]
 fn processor(id: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;

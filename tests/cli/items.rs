@@ -1,4 +1,4 @@
-//! Items and spaces: where they are found, what a run keeps of them, and what it may sign.
+//! Items and spaces: their places, the texts that a run keeps, and the items that it may sign.
 
 use serde_json::json;
 
@@ -21,7 +21,7 @@ fn with_note(config: &str, caps: &str) -> Place {
     place
 }
 
-/// Loads the note once it has been answered.
+/// A graph that loads the note after an answer.
 const ASK_THEN_READ: &str = "start: wait\nnodes:\n  wait: { interrupt: after, next: read }\n  read:\n    action: { primary: load, item_type: knowledge, item_id: acme/note }\n    assign: { text: \"${result.body}\" }\noutput: \"${state.text}\"";
 
 #[test]
@@ -34,7 +34,7 @@ fn a_run_keeps_the_texts_that_its_graph_names() {
     assert_eq!(run("two").code, 6);
     assert_eq!(run("three").code, 6);
 
-    // A changed text is refused with what has changed, and taken where that is accepted.
+    // A changed text is refused with its change, and used if the change is accepted.
     place.write(".ai/knowledge/acme/note.md", &NOTE.replace("First", "Second"));
     let refused = place.run(&["resume", "one"]);
     assert_eq!(refused.code, 8);
@@ -42,7 +42,7 @@ fn a_run_keeps_the_texts_that_its_graph_names() {
     let accepted = place.run(&["resume", "one", "--accept-changes"]);
     assert_eq!((accepted.code, accepted.stdout.trim()), (0, "Second text."), "{}", accepted.stderr);
 
-    // One that is gone is there as the run has kept it; a signature line alone is no change.
+    // A removed text is replaced by the one that the run has kept; a signature line alone is no change.
     std::fs::remove_file(place.path(".ai/knowledge/acme/note.md")).unwrap();
     let kept = place.run(&["resume", "two"]);
     assert_eq!((kept.code, kept.stdout.trim()), (0, "First text."), "{}", kept.stderr);
@@ -91,7 +91,7 @@ fn a_run_signs_what_both_manifest_and_user_name() {
     assert!(warnings.contains("the run signed knowledge `acme/note` with the key"), "{warnings}");
     assert_eq!(place.run(&["verify", ".ai/knowledge/acme/note.md"]).code, 0);
 
-    // What cannot be read is not signed.
+    // An unreadable item is not signed.
     place.write(".ai/knowledge/acme/note.md", "---\ntitle: [\n---\n");
     let broken = place.run(&[&run[..], &["--sign-with", "me"]].concat());
     assert_eq!(broken.code, 5, "{}", broken.stderr);

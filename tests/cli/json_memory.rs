@@ -1,5 +1,5 @@
-//! Texts of strangers that take many times their length once they are read as JSON, at every place where such a text comes
-//! in. Each command ends by itself, with success or a typed refusal, and takes memory in proportion to the text.
+//! Texts of strangers that take many times their length once they are read as JSON, in every place that accepts such a
+//! text. Each command ends by itself, with success or a typed refusal, and takes memory in proportion to the text.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use crate::hostile::watch::{self, Bounds, Ended};
 use crate::place::{Place, kit};
 
-/// The length of a text.
+/// Length of a text, in bytes.
 const LENGTH: usize = 16 << 20;
-/// The most memory that a command takes for one, in MiB. Most of it is copies of the text.
+/// Limit of a command's memory for such a text, in MiB. Most of it is copies of the text.
 const MOST: u64 = 300;
-/// The name of a kind of text, and a text of it of some length.
+/// Name of a kind of text, and a function that makes such a text of a length.
 type Kind = (&'static str, fn(usize) -> String);
-/// Texts of a length that take many times as much once they are read, or as much as a text can.
+/// Texts that take many times their length once they are read, or as much as a text can.
 const KINDS: [Kind; 9] = [
     ("objects", |length| repeated("{\"a\":0}", length)),
     ("empty objects", |length| repeated("{}", length)),
@@ -38,7 +38,7 @@ fn repeated(part: &str, length: usize) -> String {
     format!("{{\"x\":[{}{part}]}}", format!("{part},").repeat(count))
 }
 
-/// A place where a text comes in: how it is put there, and the commands that may read it.
+/// A place that accepts a text: a function that writes it, and the commands that may read it.
 struct Way {
     name: &'static str,
     length: usize,
@@ -279,7 +279,7 @@ fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// An export of the run in which the first line of a kind is changed.
+/// Writes an export of the run in which the first line of a kind is changed.
 fn archive(place: &Place, kind: &str, change: impl Fn(&mut Value)) {
     let lines = place.read("r1.archive");
     let mut is_changed = false;
@@ -294,7 +294,7 @@ fn archive(place: &Place, kind: &str, change: impl Fn(&mut Value)) {
     place.write("foreign.archive", &changed.collect::<String>());
 }
 
-/// Changes the last line of the log of a run whose store is files.
+/// Changes the last line of the log of a run in the file store.
 fn in_log(place: &Place, change: impl Fn(&mut Value)) {
     let runs = std::fs::read_dir(place.path(".ai/state/files/runs")).unwrap().map(Result::unwrap);
     let log = runs.map(|run| run.path().join("log")).find(|log| log.is_file()).unwrap();
@@ -308,13 +308,13 @@ fn in_log(place: &Place, change: impl Fn(&mut Value)) {
     std::fs::write(log, lines.join("\n") + "\n").unwrap();
 }
 
-/// An envelope that a stranger's key has signed.
+/// Makes an envelope that a stranger's key has signed.
 fn enveloped(payload: &str) -> String {
     let key = SigningKey::from_seed(&[7; 32]);
     sign_document(IN_TOTO, payload.as_bytes().to_vec(), &key).unwrap()
 }
 
-/// A project with a run that waits, one whose store is files, an export, a bundle and a component.
+/// Makes a project with a waiting run, one in the file store, an export, a bundle and a component.
 fn project() -> Place {
     let place = Place::new();
     std::fs::copy(kit("testkit"), place.path(".ai/tools/t/kit.wasm")).unwrap();
@@ -335,7 +335,7 @@ fn project() -> Place {
     place
 }
 
-/// Reasons why a text of a stranger may not end a command like this.
+/// Returns the reason if a stranger's text must not end a command like this.
 fn wrong(ended: &Ended) -> Option<String> {
     let code = &ended.document["error"]["code"];
     if let Some(why) = &ended.stopped {
@@ -351,7 +351,7 @@ fn wrong(ended: &Ended) -> Option<String> {
     }
 }
 
-/// `JSON_MEMORY=TEXT` tries the ways and kinds whose names have that text, and prints what each command takes.
+/// Tries the ways and kinds; with `JSON_MEMORY=TEXT`, only those whose names contain that text, and prints the memory of each command.
 fn each(ways: &[Way]) {
     let filter = std::env::var("JSON_MEMORY").ok();
     let mut failed = Vec::new();
@@ -391,7 +391,7 @@ fn a_text_in_a_strangers_file_takes_memory_in_proportion() {
     }
 }
 
-/// An export whose lines are longer than any of their kind, and texts that are too large together.
+/// An export with lines that are longer than permitted for their kind, and texts that are too large together.
 #[test]
 fn a_line_of_an_archive_is_bounded_by_its_kind() {
     let place = project();

@@ -1,5 +1,5 @@
-//! What the manifest of a stored run says counts only where this host has begun the run. A stranger's run, with everything
-//! that follows from it, reaches nothing of this user's machine until the user gives a manifest in the command.
+//! The manifest of a stored run is accepted only if this host has started the run. A stranger's run, and every run that
+//! is derived from it, reaches nothing of this user's machine until the user gives a manifest in the command.
 
 use graph_core::digest::DomainHasher;
 use graph_core::trust::SigningKey;
@@ -13,7 +13,7 @@ const VARIABLE: &str = "GRAPH_HOST_TEST_TOKEN";
 const OF_STRANGER: &str = "token-of-the-stranger";
 const OF_VICTIM: &str = "token-of-the-victim-1";
 
-/// Sends a secret, and asks.
+/// A graph that sends a secret, and asks.
 const SENDING: &str = "\
 start: send
 nodes:
@@ -31,7 +31,7 @@ items:
     tools: true
 ";
 
-/// A host with `t/net`, compiled before.
+/// Makes a host with `t/net`, which is compiled already.
 fn host() -> Place {
     static COMPILED: Compiled = Compiled::new();
     let place = Place::new();
@@ -42,7 +42,7 @@ fn host() -> Place {
         install(first);
         assert_eq!(first.run(&["inspect", "t/net"]).code, 0);
     });
-    // Its identity is made.
+    // This makes its identity.
     assert_eq!(place.run(&["keys", "rotate-host"]).code, 0);
     place
 }
@@ -51,7 +51,7 @@ fn ran(place: &Place, token: &str, args: &[&str]) -> Ran {
     place.ran(&place.command(args).env(VARIABLE, token).output().unwrap())
 }
 
-/// The victim's command, with the token in the environment.
+/// Runs the victim's command, with the token in the environment.
 fn victim(place: &Place, args: &[&str]) -> (Value, i32) {
     let ran = ran(place, OF_VICTIM, &[args, &["--json"]].concat());
     let value = serde_json::from_str(&ran.stdout)
@@ -59,8 +59,8 @@ fn victim(place: &Place, args: &[&str]) -> (Value, i32) {
     (value, ran.code)
 }
 
-/// A stranger's run that has sent a secret and waits, its file `r.jsonl` with the stranger's keys in the victim's folder, and
-/// the server of the stranger.
+/// A stranger's run that has sent a secret and waits, its file `r.jsonl` with the stranger's keys in the victim's
+/// folder, and the server of the stranger.
 struct Scene {
     server: Server,
     stranger: Place,
@@ -83,7 +83,7 @@ impl Scene {
         victim.write("r.jsonl", &file);
         victim.write("public.pem", header["key"].as_str().unwrap());
         victim.write("identity.pem", &stranger.read("home/identity.pem"));
-        // A manifest that says the same, which the victim may give.
+        // An equal manifest, which the victim may give.
         victim.write("same.yaml", &CAPS.replace("PORT", &port));
         Self { server, stranger, victim }
     }
@@ -93,13 +93,13 @@ impl Scene {
         assert_eq!(imported.code, 0, "{}", imported.shown());
     }
 
-    /// What the stranger's server has heard from the victim.
+    /// Returns the requests of the victim to the stranger's server.
     fn heard(&self) -> Vec<String> {
         let own = format!("Bearer {OF_STRANGER}");
         self.server.heard().into_iter().filter(|request| !request.contains(&own)).collect()
     }
 
-    /// A command is refused, says whose manifest it is and what it names, and sends nothing.
+    /// Checks that a command is refused, names the owner and the reach of the manifest, and sends nothing.
     fn refuses(&self, args: &[&str]) {
         let (refused, code) = victim(&self.victim, args);
         let error = &refused["error"];
@@ -125,7 +125,7 @@ fn a_live_replay_of_an_imported_run_asks_nobody() {
     for more in [&["--live"][..], &["--live", "--send"]] {
         scene.refuses(&[&["replay", "r", "--key", "public.pem", "--allow-unsigned"], more].concat());
     }
-    // A key that is remembered verifies, and confers nothing.
+    // A remembered key verifies, and grants nothing.
     let id = scene.stranger.json(&["runs", "export", "r", "-o", "again.jsonl"]).0["key_id"].clone();
     let row: Value = serde_json::from_str(scene.victim.read("r.jsonl").lines().nth(1).unwrap()).unwrap();
     let id = id.as_str().map_or_else(|| row["row"]["key"].as_str().unwrap().to_owned(), str::to_owned);
@@ -133,7 +133,7 @@ fn a_live_replay_of_an_imported_run_asks_nobody() {
     scene.victim.write(&format!("home/hosts/{id}.pub.pem"), &scene.victim.read("public.pem"));
     assert_eq!(scene.victim.run(&["runs", "verify", "r"]).code, 0);
     scene.refuses(&["replay", "r", "--live", "--allow-unsigned"]);
-    // The manifest of this user counts: what it allows is asked, with this user's secret.
+    // This user's manifest is accepted: the requests that it allows are sent, with this user's secret.
     let (live, code) =
         victim(&scene.victim, &["replay", "r", "--live", "--allow-unsigned", "--caps", "same.yaml"]);
     assert_eq!(code, 0, "{live}");
@@ -145,7 +145,7 @@ fn a_live_replay_of_an_imported_run_asks_nobody() {
     assert_eq!(scene.heard().len(), 1, "a smaller manifest bounds what a stranger's run asks: {live}");
 }
 
-/// An imported run is replayed from its journal although neither the variable nor the file of a secret is there.
+/// An imported run is replayed from its journal although neither the variable nor the file of a secret exists.
 #[test]
 fn a_replay_reads_no_variable_no_file_and_no_folder() {
     let scene = Scene::new();
@@ -195,7 +195,7 @@ fn a_replay_reads_no_variable_no_file_and_no_folder() {
     assert_eq!(read.code, 0, "{}", read.shown());
 }
 
-/// With its key, a stranger's run can be signed on. That says nothing about what it may reach.
+/// With its key, records can be added to a stranger's run. That grants it nothing.
 #[test]
 fn a_run_whose_key_was_added_goes_on_with_the_users_manifest_alone() {
     let scene = Scene::new();
@@ -213,7 +213,7 @@ fn a_run_whose_key_was_added_goes_on_with_the_users_manifest_alone() {
     let (refused, code) = victim(&scene.victim, &[&other[..], &["--accept-changes"]].concat());
     assert_eq!(code, 4, "{refused}");
     assert!(scene.heard().is_empty());
-    // The same one is none.
+    // An equal manifest is no change.
     let same = ["resume", "r", "--allow-unsigned", "--caps", "same.yaml"];
     let (resumed, code) = victim(&scene.victim, &same);
     assert_eq!(code, 0, "{resumed}");
@@ -236,10 +236,10 @@ fn forks_edits_and_further_turns_of_it_are_as_strange() {
     assert!([0, 3, 5].contains(&updated.code), "{}", updated.shown());
     scene.refuses(&["resume", "r", "--allow-unsigned"]);
     scene.refuses(&["resume", "r", "--allow-unsigned", "--input", "z=1"]);
-    // Cancelled, which this host signs with the stranger's key, it is as strange.
+    // After a cancel, which this host signs with the stranger's key, the run is still a stranger's.
     assert_eq!(scene.victim.run(&["runs", "cancel", "r"]).code, 0);
     scene.refuses(&["resume", "r", "--allow-unsigned"]);
-    // By the inputs of `run`.
+    // Resumed by the inputs of `run`.
     let port = scene.server.port.to_string();
     scene.victim.graph("g.yaml", &SENDING.replace("PORT", &port));
     let by_input = ["run", "g.yaml", "--allow-unsigned", "--input", "resume_run_id=r"];
@@ -248,7 +248,7 @@ fn forks_edits_and_further_turns_of_it_are_as_strange() {
     assert_eq!(scene.heard(), Vec::<String>::new());
 }
 
-/// A row of which nothing is signed names the key of the victim's host, as anybody may write it.
+/// A row without signed records names the key of the victim's host, as anyone may write it.
 #[test]
 fn a_row_that_nobody_has_signed_begins_nothing() {
     let scene = Scene::new();
@@ -275,7 +275,7 @@ fn a_row_that_nobody_has_signed_begins_nothing() {
         &["resume", "r"][..],
         &["resume", "r", "--accept-changes"],
         &["resume", "r", "--caps", "same.yaml", "--accept-changes"],
-        // A stop is signed: it would make the row's manifest one that this host has begun with.
+        // A stop is signed: it would make the row's manifest one that this host has accepted.
         &["runs", "cancel", "r"],
         &["runs", "kill", "r"],
     ] {
@@ -288,17 +288,17 @@ fn a_row_that_nobody_has_signed_begins_nothing() {
     assert_eq!(scene.heard(), Vec::<String>::new(), "{replayed}");
 }
 
-/// Where a run takes its items and its trust from is said by this command, and not by the run.
+/// This command, not the run, determines the sources of items and trust.
 #[test]
 fn trust_and_exceptions_of_a_strangers_run_do_not_count() {
     let scene = Scene::new();
     scene.import(&[]);
     let args = ["replay", "r", "--key", "public.pem"];
-    // The stranger's run was begun with --allow-unsigned.
+    // The stranger's run was started with --allow-unsigned.
     let (refused, code) = victim(&scene.victim, &args);
     assert_ne!(code, 0, "an unsigned component was executed: {refused}");
     assert_eq!(victim(&scene.victim, &[&args[..], &["--allow-unsigned"]].concat()).1, 0);
-    // A run that names a trust file and a folder of items, both of which are on this machine.
+    // A run that names a trust file and a folder of items, both of which exist on this machine.
     let stranger = host();
     assert_eq!(stranger.run(&["keys", "generate", "them"]).code, 0);
     let wasm = ".ai/tools/t/net.wasm";
@@ -333,7 +333,7 @@ fn trust_and_exceptions_of_a_strangers_run_do_not_count() {
     assert_eq!(code, 0, "{replayed}");
 }
 
-/// A stranger's project, with its state: whether it is read from where it is, or adopted.
+/// A stranger's project with its state, read in place or adopted.
 #[test]
 fn state_that_was_adopted_brings_no_manifest() {
     let scene = Scene::new();
@@ -349,7 +349,7 @@ fn state_that_was_adopted_brings_no_manifest() {
     let resume = ["resume", "r", "--project", project];
     let (refused, code) = victim(&scene.victim, &resume);
     assert_eq!(code, 8, "{refused}");
-    // With the stranger's key among this host's, too.
+    // Also if the stranger's key is among this host's keys.
     let copied = scene.victim.read("identity.pem");
     let id = SigningKey::from_pem(&copied).unwrap().id();
     std::fs::create_dir_all(scene.victim.path("home/identities")).unwrap();
@@ -376,8 +376,8 @@ fn an_added_key_marks_no_state() {
     assert_eq!(scene.heard(), Vec::<String>::new());
 }
 
-/// What this host has begun goes on as before: after an export and an import, after a rotation of its key, and in another
-/// process.
+/// Runs that this host has started continue as before: after an export and an import, after a rotation of its key, and
+/// in another process.
 #[test]
 fn runs_of_this_host_keep_their_manifest() {
     let scene = Scene::new();

@@ -1,5 +1,5 @@
-//! The arrows between the crates point one way, only the command line does what a command line does, and tests change
-//! nothing of what the product is built from.
+//! Dependencies between crates have one direction, only the command line performs operations of a command line, and
+//! tests do not change the dependencies of the product.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// What `cargo` prints. Nothing is fetched.
+/// Returns the output of `cargo`, without network access.
 fn cargo(args: &[&str]) -> String {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");
@@ -84,11 +84,11 @@ fn crates_depend_on_each_other_one_way_only() {
     assert_eq!(edges, allowed);
 }
 
-/// What ends the process, prints, or asks where the command was typed.
+/// Texts of sources that end the process, print, or read the current folder.
 const OF_THE_COMMAND_LINE: [&str; 8] =
     ["process::exit", "println!", "eprintln!", "print!(", "dbg!(", "clap::", "env::current_dir", "ExitCode"];
 
-/// The code of a file of sources, without its tests: what is below `#[cfg(test)]`, where that is about a module.
+/// Returns the code of a source without its tests: everything from a `#[cfg(test)]` of a module on.
 fn without_tests(text: &str) -> &str {
     ["#[cfg(test)]\nmod tests {", "#[cfg(test)]\n#[allow"]
         .into_iter()
@@ -104,7 +104,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
             sources(&path, found);
         } else if path.extension().is_some_and(|extension| extension == "rs")
             && path.file_name().is_some_and(|name| name != "tests.rs")
-            // The suite for stores of others is tests, too.
+            // The conformance suite for stores is a test, too.
             && !path.components().any(|part| ["tests", "conformance"].iter().any(|name| part.as_os_str() == *name))
         {
             found.push(path);
@@ -139,8 +139,8 @@ fn only_the_command_line_prints_exits_and_looks_where_it_was_typed() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// Files that print or write texts with their line breaks, each with the reason. Everything else prints a stranger's text on one line, or as
-/// a block with a margin.
+/// Files that print or write texts with their line breaks, each with the reason. All others print a stranger's text on
+/// one line, or as a block with a margin.
 const WITH_LINE_BREAKS: [(&str, &str); 13] = [
     ("catalogue/src/text.rs", "pages in HTML"),
     ("cli/src/terminal/case_report.rs", "lines that are indented, and differences line by line"),
@@ -163,7 +163,7 @@ fn a_text_is_printed_on_one_line_or_as_a_block() {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(&host).unwrap() {
         let source = entry.unwrap().path().join("src");
-        // The core is where the functions are.
+        // The core defines the functions.
         if source.is_dir() && source != host.join("core/src") {
             sources(&source, &mut files);
         }
@@ -181,7 +181,7 @@ fn a_text_is_printed_on_one_line_or_as_a_block() {
     assert_eq!(found, listed);
 }
 
-/// Files that parse JSON without a limit on the memory that its values take, each with the reason.
+/// Files that parse JSON without a limit on the memory of its values, each with the reason.
 const WITHOUT_LIMIT: [(&str, &str); 6] = [
     ("core/src/json/parse.rs", "it is the reader that names limits"),
     ("core/src/json/tree.rs", "it is the measure"),
@@ -194,7 +194,7 @@ const WITHOUT_LIMIT: [(&str, &str); 6] = [
     ),
 ];
 
-/// A short text of a stranger can denote values that take a hundred times as much memory.
+/// A short text of a stranger can denote values that take a hundred times its memory.
 #[test]
 fn json_is_read_within_limits() {
     let host = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
@@ -232,7 +232,7 @@ fn json_is_read_within_limits() {
     assert_eq!(excepted.len(), WITHOUT_LIMIT.len(), "{excepted:?}");
 }
 
-/// What depends on the platform is in the crates above, and listed in `host/docs/design/platforms.md`.
+/// Code for a platform is in the crates above, and listed in `host/docs/design/platforms.md`.
 #[test]
 fn the_walker_and_the_driver_name_no_platform() {
     let host = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -249,8 +249,8 @@ fn the_walker_and_the_driver_name_no_platform() {
     }
 }
 
-/// The features that each dependency is built with, by its name and version: once, or once for the target and once for
-/// macros and build scripts.
+/// Returns the features that each dependency is built with, by its name and version: once, or once for the target and
+/// once for macros and build scripts.
 fn features(args: &[&str]) -> BTreeMap<String, BTreeSet<String>> {
     let tree = cargo(&[&["tree", "--prefix", "none", "--format", "{p}|{f}"][..], args].concat());
     let mut found = BTreeMap::<_, BTreeSet<_>>::new();
@@ -265,8 +265,8 @@ fn features(args: &[&str]) -> BTreeMap<String, BTreeSet<String>> {
     found
 }
 
-/// Otherwise `cargo test` and `cargo bench` would build much of it a second time, wasmtime first of all, and test something
-/// else than what users get.
+/// Otherwise `cargo test` and `cargo bench` would build many dependencies a second time, in particular wasmtime, and
+/// test another build than the one that users get.
 #[test]
 fn tests_are_built_with_the_dependencies_of_the_product() {
     let product = features(&["--package", "graph-host", "--edges", "normal,build"]);

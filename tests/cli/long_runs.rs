@@ -1,4 +1,4 @@
-//! Runs with a long history: what a command takes in memory does not grow with it.
+//! Runs with a long history: the memory of commands does not grow with it.
 
 use std::fs;
 use std::io::Read as _;
@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use crate::place::{Place, Ran};
 
-/// A run that goes round a loop, with a list that grows and a value that changes.
+/// A graph with a loop, a growing list and a changing value.
 const LOOP: &str = "start: a\nmax_steps: 100000\nchannels: { log: { reducer: append }, n: { reducer: sum } }\nnodes:\n  \
                     a: { assign: { log: [x], n: 1, text: \"${inputs.text}\" }, next: a, revisit: true }";
 
-/// So much more memory a longer history may take, in bytes.
+/// Limit of the additional memory for a longer history, in bytes.
 const SLACK: u64 = 16 << 20;
 
-/// The commands that go through a whole history.
+/// The commands that read a whole history.
 const COMMANDS: [&[&str]; 13] = [
     &["runs", "list"],
     &["runs", "list", "--json"],
@@ -32,7 +32,7 @@ const COMMANDS: [&[&str]; 13] = [
     &["runs", "export", "r", "--output", "run.jsonl"],
 ];
 
-/// A project with a run of so many steps.
+/// Makes a project with a run of `steps` steps.
 fn place(steps: u64, store: &str) -> Place {
     let place = Place::new();
     place.graph("loop.yaml", LOOP);
@@ -44,7 +44,7 @@ fn place(steps: u64, store: &str) -> Place {
     place
 }
 
-/// Runs a command, and gives what it has come to and the most memory that it has had, in bytes.
+/// Runs a command; returns its exit code, its messages and its peak memory in bytes.
 fn measured(command: &mut Command) -> (i32, String, u64) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let status = format!("/proc/{}/status", child.id());
@@ -82,7 +82,7 @@ fn no_command_takes_memory_for_a_whole_history() {
                 assert_eq!(code, 0, "{command:?}: {told}");
                 peak
             };
-            // A process that ends soon may have ended before it was looked at: its largest figure counts.
+            // A short process may have ended before it was inspected: its largest figure is used.
             let (short, long) = ((0..5).map(|_| of(&short)).max().unwrap_or(0), of(&long));
             assert!(
                 long < short + SLACK,
@@ -123,11 +123,11 @@ fn a_resume_says_what_it_has_checked_and_verify_checks_the_rest() {
         let ran = place.run(&command.split(' ').collect::<Vec<_>>());
         assert_eq!(ran.code, 8, "{command}: {}", ran.shown());
     }
-    // What is before the damage is shown.
+    // The history before the damage is shown.
     let (history, _) = place.json(&["runs", "history", "r"]);
     assert_eq!(history["checkpoints"].as_array().unwrap().len(), 5);
     assert_eq!(history["error"]["code"], "integrity");
-    // What the newest checkpoint builds on is looked at, and so is the newest one.
+    // The newest checkpoint is checked, and so are the checkpoints that it builds on.
     damage(&place, 702);
     let refused = place.run(&["resume", "r", "--max-steps", "703"]);
     assert_eq!(refused.code, 8, "{}", refused.shown());
@@ -183,7 +183,7 @@ fn a_list_of_runs_goes_on_page_after_page() {
     assert_eq!((code, stdout.as_str()), (0, ""));
 }
 
-/// A stranger's database with a text that is larger than any that is written.
+/// A stranger's database with a text that is larger than any written one.
 #[test]
 #[cfg(target_os = "linux")]
 fn what_is_too_large_in_a_strangers_database_is_refused() {
@@ -193,7 +193,7 @@ fn what_is_too_large_in_a_strangers_database_is_refused() {
         ("UPDATE checkpoints SET body = zeroblob(900000000) WHERE sequence = 3", "runs verify r"),
         ("UPDATE runs SET result = zeroblob(900000000)", "runs show r --json"),
     ];
-    // For a moment the tables take anything anywhere.
+    // For a moment the tables accept any value.
     let loosen = "PRAGMA writable_schema = ON; CREATE TABLE kept AS SELECT name, sql FROM sqlite_master; \
                   UPDATE sqlite_master SET sql = replace(sql, 'STRICT', '');";
     let tighten = "PRAGMA writable_schema = ON; \

@@ -1,4 +1,4 @@
-//! The command line, as people and scripts use it.
+//! The command line, in use by people and scripts.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod answers;

@@ -1,4 +1,4 @@
-//! What a run has used of language models: in the registry of runs, in `runs show`, and in the lines of its history.
+//! Model use of a run: in the registry of runs, in `runs show`, and in the lines of its history.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn listed(place: &Place, more: &[&str]) -> Vec<Vec<Value>> {
     rows.map(|row| COLUMNS.map(|column| row[column].clone()).to_vec()).collect()
 }
 
-/// The words of each line.
+/// Splits each line into words.
 fn words(text: &str) -> Vec<Vec<&str>> {
     text.lines().map(|line| line.split_whitespace().collect()).collect()
 }
@@ -39,11 +39,11 @@ fn the_registry_has_the_figures_of_a_run_with_its_child_runs() {
         let table = place.run(&["runs", "list"]).stdout;
         let lines = words(&table);
         assert_eq!(lines[0], [&header[..], &["TURNS", "IN", "OUT", "SPEND", "MODEL"]].concat(), "{table}");
-        // The time of the start is two words.
+        // The start time is two words.
         assert_eq!(lines[1][7..], ["4", "48", "12", "0.000072", "fast"], "{table}");
         assert_eq!(lines[2].len(), 7, "{table}");
 
-        // A fork begins with what the run had used up to there.
+        // A fork starts with the run's use up to its checkpoint.
         assert_eq!(place.run(&["runs", "fork", "r1", "--at", "step:1", "--run-id", "r2"]).code, 0);
         assert_eq!(json!(listed(&place, &["-n", "1"])), json!([[2, 24, 6, 0.000_036, "fast"]]), "{store}");
         assert_eq!(place.run(&["runs", "fork", "r1", "--at", "step:0", "--run-id", "r3"]).code, 0);
@@ -83,7 +83,7 @@ fn child_runs_count_by_model_too() {
     assert!(commits.contains(&(json!(["below"]), all, Value::Null)), "{commits:?}");
 }
 
-/// A number that a record keeps as `1` is printed as that before it was stored, too.
+/// A number that a record keeps as `1` is printed as `1` before it is stored, too.
 #[test]
 fn numbers_are_printed_as_records_have_them() {
     let place = Place::new();
@@ -98,17 +98,17 @@ fn numbers_are_printed_as_records_have_them() {
     assert_eq!(state(&shown.stdout), state(&ran.stdout));
 }
 
-/// A graph whose node asks, and that handles its failure.
+/// A graph whose node asks a model and handles its failure.
 const HANDLED: &str = "start: talk\nnodes:\n  talk: { action: { item_id: t/ask }, assign: { n: \"${result}\" }, on_error: handled, next: handled }\n  handled: { type: return, output: \"${state.n}\" }\n";
 
-/// Whatever a provider counts is charged as far as it can be stored: the run ends, is shown, and can be taken up again.
+/// Every count of a provider is charged as far as it can be stored: the run ends, is shown, and can be resumed.
 #[test]
 fn what_a_provider_counts_can_always_be_stored() {
     const MOST: u64 = i64::MAX as u64;
     let both = |input: &str, output: &str| {
         format!("{{\"prompt_tokens\": {input}, \"completion_tokens\": {output}}}")
     };
-    // What it says, the tokens that are charged, and whether that is more than the budget has.
+    // The provider's usage, the tokens that are charged, and whether they exceed the budget.
     let cases = [
         (both("18446744073709551615", "1"), Some([MOST, 1]), true),
         (both("9223372036854775808", "1"), Some([MOST, 1]), true),
@@ -124,7 +124,7 @@ fn what_a_provider_counts_can_always_be_stored() {
         ),
         // The component asks twice.
         (both("12", "3"), Some([24, 6]), false),
-        // What is no count: what was set aside is charged.
+        // An invalid count: the reserved use is charged.
         (both("-1", "1"), None, false),
         (both("1", "-9223372036854775808"), None, false),
         (both("0.5", "1"), None, false),
@@ -158,7 +158,7 @@ fn what_a_provider_counts_can_always_be_stored() {
     }
 }
 
-/// Without a budget of tokens, a figure that cannot be counted ends the task all the same.
+/// Without a budget of tokens, a count that cannot be stored ends the task all the same.
 #[test]
 fn no_budget_is_large_enough_for_what_cannot_be_counted() {
     for (prices, budget) in [
@@ -186,7 +186,7 @@ fn no_budget_is_large_enough_for_what_cannot_be_counted() {
     }
 }
 
-/// A crash under another durability than `sync` costs money: the plan says so.
+/// A crash under another durability than `sync` costs money: the plan warns of it.
 #[test]
 fn the_plan_says_which_requests_are_paid_for_again() {
     let server = provider(0);
@@ -204,13 +204,13 @@ fn the_plan_says_which_requests_are_paid_for_again() {
         let told = plan(&["--durability", mode]);
         assert!(told.contains(again) && told.contains(mode), "{told}");
     }
-    // It says nothing where no model is asked.
+    // The plan does not warn if no model is used.
     place.graph("plain.yaml", "start: a\nnodes: { a: { assign: { x: 1.0 } } }\n");
     let ran = place.run(&["run", "plain.yaml", "--plan", "--durability", "exit"]);
     assert!(ran.code == 0 && !ran.stderr.contains("paid"), "{}", ran.stderr);
 }
 
-/// What is forfeited of a budget that the user has written as large as can be, and as many supersteps as there are numbers for.
+/// The forfeited part of a budget of the largest number, and the largest number of supersteps.
 #[test]
 fn the_largest_budgets_of_a_manifest_can_be_stored() {
     let place = Place::with_compiled_testkit();

@@ -1,4 +1,4 @@
-//! Names of strangers in code and text that the host writes: whatever a name is, it stays one token for a parser of that language.
+//! Names of strangers in code and text that the host writes: any name stays one token for a parser of that language.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use graph_core::diagnostic::{is_invisible, shell_quoted};
 
 use crate::place::{Place, Ran};
 
-/// Names that are code, markup or layout somewhere. The last ones are nothing that a person sees.
+/// Names that are code, markup or layout in some language. The last ones are invisible.
 const HOSTILE: [&str; 34] = [
     "\"] ; evil [label=\"x",
     "\\\" ]; a -> evil",
@@ -44,8 +44,8 @@ const HOSTILE: [&str; 34] = [
     "\u{180e}\u{17b4}\u{2063}\u{206f}\u{1d173}",
 ];
 
-/// What Python's parsers of XML and HTML, and small tokenizers of DOT and Mermaid, make of two texts of a language: both have to be the same
-/// but for the contents of labels.
+/// A script that parses two texts of a language, with Python's parsers of XML and HTML and small tokenizers of DOT and
+/// Mermaid: both have to be equal except for the contents of labels.
 const SKELETONS: &str = r#"
 import re, sys, xml.etree.ElementTree as xml
 language, *files = sys.argv[1:]
@@ -69,7 +69,7 @@ one, other = ([globals()[language](open(file, encoding='utf-8', newline='').read
 assert one == other, (one, other)
 "#;
 
-/// What Python's parser of HTML finds in all pages below a folder: elements and attributes that act.
+/// A script that searches all pages below a folder for active elements and attributes, with Python's parser of HTML.
 const PAGES: &str = r"
 import pathlib, sys
 from html.parser import HTMLParser
@@ -91,7 +91,7 @@ for page in pages:
     reader = Reader(); reader.feed(page.read_text(encoding='utf-8')); reader.close()
 ";
 
-/// Checks that another parser finds nothing that acts in the pages below a folder.
+/// Checks that another parser finds nothing active in the pages below a folder.
 pub(crate) fn check_pages(place: &Place, folder: &str) {
     python(PAGES, &[folder], place);
 }
@@ -107,7 +107,7 @@ fn python(script: &str, args: &[&str], place: &Place) {
     assert!(ran.status.success(), "{args:?}: {}", String::from_utf8_lossy(&ran.stderr));
 }
 
-/// A text as a double-quoted scalar of YAML.
+/// Writes a text as a double-quoted scalar of YAML.
 fn quoted(text: &str) -> String {
     let escaped = |c: char| match c {
         ' '..='~' if c != '"' && c != '\\' => c.to_string(),
@@ -116,7 +116,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.chars().map(escaped).collect::<String>())
 }
 
-/// A graph that has these texts wherever a picture shows texts.
+/// Makes a graph that has these texts in every place that a picture shows.
 fn graph(texts: impl Iterator<Item = String>) -> String {
     let mut graph = "start: a\nnodes:\n  b: {}\n  a:\n    next:\n".to_owned();
     for text in texts {
@@ -166,7 +166,7 @@ fn words_of_command_lines_are_one_word_for_a_shell() {
             !word.contains(['\n', '\r']) && !word.chars().any(|c| c.is_control() || is_invisible(c)),
             "{word:?}"
         );
-        // The home of a user is what `~/` means.
+        // `~/` is replaced by the home of a user.
         if name.starts_with("~/") {
             continue;
         }
@@ -191,7 +191,7 @@ fn words_of_command_lines_are_one_word_for_a_shell() {
     }
 }
 
-/// The commands of graph-host about runs in what is shown, as a person would copy them.
+/// Returns the commands of graph-host about runs in an output, as a person would copy them.
 fn shown_commands(ran: &Ran) -> Vec<String> {
     let text = format!("{}\n{}", ran.stdout, ran.stderr);
     let about_runs = ["graph-host resume ", "graph-host replay ", "graph-host runs "];
@@ -206,7 +206,7 @@ fn shown_commands(ran: &Ran) -> Vec<String> {
     each.filter(|command| !command.contains(" import")).collect()
 }
 
-/// A command that is given `--project` shows commands that find the project from where it was typed.
+/// With `--project`, a command shows commands that find the project from the folder where it was typed.
 #[test]
 fn commands_that_are_shown_name_the_project_that_was_given() {
     let (stranger, place) = (Place::new(), Place::new());
@@ -228,7 +228,7 @@ fn commands_that_are_shown_name_the_project_that_was_given() {
         command.current_dir(place.path("elsewhere"));
         place.ran(&command.output().unwrap())
     };
-    // A file of the command that is typed.
+    // A file of the typed command.
     std::fs::copy(place.path("FILE"), place.path("elsewhere/FILE")).unwrap();
     let mut typed = 0;
     for args in [

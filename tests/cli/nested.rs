@@ -73,7 +73,7 @@ fn a_node_takes_as_long_as_what_is_inside_of_it() {
     let micros = step["tasks"][0]["micros"].as_u64().unwrap_or(0);
     assert!(micros > 0 && step["micros"].as_u64().unwrap_or(0) >= micros, "{step}");
     assert_eq!(shown["nodes"]["a"]["micros"], micros, "{}", shown["nodes"]);
-    // Whether a run is asked for or what is inside of it: both took time.
+    // Runs of graphs and tasks inside of them both took time.
     let events = place.run(&["runs", "events", "nested", "--stream", "events"]).stdout;
     let lines = events.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     let tasks: Vec<_> = lines.filter(|line| line["kind"] == "task" && line["dispatches"] != 0).collect();
@@ -91,7 +91,7 @@ fn a_graph_inside_is_kept_and_a_changed_one_is_refused() {
     let refused = place.run(&["resume", "nested"]);
     assert_eq!(refused.code, 8, "{}", refused.stderr);
     assert!(refused.stderr.contains("the graph `t/leaf`"), "{}", refused.stderr);
-    // One that is gone is there all the same.
+    // A removed graph is replaced by the run's copy.
     std::fs::remove_file(place.path(".ai/tools/t/leaf.yaml")).unwrap();
     let (ended, code) = place.json(&["resume", "nested"]);
     assert_eq!((code, &ended["state"]), (0, &json!({ "got": 3 })), "{ended}");
@@ -124,7 +124,7 @@ fn a_graph_that_names_itself_is_warned_of_and_ends_at_the_depth() {
     assert_eq!(ended["error"]["category"], "limit");
 }
 
-/// What such a graph leaves to itself is the same at each level: looking at it comes to an end.
+/// Such a graph has the same capabilities at each level, so its examination ends.
 #[test]
 fn a_graph_that_names_itself_and_narrows_what_it_may_use_is_looked_at_once() {
     let place = Place::with_compiled_testkit();

@@ -1,4 +1,4 @@
-//! Beginning something, looking at its shape, and looking after the place that it runs in.
+//! Makes new projects, draws graphs, and checks the state of a place.
 
 use std::io::Read;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn a_new_graph_is_valid_runs_and_passes_its_case() {
     assert_eq!(code, 0, "{ran}");
     assert_eq!(ran["output"], json!({ "greetings": ["Hello, Ada!", "Hello, Ada!"] }));
     assert!(place.run(&["test", "first"]).stdout.ends_with("1 passed, 0 failed\n"));
-    // A name that is taken is left alone, and one that cannot be a name makes nothing.
+    // An existing folder is left alone, and an invalid name makes nothing.
     place.write("first/graph.yaml", "mine");
     let again = place.run(&["new", "graph", "first"]);
     assert_eq!(again.code, 2, "{}", again.shown());
@@ -48,7 +48,7 @@ fn a_new_node_has_all_that_it_is_built_with() {
         assert!(place.path("greet").join(&file).is_file(), "{file}");
     }
     assert!(place.read("greet/src/lib.rs").contains("use graph_sdk::testing::Host;"));
-    // With an SDK of one's own there is no copy; with a folder that is none, there is nothing.
+    // With a given SDK there is no copy; with a folder that is none, nothing is made.
     let sdk = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest-sdk/rust");
     let made = place.run(&["new", "node", "other", "--sdk", &sdk.to_string_lossy()]);
     assert_eq!(made.code, 0, "{}", made.shown());
@@ -78,7 +78,7 @@ fn a_new_node_in_javascript_has_all_that_it_is_built_with() {
         let source = place.read(&format!("{language}/{}", files[0]));
         assert!(source.contains("'wasi:clocks/wall-clock': 'say what for',"), "{source}");
     }
-    // With an SDK of one's own there is no copy, and its own dependencies are installed, too.
+    // With a given SDK there is no copy, and its own dependencies are installed, too.
     let sdk = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guest-sdk/js");
     let made = place.run(&["new", "node", "own", "--lang", "ts", "--sdk", &sdk.to_string_lossy()]);
     assert_eq!(made.code, 0, "{}", made.shown());
@@ -109,7 +109,7 @@ fn a_new_node_in_python_has_all_that_it_is_built_with() {
     );
     let source = place.read("greet/src/node.py");
     assert!(source.contains("wants={\"wasi:clocks/wall-clock\": \"say what for\", \"wasi:"), "{source}");
-    // Before anything is installed, it is said what does it; and what is wrong with a project is said first.
+    // Before an installation, the command for it is printed; and errors of a project are reported first.
     let refused = place.run(&["build", "greet"]);
     let told = "componentize-py is not installed in greet/.venv";
     assert!(refused.code == 9 && refused.stderr.contains(told), "{}", refused.shown());
@@ -166,7 +166,7 @@ fn a_new_node_in_c_has_all_that_it_is_built_with() {
     assert_eq!(place.run(&["new", "node", "other", "--lang", "c", "--sdk", "own/src"]).code, 2);
 }
 
-/// Its case is one: with a double in place of the component, which is not built here, it passes.
+/// Its case is valid: with a double instead of the component, which is not built here, it passes.
 #[test]
 fn a_new_node_in_each_language_has_a_case() {
     let place = Place::new();
@@ -188,7 +188,7 @@ fn a_new_node_in_each_language_has_a_case() {
         let passed = place.run(&["test", language]);
         assert!(passed.code == 0 && passed.stdout.ends_with("1 passed, 0 failed\n"), "{}", passed.shown());
     }
-    // What the node uses has to be granted by a manifest, which there is none of.
+    // The interfaces that the node uses have to be granted by a manifest, which does not exist.
     let made = place.run(&["new", "node", "other", "--wants", "clocks"]);
     assert!(made.code == 0 && !made.stdout.contains("graph-host test"), "{}", made.shown());
 }
@@ -207,7 +207,7 @@ fn what_a_new_node_wants_is_checked_before_anything_is_compiled() {
         refused.shown()
     );
     assert!(!place.path("other").exists());
-    // With a cargo that tells of the crate and can compile nothing.
+    // A `cargo` that describes the crate and compiles nothing.
     std::fs::create_dir(place.path("bin")).unwrap();
     let metadata = json!({ "packages": [{ "name": "fetch", "version": "0.1.0" }] });
     place.write(
@@ -243,7 +243,7 @@ fn what_a_new_node_wants_is_checked_before_anything_is_compiled() {
     assert!(!place.path("compiled").exists());
 }
 
-/// The commands that `new node` prints, in a folder that is in another workspace.
+/// The commands that `new node` prints, in a folder of another workspace.
 #[test]
 #[cfg(unix)]
 fn a_new_node_is_built_as_it_says() {
@@ -253,14 +253,14 @@ fn a_new_node_is_built_as_it_says() {
     assert_eq!(code, 0, "{made}");
     let (spaced, code) = place.json(&["new", "graph", "spaced", "--dir", "a folder"]);
     assert_eq!((code, &spaced["next"][1]), (0, &json!("graph-host test 'a folder/spaced'")), "{spaced}");
-    // What cargo says of the crate takes no toolchain for guests.
+    // The metadata of the crate needs no toolchain for guests.
     let metadata = std::process::Command::new("cargo")
         .args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path", "nodes/greet/Cargo.toml"])
         .current_dir(place.path("."))
         .output()
         .unwrap();
     assert!(metadata.status.success(), "{}", String::from_utf8_lossy(&metadata.stderr));
-    // A toolchain that has built the crate already: to build it takes a minute, and a toolchain for guests. `tests/run` always sets FULL.
+    // A toolchain that has built the crate already: a build takes a minute, and a toolchain for guests. `tests/run` always sets FULL.
     let is_full = std::env::var_os("FULL").is_some_and(|full| !full.is_empty());
     let is_built = is_full && Toolchain::detect().is_ok();
     let mut path = std::env::var_os("PATH").unwrap();
@@ -282,7 +282,7 @@ fn a_new_node_is_built_as_it_says() {
     for command in made["next"].as_array().unwrap() {
         let words: Vec<_> =
             command.as_str().unwrap().split(' ').skip(1).map(|word| word.trim_matches('\'')).collect();
-        // Another component greets nobody.
+        // The copied component greets no one.
         if words[0] == "test" && !is_built {
             continue;
         }
@@ -315,7 +315,7 @@ fn the_shape_of_a_graph_is_drawn_and_reported() {
     insta::assert_snapshot!(place.run(&["graph", "report", "shape.yaml", "--caps", "caps.yaml"]).shown());
     let svg = place.run(&["graph", "show", "shape.yaml", "--format", "svg"]);
     assert!(svg.stdout.starts_with("<?xml") && svg.stdout.contains(">positive<"), "{}", svg.shown());
-    // What is printed as JSON can be drawn again.
+    // The JSON output can be drawn again.
     let printed = place.run(&["graph", "show", "shape.yaml", "--format", "json"]);
     place.write("shape.json", &printed.stdout);
     for format in ["mermaid", "dot", "json", "svg"] {
@@ -325,7 +325,7 @@ fn the_shape_of_a_graph_is_drawn_and_reported() {
     }
     place.write("broken.json", "{\"id\": 1}");
     assert_eq!(place.run(&["graph", "show", "broken.json"]).code, 3);
-    // An item id is as good as a file, as with `run`.
+    // An item id can be used in place of a file, as with `run`.
     std::fs::create_dir_all(place.path(".ai/tools/t")).unwrap();
     std::fs::copy(place.path("shape.yaml"), place.path(".ai/tools/t/shape.yaml")).unwrap();
     for command in [["graph", "show"], ["graph", "report"]] {
@@ -362,7 +362,7 @@ fn the_doctor_tells_what_is_in_order_and_what_is_not() {
     };
     assert_eq!(standing(&sound, "identity"), "good");
     assert_eq!(standing(&sound, "trust"), "note");
-    // A store that is no store, and keys that cannot be read.
+    // An invalid store, and keys that cannot be read.
     std::fs::create_dir_all(place.path(".ai/state")).unwrap();
     place.write(".ai/state/runs.db", "not a database at all, but a text of some length");
     place.write("home/trust.yaml", "keys: 1\n");
@@ -404,7 +404,7 @@ fn every_command_has_a_manual_page() {
         assert!(text.contains(".TH ") && text.contains(".SH NAME"), "{}", page.display());
         assert!(!text.contains('\u{1b}'), "{}", page.display());
     }
-    // Every command that help lists, also those below others, has one; it is the same as the one that is printed.
+    // Every command that help lists, also a subcommand, has a page, which equals the printed one.
     let file = |name: &str| std::fs::read_to_string(place.path(&format!("pages/{name}.1"))).unwrap();
     assert_eq!(place.run(&["man"]).stdout, file("graph-host"));
     assert_eq!(place.run(&["man", "runs", "show"]).stdout, file("graph-host-runs-show"));
@@ -427,7 +427,7 @@ fn every_command_has_a_manual_page() {
     assert_eq!(place.run(&["man", "--to", "file"]).code, 10);
 }
 
-/// A command that watches files, and what it has printed.
+/// A command that watches files, and its output so far.
 struct Watched {
     child: std::process::Child,
     told: std::sync::mpsc::Receiver<String>,
@@ -436,7 +436,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// Starts a command and reads what it prints to stdout, or to stderr.
+    /// Starts a command and reads its stdout or its stderr.
     fn start(place: &Place, args: &[&str], from_stderr: bool) -> Self {
         let mut child = place.command(args).spawn().unwrap();
         let (stdout, stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
@@ -470,7 +470,7 @@ impl Watched {
         }
     }
 
-    /// Ctrl-C while nothing runs ends it.
+    /// Ends it by Ctrl-C while nothing runs.
     fn end(mut self) {
         assert!(self.child.try_wait().unwrap().is_none());
         let id = self.child.id().to_string();
@@ -492,7 +492,7 @@ fn a_watched_graph_runs_again_when_it_changes() {
     place.graph("w.yaml", "start: a\nnodes: { a: { assign: { x: 1 } } }\n");
     let mut watched = Watched::start(&place, &["run", "w.yaml", "--watch", "--quiet"], false);
     watched.until("\"x\": 1");
-    // A broken graph is told and does not end the watching.
+    // A broken graph is reported and does not end the watch.
     place.graph("w.yaml", "start: nowhere\nnodes: { a: {} }\n");
     std::thread::sleep(Duration::from_millis(400));
     place.graph("w.yaml", "start: a\nnodes: { a: { assign: { x: 2 } } }\n");

@@ -1,4 +1,4 @@
-//! Values that are no JSON, or would not be taken as they are: wherever a person gives one.
+//! Values that are no JSON, or would not be used unchanged, in every place where a person gives one.
 
 use std::fmt::Write as _;
 
@@ -77,7 +77,7 @@ fn what_is_not_json_is_refused_wherever_it_is_given() {
     for (args, code) in cases {
         let ran = place.run(&args);
         assert_eq!(ran.code, code, "{args:?}: {}", ran.stderr);
-        // What `update` says of a file is what `run` says of it, and `fork` says what `update` says.
+        // `update` reports the same about a file as `run`, and `fork` the same as `update`.
         if args.get(1) != Some(&"fork")
             && !(args.get(1) == Some(&"update") && args[4].contains('.') && !args[4].contains('{'))
         {
@@ -85,7 +85,7 @@ fn what_is_not_json_is_refused_wherever_it_is_given() {
         }
     }
     insta::assert_snapshot!(shown);
-    // Nothing has begun, and nothing was changed.
+    // No run was started, and nothing was changed.
     let (listed, _) = place.json(&["runs", "list"]);
     assert_eq!(listed["runs"].as_array().unwrap().len(), 1, "{listed}");
     let (shown, _) = place.json(&["runs", "show", "r1"]);

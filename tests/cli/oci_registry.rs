@@ -1,4 +1,4 @@
-//! A registry of tests that keeps what is pushed to it, with or without the referrers API.
+//! A registry for tests that stores pushed artifacts, with or without the referrers API.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
-/// What a registry keeps. The key of a manifest or a tag begins with its repository.
+/// Contents of a registry. The key of a manifest or a tag begins with its repository.
 #[derive(Default)]
 struct Kept {
     blobs: BTreeMap<String, Vec<u8>>,
@@ -20,7 +20,7 @@ struct Kept {
     tags: BTreeMap<(String, String), String>,
 }
 
-/// A registry on this machine, for as long as it is kept.
+/// A registry on this machine, until it is dropped.
 pub(crate) struct Registry {
     port: u16,
     kept: Arc<Mutex<Kept>>,
@@ -38,7 +38,7 @@ struct Request {
 type Response = (u16, Vec<(&'static str, String)>, Vec<u8>);
 
 impl Registry {
-    /// Listens. Without the referrers API, clients have to list referrers under a tag.
+    /// Starts a registry. Without the referrers API, clients have to list referrers under a tag.
     pub(crate) fn start(has_referrers: bool) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -58,12 +58,12 @@ impl Registry {
         Self { port, kept, stopped }
     }
 
-    /// The host and the port.
+    /// Returns the host and the port.
     pub(crate) fn host(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Stores a manifest in a repository, as whoever may push can. One with a subject is one of its referrers.
+    /// Stores a manifest in a repository, as anyone who may push can. A manifest with a subject is one of its referrers.
     pub(crate) fn push(&self, repository: &str, manifest: &Value) {
         let bytes = manifest.to_string().into_bytes();
         let key = (repository.to_owned(), Digest::of_bytes(&bytes).to_string());
@@ -74,7 +74,7 @@ impl Registry {
 impl Drop for Registry {
     fn drop(&mut self) {
         self.stopped.store(true, Ordering::Relaxed);
-        // Wakes the thread that waits for the next one.
+        // Wakes the thread that waits for the next connection.
         let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
     }
 }
@@ -119,7 +119,7 @@ fn write(stream: &mut TcpStream, request: &Request, (status, fields, body): Resp
     }
 }
 
-/// The digests of manifests of a repository that refer to one, as descriptors.
+/// Returns descriptors of the manifests of a repository that refer to one.
 fn referrers(kept: &Kept, repository: &str, subject: &str) -> Vec<Value> {
     let of = kept.manifests.iter().filter(|((place, _), _)| place == repository);
     of.filter_map(|((_, digest), bytes)| {

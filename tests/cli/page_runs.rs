@@ -1,15 +1,15 @@
-//! Runs that a page of the user, or another host, has made: taken over with its key, or without.
+//! Runs of a page of the user, or of another host: imported with its key, or without.
 
 use crate::place::Place;
 
-/// A place with a run that waits for an answer, and its file `r.jsonl`; and another one, which has the file and the items.
+/// Makes a place with a run that waits for an answer, and its file `r.jsonl`; and another one with the file and the items.
 fn two_hosts() -> (Place, Place) {
     let (page, host) = (Place::with_compiled_testkit(), Place::with_compiled_testkit());
     export(&page, &host, "r");
     (page, host)
 }
 
-/// Runs a graph on one host up to its question, and gives the file of the run to another one.
+/// Runs a graph on one host up to its question, and copies the file of the run to another one.
 fn export(page: &Place, host: &Place, run: &str) {
     let config = "start: ask\nnodes:\n  ask: { action: { item_id: t/kit, params: { op: interrupt, payload: well } }, assign: { said: \
                   \"${result}\" }, next: end }\n  end: { type: return, output: { said: \"${state.said}\" } }";
@@ -65,7 +65,7 @@ fn without_its_key_a_run_is_shown_and_verified_but_not_resumed() {
     assert_eq!(refused.code, 8, "{}", refused.stderr);
     let words = refused.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("graph-host runs import FILE --identity KEY"), "{words}");
-    // That works for a run that is here already, too.
+    // That works for a run that is already here, too.
     let taken = host.run(&["runs", "import", "r.jsonl", "--identity", "page.pem"]);
     assert_eq!(taken.code, 0, "{}", taken.stderr);
     assert!(taken.stdout.contains("is here already"), "{}", taken.stdout);

@@ -1,4 +1,4 @@
-//! What inputs say about the run itself: `capabilities`, `depth`, `resume_run_id`, `async`.
+//! Inputs that are parameters of the run itself: `capabilities`, `depth`, `resume_run_id`, `async`.
 
 use std::fmt::Write as _;
 
@@ -63,7 +63,7 @@ fn mistakes_are_explained() {
         assert_eq!(code_of_json, code, "{args:?}: {document}");
     }
     insta::assert_snapshot!(shown);
-    // Nothing has begun, and the run that waits waits as it did.
+    // No run was started, and the waiting run is unchanged.
     let (listed, _) = place.json(&["runs", "list"]);
     assert_eq!(listed["runs"].as_array().unwrap().len(), 1, "{listed}");
     assert_eq!(listed["runs"][0]["status"], "interrupted");
@@ -76,7 +76,7 @@ fn capabilities_and_depth_leave_less_and_are_kept() {
     let inputs = ["-i", r#"capabilities=["rye.execute.tool.t.kit", "load.*"]"#, "-i", "depth=0"];
     let (asked, code) = place.json(&[&run[..], &inputs].concat());
     assert_eq!((code, &asked["inputs"]["depth"]), (6, &json!(0)), "{asked}");
-    // The manifest that is kept is the one that was written: nothing has changed.
+    // The run keeps the manifest as it was written: nothing has changed.
     let (ended, code) = place.json(&["resume", "r1", "--answer", "yes", "-i", "depth=0"]);
     assert_eq!((code, &ended["status"]), (0, &json!("completed")), "{ended}");
     assert_eq!(place.json(&["replay", "r1"]).1, 0);
@@ -98,19 +98,19 @@ fn a_run_goes_on_by_its_id_among_the_inputs() {
     let run = ["run", "asking.yaml", "--caps", "caps.yaml", "--allow-unsigned"];
     let of = |more: &[&'static str]| [&run[..], more].concat();
     assert_eq!(place.json(&of(&["--run-id", "42", "-i", "question=Publish?"])).1, 6);
-    // The inputs that it has are no new ones: the question is still there, and is answered.
+    // Inputs equal to the run's own are not new ones: the question is still open, and is answered.
     let (ended, code) =
         place.json(&of(&["-i", "resume_run_id=42", "-i", "question=Publish?", "--answer", "yes"]));
     assert_eq!((code, &ended["run_id"]), (0, &json!("42")), "{ended}");
     assert_eq!(ended["executions"]["ask"], 2);
     let (again, code) = place.json(&of(&["-i", "resume_run_id=42"]));
     assert_eq!((code, &again["error"]["code"]), (2, &json!("finished")), "{again}");
-    // Others are new inputs, and begin the superstep anew.
+    // Other inputs are new ones, and start the superstep again.
     assert_eq!(place.json(&of(&["--run-id", "r2"])).1, 6);
     let (asked, code) = place.json(&of(&["-i", "resume_run_id=@last", "-i", "question=Really?"]));
     assert_eq!((code, &asked["interrupts"][0]["payload"]), (6, &json!("Really?")), "{asked}");
     assert_eq!(asked["run_id"], "r2");
-    // What the graph was then is what goes on.
+    // The run continues with its former graph.
     place.graph("asking.yaml", &ASKING.replace("op: echo", "op: nan"));
     let (refused, code) = place.json(&of(&["-i", "resume_run_id=r2", "--answer", "yes"]));
     assert_eq!((code, &refused["error"]["code"]), (8, &json!("integrity")), "{refused}");
@@ -133,7 +133,7 @@ fn async_is_detach() {
     assert_eq!(place.json(&["runs", "wait", "r1"]).1, 0);
 }
 
-/// A file of inputs may be another party's: which run of the user continues is what the user has typed.
+/// A file of inputs may be another party's: only the user's own command selects a run to continue.
 #[test]
 fn a_file_of_inputs_resumes_no_run() {
     let place = Place::new();
@@ -148,7 +148,7 @@ fn a_file_of_inputs_resumes_no_run() {
         }
     }
     assert_eq!(place.json(&["runs", "show", "mine"]).0["status"], "interrupted");
-    // What is typed counts, with the other inputs of the file.
+    // A typed name is accepted, with the other inputs of the file.
     place.write("inputs.json", "{}");
     let resumed = place.run(&[
         "run",

@@ -1,4 +1,4 @@
-//! What a run is pinned to: a change is refused with what has changed, and accepted for the record.
+//! Pins of a run: a change is refused with a description of it, and recorded once it is accepted.
 
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::record::Status;
@@ -22,10 +22,10 @@ fn ok(ran: &Ran) {
     assert_eq!(ran.code, 0, "{}", ran.shown());
 }
 
-/// What the note of a run's start is signed for.
+/// Domain of the signature of a run's start note.
 const BEGUN: &str = "graph-host/run-start/v1";
 
-/// A suspended run of two components that one key has signed.
+/// Makes a suspended run of two components that one key has signed.
 fn asking() -> Place {
     let place = Place::with_compiled_testkit();
     std::fs::copy(place.path(".ai/tools/t/kit.wasm"), place.path(".ai/tools/t/ask.wasm")).unwrap();
@@ -45,7 +45,7 @@ fn sign(place: &Place, item: &str, key: &str, version: &str) {
     ok(&place.run(&["sign", &file, "--key", key, "--version", version]));
 }
 
-/// The run is refused with this text among its changes; then it goes on, and says for good that this was accepted.
+/// Checks that the run is refused with these texts among its changes; then that it continues, and keeps a record of the acceptance.
 fn refused_then_accepted(place: &Place, told: &[&str]) {
     let (refused, code) = place.json(&["resume", "r", "--answer", "yes"]);
     assert_eq!((code, &refused["error"]["code"]), (8, &json!("integrity")), "{refused}");
@@ -101,10 +101,10 @@ fn a_changed_component_is_told_with_its_node() {
         .join("../../examples/nodes/.ai/tools/examples/testkit-io.wasm");
     let mut bytes = std::fs::read(place.path(".ai/tools/t/kit.wasm")).unwrap();
     assert_ne!(std::fs::read(other).unwrap(), bytes);
-    // A custom section changes the component and not what it does.
+    // A custom section changes the component and not its behaviour.
     bytes.extend([0, 2, 1, b'x']);
     std::fs::write(place.path(".ai/tools/t/kit.wasm"), bytes).unwrap();
-    // Changed under its signature it is not let in, and no acceptance helps.
+    // A component that was changed after its signature is refused, and acceptance does not help.
     for accept in [&["--quiet"], &["--accept-changes"]] {
         let (refused, code) = place.json(&[&["resume", "r", "--answer", "yes"], &accept[..]].concat());
         let message = refused["error"]["message"].as_str().unwrap();
@@ -127,7 +127,7 @@ fn a_component_that_another_key_has_signed_is_a_change() {
     refused_then_accepted(&place, &[&told]);
 }
 
-/// A run that was begun on a host with another engine, and cut short before anything of it was stored.
+/// A run that was started on a host with another engine, and cut short before anything was stored.
 #[test]
 fn another_engine_is_a_change() {
     let place = asking();
@@ -171,7 +171,7 @@ fn another_engine_is_a_change() {
 fn what_was_accepted_counts_until_the_next_checkpoint_too() {
     let place = asking();
     place.graph("asking.yaml", &ASKING.replace("Publish?", "Really?"));
-    // Its only question stays unanswered: it goes on, and stops where it stood.
+    // Its only question is answered with null.
     let (waits, code) = place.json(&["resume", "r", "--accept-changes", "--answer", "null"]);
     assert_eq!(code, 0, "{waits}");
     let place = asking();
@@ -181,7 +181,7 @@ fn what_was_accepted_counts_until_the_next_checkpoint_too() {
     );
     let (failed, code) = place.json(&["resume", "r", "--accept-changes", "--answer", "x"]);
     assert_eq!((code, &failed["status"]), (5, &json!("failed")), "{failed}");
-    // No checkpoint has been made since, and nothing has to be accepted again.
+    // No checkpoint was made since, so nothing has to be accepted again.
     let (failed, code) = place.json(&["resume", "r"]);
     assert_eq!((code, &failed["error"]["code"]), (5, &json!("node_failed")), "{failed}");
     let (verified, _) = place.json(&["runs", "verify", "r"]);

@@ -1,4 +1,4 @@
-//! A folder of its own for a test, with a home, a project and the test components.
+//! A test's own folder, with a home, a project and the test components.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -10,12 +10,13 @@ pub(crate) struct Place {
     folder: tempfile::TempDir,
 }
 
-/// A component of the examples that is made for trying.
+/// Returns the path of a test component of the examples.
 pub(crate) fn kit(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../examples/nodes/.ai/tools/examples/{name}.wasm"))
 }
 
-/// The compiled components of a home. Other homes are given them, so that a component is compiled once for all tests that need it.
+/// The compiled components of a home. They are copied into other homes, so that a component is compiled once for all
+/// tests that need it.
 pub(crate) struct Compiled(OnceLock<Vec<(PathBuf, Vec<u8>)>>);
 
 impl Compiled {
@@ -23,7 +24,7 @@ impl Compiled {
         Self(OnceLock::new())
     }
 
-    /// Puts them into the home of a place. The first time, `compile` makes them in the home of an empty place.
+    /// Copies them into the home of a place. The first time, `compile` makes them in the home of an empty place.
     pub(crate) fn give(&self, place: &Place, compile: impl FnOnce(&Place)) {
         let files = self.0.get_or_init(|| {
             let first = Place::new();
@@ -36,14 +37,14 @@ impl Compiled {
         for (name, bytes) in files {
             let file = place.path(CACHE).join(name);
             std::fs::write(&file, bytes).unwrap();
-            // The host takes nothing from a cache that others can write or whose key they can read.
+            // The host reads nothing from a cache that others can write or whose key they can read.
             #[cfg(unix)]
             std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
         }
     }
 }
 
-/// Where compiled components are, below the folder of a place.
+/// Folder of compiled components, below the folder of a place.
 const CACHE: &str = "home/cache";
 
 pub(crate) struct Ran {
@@ -59,7 +60,7 @@ impl Place {
         Self { folder }
     }
 
-    /// With `t/kit`, a component that does what its params say.
+    /// Makes a place with `t/kit`, a component that performs its params.
     pub(crate) fn with_testkit() -> Self {
         let place = Self::new();
         std::fs::copy(kit("testkit"), place.path(".ai/tools/t/kit.wasm")).unwrap();
@@ -67,7 +68,7 @@ impl Place {
         place
     }
 
-    /// The same, with `t/kit` compiled before.
+    /// Like [`Self::with_testkit`], with `t/kit` already compiled.
     pub(crate) fn with_compiled_testkit() -> Self {
         static COMPILED: Compiled = Compiled::new();
         let place = Self::with_testkit();
@@ -90,7 +91,7 @@ impl Place {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// A graph document around its `config`.
+    /// Writes a graph document around its `config`.
     pub(crate) fn graph(&self, name: &str, config: &str) {
         let indented = format!("  {}\n", config.trim_end().replace('\n', "\n  "));
         let head = "version: \"1\"\ntool_type: graph\nexecutor_id: graph-host\ncategory: tests\ndescription: a test\n";
@@ -119,7 +120,7 @@ impl Place {
         self.ran(&self.command(args).output().unwrap())
     }
 
-    /// The JSON document of a command, and its exit code.
+    /// Returns the JSON document of a command, and its exit code.
     pub(crate) fn json(&self, args: &[&str]) -> (Value, i32) {
         let ran = self.run(&[args, &["--json"]].concat());
         let value = serde_json::from_str(&ran.stdout)
@@ -127,9 +128,9 @@ impl Place {
         (value, ran.code)
     }
 
-    /// What a command has come to.
+    /// Returns the outcome of a command.
     pub(crate) fn ran(&self, output: &Output) -> Ran {
-        // What differs from one run of the test to the next.
+        // Text that differs between runs of the test is replaced.
         let folder = self.folder.path().to_string_lossy().into_owned();
         let clean = |bytes: &[u8]| redact(&String::from_utf8_lossy(bytes).replace(&folder, "[folder]"));
         Ran {
@@ -162,7 +163,7 @@ pub(crate) fn redact(text: &str) -> String {
             shown.push(part.to_owned());
         }
         let line = shown.join(" ");
-        // How far a figure is indented depends on how long it is.
+        // The indent of a figure depends on its length.
         let mut line = line;
         for mark in ["[time]", "[n]"] {
             if let Some(at) = line.find(mark) {
@@ -176,7 +177,7 @@ pub(crate) fn redact(text: &str) -> String {
 
 impl Ran {
     pub(crate) fn shown(&self) -> String {
-        // Whether compiling takes so long that it is reported depends on how busy the machine is.
+        // Compilation is reported only if it takes long, which depends on the load of the machine.
         let always = |line: &&str| !line.starts_with("compiling `");
         let stderr: String = self.stderr.split_inclusive('\n').filter(always).collect();
         format!("exit {}\n--- stdout\n{}--- stderr\n{stderr}", self.code, self.stdout)

@@ -1,4 +1,4 @@
-//! Which of several items with one id counts: what a stranger's project may not put in front of the user's own.
+//! Precedence between items with one id: items that a stranger's project must not put before the user's own.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ const GREET: &str =
     "---\nversion: @V\ninputs: { who: { type: string, required: true } }\n---\nGreet {input:who} (@V).\n";
 const FLOW: &str = "version: \"@V\"\ntool_type: graph\nexecutor_id: graph-host\ncategory: tests\ndescription: a test\nconfig:\n  start: a\n  nodes: { a: { assign: { text: \"flow @V\" } } }\n";
 
-/// Dispatches an item of every kind.
+/// A graph that dispatches an item of every kind.
 const EVERY_KIND: &str = "start: [component, graph, knowledge, directive]
 nodes:
   component: { action: { item_id: t/kit, params: { op: echo, value: ran } }, assign: { component: \"${result}\" } }
@@ -17,7 +17,7 @@ nodes:
   knowledge: { action: { primary: load, item_type: knowledge, item_id: t/note }, assign: { knowledge: \"${result.body}\" } }
   directive: { action: { item_type: directive, item_id: t/greet, params: { who: Ada } }, assign: { directive: \"${result.text}\" } }";
 
-/// The files of the items, below `.ai`, and what makes them another version.
+/// Files of the items, below `.ai`, and their texts with a placeholder for the version.
 const TEXTS: [(&str, &str); 3] =
     [("tools/t/flow.yaml", FLOW), ("knowledge/t/note.md", NOTE), ("directives/t/greet.md", GREET)];
 
@@ -25,7 +25,7 @@ fn ok(ran: &Ran) {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
 
-/// A user whose own items of every kind are signed as this version, and a graph that uses them.
+/// Makes a user whose own items of every kind are signed with this version, and a graph that uses them.
 fn with_own_items(version: &str) -> Place {
     let place = Place::with_compiled_testkit();
     std::fs::remove_file(place.path(".ai/tools/t/kit.wasm")).unwrap();
@@ -43,7 +43,7 @@ fn with_own_items(version: &str) -> Place {
     place
 }
 
-/// Puts an item of every kind into a space.
+/// Writes an item of every kind into a space.
 fn put(place: &Place, space: &str, version: &str, sign: bool) {
     for (file, text) in TEXTS {
         place.write(&format!("{space}/{file}"), &text.replace("@V", version));
@@ -64,7 +64,7 @@ fn plan(place: &Place, more: &[&str]) -> String {
     shown(&place.run(&[&RUN[..], &["--plan"], more].concat()))
 }
 
-/// What a command has come to, without what differs from one key to the next, and without how a run went.
+/// Returns the outcome of a command, without parts that differ between keys, and without the progress of a run.
 fn shown(ran: &Ran) -> String {
     let text = ran.shown();
     let mut parts = text.split("signed by `me` (");
@@ -106,7 +106,7 @@ fn inspect_shows_the_other_items_with_an_id() {
         assert_eq!((code, &shown["space"], &shown["hides"]), (0, &json!("user"), &json!([])), "{shown}");
         assert_eq!(without_file(shown["hidden_by"].clone()), other("project", "1.3.0"), "{item}");
     }
-    // An unsigned one of the project is passed over.
+    // An unsigned item of the project is passed over.
     put(&place, ".ai", "1.3.0", false);
     std::fs::remove_file(place.path(".ai/tools/t/kit.wasm.dsse.json")).unwrap();
     let (shown, _) = place.json(&["inspect", "t/note"]);
@@ -121,7 +121,7 @@ fn an_unsigned_item_never_replaces_a_signed_one() {
     let run = place.run(&[&RUN[..], &["--allow-unsigned"]].concat());
     let warned = run.stderr.matches("an unsigned item never replaces a signed one").count();
     assert_eq!((run.code, warned), (0, 4), "{}", run.stderr);
-    // It runs what is signed, without being allowed to run anything else.
+    // It runs the signed items, without permission to run others.
     let (document, code) = place.json(&RUN);
     assert_eq!(code, 0, "{document}");
     let state = json!({
@@ -137,7 +137,7 @@ fn an_unsigned_item_never_replaces_a_signed_one() {
         assert_eq!(item["passed_over"][0]["space"], json!("project"), "{item}");
         assert_eq!(item["hides"], json!([]), "{item}");
     }
-    // A graph that is named by its id is taken by the same rule, and says so.
+    // A graph that is named by its id is chosen by the same rule, with a warning.
     let named = place.run(&["run", "t/flow", "--json"]);
     assert!(named.stdout.contains("flow 1.2.0"), "{}", named.stdout);
     assert!(named.stderr.contains("an unsigned item never replaces a signed one"), "{}", named.stderr);
@@ -186,7 +186,7 @@ fn an_older_item_of_the_project_is_refused_where_the_user_has_a_newer_one() {
     // The user's own decision.
     ok(&place.run(&[&RUN[..], &["--items", ".ai"]].concat()));
 
-    // Newer, or the same: the project's counts, and the plan says what it hides.
+    // A newer or an equal version: the project's item is used, and the plan names the items that it hides.
     put(&place, ".ai", "1.3.0", true);
     insta::assert_snapshot!(plan(&place, &[]));
     let (document, code) = place.json(&RUN);
@@ -210,7 +210,7 @@ fn a_run_goes_on_with_what_it_was_begun_with_although_the_user_has_a_newer_one_s
     let (document, code) = place.json(&["resume", "one"]);
     assert_eq!((code, &document["state"]["graph"]), (0, &json!("flow 1.3.0")), "{document}");
     ok(&place.run(&["replay", "one"]));
-    // A new run is another matter.
+    // A new run is refused.
     assert_eq!(place.run(&RUN).code, 8);
 }
 
@@ -244,7 +244,7 @@ fn items_that_are_named_while_a_run_is_under_way_are_chosen_by_the_same_rule() {
     let search = run("primary: search, item_type: knowledge, params: { query: text }");
     assert_eq!(search.code, 0, "{}", search.stderr);
     assert!(search.stdout.contains("the search leaves out `t/note`"), "{}", search.stdout);
-    // Without a signature it is passed over, in a search as well.
+    // Without a signature the item is passed over in a search, too.
     put(&place, ".ai", "9.0.0", false);
     let search = run("primary: search, item_type: knowledge, params: { query: text }");
     assert!(search.stdout.contains("Text 1.2.0") && !search.stdout.contains("9.0.0"), "{}", search.stdout);
@@ -258,7 +258,7 @@ fn a_different_item_of_no_known_version_is_reported_at_the_start() {
     let run = place.run(&RUN);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stderr.contains("their versions do not say which one is newer"), "{}", run.stderr);
-    // The same text is nothing to report.
+    // An equal text is not reported.
     std::fs::copy(place.path("home/.ai/knowledge/t/note.md"), place.path(".ai/knowledge/t/note.md")).unwrap();
     let run = place.run(&RUN);
     assert!(run.code == 0 && !run.stderr.contains("newer"), "{}", run.stderr);

@@ -1,4 +1,4 @@
-//! What a published graph takes along, what is shown of it, and signatures of components in a registry.
+//! Companions of a published graph, their display, and signatures of components in a registry.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -24,7 +24,7 @@ fn refused(place: &Place, args: &[&str], exit: i32, part: &str) {
     assert!(message.contains(part), "{part}: {document}");
 }
 
-/// The graph `t/flow` 1.0.0 and the component `t/kit` 1.0.0, signed with `me`, with a case of the graph next to it.
+/// Makes the graph `t/flow` 1.0.0 and the component `t/kit` 1.0.0, signed with `me`, with a case of the graph next to it.
 fn signed() -> Place {
     let place = Place::with_compiled_testkit();
     ok(&place.run(&["keys", "generate", "me"]));
@@ -47,7 +47,7 @@ fn files(document: &Value) -> Vec<&str> {
     companions.iter().map(|one| one["file"].as_str().unwrap()).collect()
 }
 
-/// Puts another manifest under the name of `t/flow`, as a stranger who can write to the registry does.
+/// Writes another manifest under the name of `t/flow`, as a stranger who can write to the registry does.
 fn changed(place: &Place, change: impl FnOnce(&mut Value)) {
     let blobs = place.path("out/blobs/sha256");
     let mut index: Value = serde_json::from_str(&place.read("out/index.json")).unwrap();
@@ -65,7 +65,7 @@ fn changed(place: &Place, change: impl FnOnce(&mut Value)) {
     place.write("out/index.json", &index.to_string());
 }
 
-/// A layer with these bytes, which are stored.
+/// Stores these bytes and describes them as a layer.
 fn layer(place: &Place, media_type: &str, title: &str, bytes: &[u8]) -> Value {
     let digest = Digest::of_bytes(bytes);
     std::fs::write(place.path("out/blobs/sha256").join(digest.hex()), bytes).unwrap();
@@ -78,7 +78,7 @@ fn layer(place: &Place, media_type: &str, title: &str, bytes: &[u8]) -> Value {
 const CASE_TYPE: &str = "application/vnd.graph-host.case.v1+yaml";
 const MANIFEST_TYPE: &str = "application/vnd.graph-host.suggested-manifest.v1+yaml";
 
-/// Replaces what the graph takes along.
+/// Replaces the companions of the graph.
 fn with_layers(place: &Place, layers: Vec<Value>) {
     changed(place, |manifest| {
         let all = manifest["layers"].as_array_mut().unwrap();
@@ -139,7 +139,7 @@ fn the_published_files_are_what_the_commands_print() {
     assert_eq!(read("flow.caps.yaml"), printed(&["caps", "suggest", AT]));
     ok(&place.run(&["run", "t/flow", "--caps", "looked/t/flow/flow.caps.yaml"]));
     ok(&place.run(&["test", "looked"]));
-    // Once more, nothing changes; another file of that name is kept.
+    // A second pull changes nothing; another file of that name is kept.
     let again = place.json(&["pull", AT, "--companions", "looked"]).0;
     assert!(again["companions"].as_array().unwrap().iter().all(|one| one["was_there"] == true), "{again}");
     place.write("looked/t/flow/flow.svg", "mine");
@@ -168,12 +168,12 @@ fn cases_are_found_next_to_the_graph_and_by_name() {
         files(&document["published"][0]),
         ["deeper.case.yaml", "flow.case.yaml", "named.case.yaml", "flow.caps.yaml", "flow.svg"]
     );
-    // They run where they were not written.
+    // They run from the registry, without being written.
     ok(&place.run(&["test", AT]));
     let (tested, _) = place.json(&["test", AT]);
     assert_eq!(tested["passed"], 3, "{tested}");
 
-    // Another set of cases is another version.
+    // Another set of cases needs another version.
     refused(&place, &["publish", "t/flow", "oci-layout:out"], 8, "already");
     refused(&place, &["publish", "t/flow", "oci-layout:out", "--bare"], 8, "already");
     // A named case has to be of a published graph, and an invalid one is not published.
@@ -204,12 +204,12 @@ fn published_cases_run_with_doubles_only() {
     let of = |text: &str| {
         with_layers(&place, vec![layer(&place, CASE_TYPE, "flow.case.yaml", text.as_bytes())]);
     };
-    // The component is there, and a manifest would grant it; the stranger's case does not reach it.
+    // The component exists, and a manifest would grant it; the stranger's case does not reach it.
     of(&CASE.replace("items: { t/kit: { result: 1 } }\n", ""));
     let (tested, code) = place.json(&["test", AT]);
     assert_eq!((code, &tested["failed"]), (5, &json!(1)), "{tested}");
     assert!(tested.to_string().contains("published cases run with doubles only"), "{tested}");
-    // Other files of this machine are no graphs of the stranger's.
+    // Other files of this machine are not used as the stranger's graphs.
     for (graph, part) in [
         ("graph_file: ../../../../etc/passwd", "names another graph"),
         ("graph: { start: a, nodes: { a: {} } }", "has a graph of its own"),
@@ -221,7 +221,7 @@ fn published_cases_run_with_doubles_only() {
     of("{ this is no case");
     let (tested, code) = place.json(&["test", AT]);
     assert_eq!((code, &tested["failed"]), (5, &json!(1)), "{tested}");
-    // A test fails that expects another outcome than the graph has.
+    // A case with another expected outcome than the graph's fails.
     of(&CASE.replace("said: 1", "said: 2"));
     assert_eq!(place.run(&["test", AT]).code, 5);
 }
@@ -252,10 +252,10 @@ fn what_a_stranger_adds_is_bounded_and_never_shown_as_ours() {
     assert!(text.stderr.contains("graph show --format svg"), "{}", text.shown());
     let drawn = place.run(&["graph", "show", AT, "--format", "svg"]);
     assert!(drawn.stdout.contains("<svg") && !drawn.stdout.contains("<script"), "{}", drawn.shown());
-    // Nothing grants what the stranger's manifest asks for.
+    // The grants of the stranger's manifest do not apply.
     assert_ne!(place.run(&["run", AT]).code, 0);
 
-    // A manifest that is none is written as a file, and refused where it is used.
+    // An invalid manifest is written as a file, and refused where it is used.
     with_layers(&place, vec![layer(&place, MANIFEST_TYPE, "flow.caps.yaml", b"\0not a manifest")]);
     ok(&place.run(&["pull", AT, "--companions", "odd", "--no-lock", "--into", "odd-items"]));
     assert_ne!(place.run(&["run", "t/flow", "--caps", "odd/t/flow/flow.caps.yaml"]).code, 0);
@@ -283,7 +283,7 @@ fn what_a_stranger_adds_is_bounded_and_never_shown_as_ours() {
     lying["size"] = json!(1_u64 << 30);
     with_layers(&place, vec![lying.clone()]);
     everywhere("has 1073741824 bytes, 1048576 at most");
-    // It states less than it has: 4 MiB of spaces.
+    // The layer states less than its size: 4 MiB of spaces.
     let spaces = " ".repeat(4 << 20);
     lying = layer(&place, CASE_TYPE, "x.case.yaml", spaces.as_bytes());
     lying["size"] = json!(7);
@@ -291,7 +291,7 @@ fn what_a_stranger_adds_is_bounded_and_never_shown_as_ours() {
     refused(&place, &["test", AT], 8, "layer 1 (`x.case.yaml`)");
     refused(&place, &["pull", AT, "--companions", "away"], 8, "layer 1 (`x.case.yaml`)");
     assert!(!place.path("away").exists());
-    // The bytes are others than those that the manifest lists.
+    // The bytes differ from those that the manifest lists.
     let honest = case("x.case.yaml");
     let hex = honest["digest"].as_str().unwrap().trim_start_matches("sha256:").to_owned();
     with_layers(&place, vec![honest]);
@@ -308,7 +308,7 @@ fn the_layers_of_later_versions_are_left_alone() {
     ok(&place.run(&["run", AT, "--caps", "caps.yaml"]));
 }
 
-/// Puts a component into the directory as other tools do, without a signature, and returns its reference.
+/// Writes a component into the directory as other tools do, without a signature, and returns its reference.
 fn pushed(place: &Place, tag: &str) -> String {
     let wasm = std::fs::read(place.path(".ai/tools/t/kit.wasm")).unwrap();
     let blobs = place.path("out/blobs/sha256");
@@ -363,7 +363,7 @@ fn a_component_in_a_registry_is_signed_in_place() {
     let (signed, code) = place.json(&["sign", &at, "--key", "me", "--id", "t/kit"]);
     assert_eq!(code, 0, "{signed}");
     assert_eq!((&signed["version"], &signed["was_there"]), (&json!("1.2.0"), &json!(false)), "{signed}");
-    // What `sign` of the file states, byte for byte.
+    // The statement is that of `sign` of the file, byte for byte.
     std::fs::create_dir_all(place.path("alone")).unwrap();
     std::fs::copy(place.path(".ai/tools/t/kit.wasm"), place.path("alone/kit.wasm")).unwrap();
     let of_file =

@@ -7,7 +7,7 @@ use crate::server::{Answer, Server};
 
 const NET: &[u8] = include_bytes!("../../examples/nodes/.ai/tools/examples/testkit-net.wasm");
 
-/// A graph of one node that does what its inputs say.
+/// A graph of one node that performs its inputs.
 const ONE: &str = "start: a\nnodes:\n  a: { action: { item_id: t/net, params: \"${inputs.do}\" }, assign: { got: \"${result}\" } }\n";
 
 fn place(caps: &str) -> Place {
@@ -140,7 +140,7 @@ fn knowledge_is_kept_in_the_project_of_the_run() {
     let (got, _) = self::run(&place, "p2", &get);
     assert_eq!(got["state"]["got"], "begun", "{got}");
     assert_eq!(run("one.yaml", "p3", &get)["state"]["got"], "begun");
-    // So it is for a run that is resumed from another folder.
+    // The same holds for a run that is resumed from another folder.
     assert_eq!(run("waits.yaml", "p4", &put("resumed"))["status"], "interrupted");
     assert_eq!(there(&["resume", "p4"])["status"], "completed");
     let (got, _) = self::run(&place, "p5", &get);
@@ -159,7 +159,7 @@ fn items_call_items_within_what_both_may() {
     assert_eq!(direct["state"]["got"], 7, "{direct}");
     assert!(direct["fuel"].as_u64() > done["fuel"].as_u64(), "a call costs its caller");
 
-    // Itself, without end: the depth ends it.
+    // A component that calls itself without end is ended by the limit of depth.
     let endless = (0..9).fold(echo.clone(), |inner, _| call("t/net", inner));
     let (deep, code) = run(&place, "c3", &endless);
     assert_eq!((code, &deep["error"]["category"]), (5, &json!("limit")), "{deep}");
@@ -170,14 +170,14 @@ fn items_call_items_within_what_both_may() {
     assert!(denied["error"]["message"].as_str().unwrap().contains("execute.tool.t.other"), "{denied}");
     let (asks, _) = run(&place, "c5", &call("t/kit", json!({"op": "interrupt", "payload": 1})));
     assert_eq!(asks["error"]["category"], "invalid-input", "{asks}");
-    // A callee that spins uses the caller's fuel, but for what the caller keeps to hear of it.
+    // A callee that spins uses the caller's fuel, except for the part that the caller keeps to receive the failure.
     let (spun, _) =
         run(&place, "c6", &call("t/kit", json!({"op": "spin", "iterations": 100_000_000_000_u64})));
     assert_eq!(spun["error"]["category"], "limit", "{spun}");
     let fuel = spun["fuel"].as_u64().unwrap();
     assert!((850_000_000..900_000_000).contains(&fuel), "{spun}");
 
-    // What a callee emits is told of its caller's task, and again in a replay.
+    // Events of a callee are reported for its caller's task, and again in a replay.
     let emit = json!({"op": "emit", "name": "note", "count": 2, "text": "hi"});
     let (_, code) = run(&place, "c7", &call("t/net", call("t/kit", emit)));
     let events = place.run(&["runs", "events", "c7", "--stream", "custom"]).stdout;
@@ -205,8 +205,8 @@ fn what_is_not_granted_is_refused_before_the_run() {
     }
 }
 
-/// What a run has of the host is divided before its tasks start, in task order, whichever asks first; a child run's part
-/// comes out of its parent's; and a resume goes on with what is left.
+/// The host calls of a run are divided before its tasks start, in task order, whichever calls first; a child run's part
+/// is taken from its parent's; and a resume continues with the rest.
 #[test]
 fn a_run_has_so_many_calls_of_the_host() {
     let server = Server::start(|_| Answer::Echo);
@@ -313,7 +313,7 @@ fn a_server_is_believed_with_a_certificate_of_its_own_name_alone() {
             "inputs.json",
             "--json",
         ];
-        // Whom the system trusts is said as for other programs: by this variable.
+        // The system's trusted authorities are named by this variable, as for other programs.
         let run = |trusted: &str| place.command(&words).env("SSL_CERT_FILE", trusted).output().unwrap();
         let ended = run(authority);
         let (code, told) = (ended.status.code(), String::from_utf8_lossy(&ended.stdout).into_owned());
@@ -340,7 +340,7 @@ fn a_server_is_believed_with_a_certificate_of_its_own_name_alone() {
     }
 }
 
-/// A request for as long as the answer says that there is more.
+/// A graph that sends requests for as long as the answer asks for more.
 const MORE: &str = "\
 start: ask
 max_steps: 30
@@ -389,7 +389,7 @@ fn a_live_replay_asks_no_more_often_than_the_run_and_changes_nothing() {
     assert_eq!(place.run(&["replay", "k1", "--send"]).code, 2);
 }
 
-/// Asks a server, and keeps what it says.
+/// A case that sends a request to a server, and keeps the answer.
 const ASKING: &str = "\
 graph:
   start: a
@@ -410,7 +410,7 @@ fn a_case_answers_requests_and_can_record_what_servers_answer() {
     let test = |more: &[&str]| {
         place.run(&[&["test", "asking.case.yaml", "--allow-unsigned", "--caps", "caps.yaml"], more].concat())
     };
-    // Nothing is sent, and nothing ends the process.
+    // No request is sent, and the process is not ended.
     let missing = test(&[]);
     assert_eq!((missing.code, server.heard().len()), (5, 0), "{}{}", missing.stdout, missing.stderr);
     assert!(missing.stdout.contains("no answer under `http` of the case is for GET"), "{}", missing.stdout);
@@ -421,7 +421,7 @@ fn a_case_answers_requests_and_can_record_what_servers_answer() {
     drop(server);
     let again = test(&[]);
     assert_eq!(again.code, 0, "{}{}", again.stdout, again.stderr);
-    // What may not be sent is not answered either.
+    // A request that may not be sent is not answered either.
     place.write("caps.yaml", &EVERYTHING.replace("PORT", "1"));
     let denied = test(&[]);
     assert_eq!(denied.code, 5, "{}", denied.stdout);

@@ -1,4 +1,4 @@
-//! Every command of README and of the guides does what the page says.
+//! Checks that every command of README and of the guides has the effects that the page describes.
 //!
 //! A `console` block is a session: `$ ` begins a command, the lines below it are what it prints. `[..]` stands for
 //! anything within a line, a line `...` for any lines, and `# exits with N` says how it ends. Blocks under
@@ -54,7 +54,7 @@ fn steps<'t>(lines: &[&'t str]) -> Vec<Step<'t>> {
     steps
 }
 
-/// Whether a line is as expected: `[..]` stands for anything, and how far columns are apart does not matter.
+/// Checks whether a line is as expected: `[..]` matches any text, and the distance of columns does not matter.
 fn line_fits(expected: &str, line: &str) -> bool {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (expected, line) = (words(expected), words(line));
@@ -86,7 +86,7 @@ fn fits(expected: &[&str], lines: &[&str]) -> bool {
     }
 }
 
-/// Copies what git would keep: no build folders, no state of runs.
+/// Copies the files that git would keep: no build folders, no state of runs.
 #[cfg(unix)]
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
@@ -119,7 +119,7 @@ fn run_page(page: &str) {
     let binaries = Path::new(env!("CARGO_BIN_EXE_graph-host")).parent().unwrap();
     let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap());
     let is_full = std::env::var_os("FULL").is_some_and(|full| !full.is_empty());
-    // What guests depend on is compiled once for all pages.
+    // The dependencies of guests are compiled once for all pages.
     if is_full && text.contains("<!-- slow:") {
         let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests-of-pages");
         std::fs::create_dir_all(&built).unwrap();
@@ -178,7 +178,7 @@ fn run_page(page: &str) {
     assert!(ran > 0, "{page}: no command was found");
 }
 
-/// One test for each page with commands, so that they run at the same time.
+/// Makes a test for each page with commands, so that they run at the same time.
 macro_rules! pages {
     ($($name:ident: $page:literal;)*) => {
         #[cfg(unix)]
@@ -228,7 +228,7 @@ fn every_page_with_commands_is_run() {
     }
 }
 
-/// The commands that `new` prints, typed as they are printed, in an empty home and below a workspace of somebody's.
+/// The commands that `new` prints work as printed, in an empty home and below another workspace.
 #[cfg(unix)]
 #[test]
 fn what_new_prints_works() {
@@ -263,12 +263,12 @@ fn what_new_prints_works() {
     for command in of_graph.iter().chain(&of_node) {
         run(command);
     }
-    // What the first node has compiled, the second one does not compile again: neither macros nor what a component has in it.
+    // The second node compiles none of the dependencies of the first again, neither macros nor parts of the component.
     let second = printed_commands(&run("graph-host new node second"));
     let built = run(second.iter().find(|command| command.starts_with("graph-host build ")).unwrap());
     assert!(built.contains("Compiling second v0.1.0"), "{built}");
     assert!(!built.contains("Compiling syn v") && !built.contains("Compiling serde_json v"), "{built}");
-    // Both can be used by whoever trusts the key, and what they were built into is known and can be removed.
+    // Both can be used by anyone who trusts the key, and their build folder is listed and can be removed.
     assert!(run("graph-host inspect me/second").contains("Greets someone."));
     assert!(run("graph-host cache list").contains("what nodes use"));
     run("graph-host cache prune --all");

@@ -1,6 +1,6 @@
-//! The pages of `host/docs` agree with the code: tables of keys, examples, commands, and paths that are named.
+//! The pages of `host/docs` agree with the code: tables of keys, examples, commands, and paths.
 //!
-//! `UPDATE_REFERENCE=1` writes the tables and `cli.md` anew.
+//! `UPDATE_REFERENCE=1` rewrites the tables and `cli.md`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -26,7 +26,7 @@ fn is_update() -> bool {
     std::env::var_os("UPDATE_REFERENCE").is_some_and(|update| !update.is_empty())
 }
 
-/// Every page of Markdown below a folder, with its path from the top of the repository.
+/// Reads every page of Markdown below a folder, with its path from the top of the repository.
 fn pages(folder: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut open = vec![PathBuf::from(folder)];
@@ -45,7 +45,7 @@ fn pages(folder: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The tables that documents have, and those of directives.
+/// Lists the tables of documents, and those of directives.
 fn all_tables() -> Vec<&'static KeyTable> {
     let mut tables = key_tables();
     tables.retain(|table| !table.keys.is_empty());
@@ -56,7 +56,7 @@ fn all_tables() -> Vec<&'static KeyTable> {
 const BEGIN: &str = "<!-- keys: ";
 const END: &str = "<!-- end keys -->";
 
-/// The page with the tables that its marks ask for, and their names.
+/// Inserts the tables that a page's marks ask for; returns the page with their names.
 fn with_tables(page: &str, text: &str) -> (String, Vec<String>) {
     let (mut written, mut names) = (String::new(), Vec::new());
     let mut lines = text.lines();
@@ -75,14 +75,14 @@ fn with_tables(page: &str, text: &str) -> (String, Vec<String>) {
     (written, names)
 }
 
-/// The pages on which tables are shown that other pages link to.
+/// Pages with tables that other pages link to.
 const HOMES: &[(&str, &[&str])] = &[
     ("graph.md", &["config", "hook", "action", "node", "edge"]),
     ("templates-and-conditions.md", &["condition"]),
     ("manifest.md", &["limits", "run_limits"]),
 ];
 
-/// Links to tables that another page shows name that page.
+/// Makes links to tables of other pages name these pages.
 fn across_pages(page: &str, table: &str) -> String {
     let mut table = table.to_owned();
     for (home, names) in HOMES.iter().filter(|(home, _)| !page.ends_with(home)) {
@@ -138,7 +138,7 @@ fn add_keys(node: &Node, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Loads an example as what it is, runs it if it is a case, and gives the problems. A warning is a problem here.
+/// Loads an example as its kind, runs it if it is a case, and returns the problems. A warning is a problem here.
 fn problems_of(place: &Place, page: &str, text: &str) -> Vec<String> {
     let problems = Problems::new();
     let Some(root) = yaml::parse(text, &problems) else { return vec![format!("{page}: not YAML")] };
@@ -177,7 +177,7 @@ fn problems_of(place: &Place, page: &str, text: &str) -> Vec<String> {
     }
 }
 
-/// What is refused or only recognised has no example.
+/// Keys that are refused or only recognised, without example.
 const WITHOUT: [&str; 3] = ["graph.permissions", "case.graph_file", "expect.event_kinds"];
 
 #[test]
@@ -214,7 +214,7 @@ fn every_example_of_the_reference_loads_and_every_key_has_one() {
     assert!(without.is_empty(), "keys without an example: {without:?}");
 }
 
-/// Whether a word in backticks is meant as a path of the repository.
+/// Checks whether a word in backticks is a path of the repository.
 fn is_path(word: &str) -> bool {
     const TOP: [&str; 7] = ["host/", "wit/", "guest-sdk/", "examples/", "tests/", ".github/", ".ci/"];
     TOP.iter().any(|top| word.starts_with(top)) && !word.contains(['*', ' ', '…', '<', ':'])
@@ -254,7 +254,7 @@ fn paths_and_links_lead_somewhere() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// How long the pages that people read first may be.
+/// Every interface in `wit/host` has a row in the table of its README.
 #[test]
 fn every_interface_of_the_host_has_its_row() {
     let folder = repository().join("wit/host");

@@ -1,4 +1,4 @@
-//! Publishing and pulling, by way of image-layout directories.
+//! Publishes and pulls through image-layout directories.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ fn ok(ran: &Ran) {
     assert_eq!(ran.code, 0, "{}", ran.shown());
 }
 
-/// `t/kit` 1.0.0, `t/flow` 1.0.0 and `t/note` 2.0.0, signed with `me`, and a project elsewhere.
+/// Makes `t/kit` 1.0.0, `t/flow` 1.0.0 and `t/note` 2.0.0, signed with `me`, and a project elsewhere.
 fn signed() -> Place {
     let place = Place::with_compiled_testkit();
     ok(&place.run(&["keys", "generate", "me"]));
@@ -32,7 +32,7 @@ fn sign(place: &Place, version: &str) {
     ok(&place.run(&["sign", ".ai/tools/t/kit.wasm", "--key", "me", "--version", version]));
 }
 
-/// In the other project.
+/// Runs a command in the other project.
 fn there(place: &Place, args: &[&str]) -> Ran {
     let output = place.command(args).current_dir(place.path("other")).output().unwrap();
     Ran {
@@ -82,7 +82,7 @@ fn a_graph_is_published_with_its_items_and_runs_elsewhere() {
     let (ran, code) = there_json(&place, &["run", "t/flow", "--caps", "caps.yaml"]);
     assert_eq!((code, &ran["output"]["said"]), (0, &json!(1)), "{ran}");
 
-    // From the lockfile alone, and a second time there is nothing to do.
+    // A pull restores from the lockfile alone; a second one has nothing to do.
     std::fs::remove_dir_all(place.path("home/installed")).unwrap();
     let (restored, code) = there_json(&place, &["pull"]);
     assert_eq!((code, restored["pulled"].as_array().map(Vec::len)), (0, Some(3)), "{restored}");
@@ -105,7 +105,7 @@ fn what_is_said_about_publishing_and_pulling() {
     say(place.run(&["pull", "oci-layout:out:t/kit:1.0.0"]));
     say(place.run(&["lock", "oci-layout:out:t/note:2.0.0"]));
     say(place.run(&["lock", "--check"]));
-    // What is not there, and what is no reference.
+    // Missing artifacts, and invalid references.
     say(place.run(&["pull", "oci-layout:out:t/kit:9.0.0"]));
     say(place.run(&["pull", "oci-layout:nowhere:t/kit:1.0.0"]));
     say(place.run(&["pull", "oci-layout:out"]));
@@ -177,7 +177,7 @@ fn a_version_keeps_what_it_names_unless_it_is_forced() {
     );
     assert!(other(&["publish", "t/kit", "oci-layout:out", "--force"]).status.success());
 
-    // Who has locked it is told, with both digests.
+    // A user who has locked it is warned, with both digests.
     let lock = std::fs::read_to_string(place.path("other/graph-host.lock")).unwrap();
     let (moved, code) = there_json(&place, &["pull", "oci-layout:../out:t/kit:1.0.0"]);
     assert_eq!(code, 8, "{moved}");
@@ -188,7 +188,7 @@ fn a_version_keeps_what_it_names_unless_it_is_forced() {
     ok(&there(&place, &["pull"]));
     ok(&there(&place, &["lock", "--accept-moved"]));
     assert_ne!(std::fs::read_to_string(place.path("other/graph-host.lock")).unwrap(), lock);
-    // The lock names what is to be there: what is installed still is the other one.
+    // The lock names the new item: the installed one is still the other.
     assert_eq!(there(&place, &["lock", "--check"]).code, 8);
 }
 
@@ -207,7 +207,7 @@ fn a_step_back_is_refused_unless_it_is_meant() {
     let (refused, code) = pull("1.0.0", &[]);
     assert_eq!(code, 8, "{refused}");
     assert!(message(&refused).contains("1.0.0, and 1.1.0 is locked: that would be a step back"), "{refused}");
-    // Another project has locked nothing, and the same is installed.
+    // This project has locked nothing, and the newer version is installed.
     std::fs::remove_file(place.path("other/graph-host.lock")).unwrap();
     let (refused, code) = pull("1.0.0", &["--no-lock"]);
     assert_eq!(code, 8, "{refused}");
@@ -233,7 +233,7 @@ fn a_range_selects_the_greatest_version_and_is_locked_by_digest() {
     assert_eq!((version, reference), (json!("1.2.0"), json!("oci-layout:../out:t/kit:1.2.0")));
     let lock = place.read("other/graph-host.lock");
     assert!(lock.contains("version: \"1.2.0\"") && lock.contains("manifest: \"sha256:"), "{lock}");
-    // An item that is locked is found by its id.
+    // A locked item is found by its id.
     assert_eq!(locked("t/kit@^1").0, "1.10.0");
     let (pulled, code) = there_json(&place, &["pull", "t/kit@>=1, <3"]);
     assert_eq!((code, &pulled["pulled"][0]["version"]), (0, &json!("2.0.0")), "{pulled}");
@@ -268,14 +268,15 @@ fn what_was_pulled_runs_signed_or_not_at_all() {
             "{told}"
         );
     };
-    // The component, in the installed space and elsewhere; with its record of origin and, where all was pulled, without.
+    // The component, in the installed space and elsewhere; with its record of origin and, if all items of the folder
+    // were pulled, without.
     std::fs::remove_file(place.path("home/installed/tools/t/kit.wasm.dsse.json")).unwrap();
     refused(&run, "kit.wasm");
     std::fs::remove_file(place.path("home/installed/tools/t/kit.wasm.origin.json")).unwrap();
     refused(&run, "kit.wasm");
     std::fs::remove_file(place.path("other/vendored/tools/t/kit.wasm.dsse.json")).unwrap();
     refused(&[&run[..], &["--items", "vendored"]].concat(), "kit.wasm");
-    // The graph and the text, without their lines.
+    // The graph and the text, without their signature lines.
     ok(&there(&place, &["pull"]));
     assert_eq!(there(&place, &run).code, 0, "pulling again mends it");
     for (file, args) in [
@@ -338,7 +339,7 @@ fn a_reference_can_be_run_checked_drawn_and_looked_at() {
     let suggested = there(&place, &["caps", "suggest", flow]);
     assert!(suggested.code == 0 && suggested.stdout.contains("execute.tool.t.kit"), "{}", suggested.shown());
 
-    // By digest it is there without being asked for; what lies there is checked all the same.
+    // By digest it is used without a request; the stored files are checked all the same.
     let digest =
         place.json(&["publish", "t/flow", "--with-items", "oci-layout:out"]).0["published"][1]["manifest"]
             .clone();
@@ -391,7 +392,7 @@ fn a_registry_is_believed_with_a_certificate_of_its_own_name_alone() {
     let authority = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cli/certificates/ca.pem");
     let place = Place::new();
     for (name, pem, reason) in certificates {
-        // What began under TLS is not to go on without it: not even to this machine.
+        // A connection that began under TLS must not continue without it, not even to this machine.
         let told = "HTTP/1.1 401 Told\r\ncontent-length: 0\r\nwww-authenticate: Bearer realm=\"http://127.0.0.1:1/token\"\r\n\r\n";
         let server = Server::start_tls(pem, Answer::Bytes(told.as_bytes().to_vec()));
         let reference = format!("oci://localhost:{}/t/kit:1.0.0", server.port);
@@ -472,7 +473,7 @@ fn a_lockfile_names_no_registry_of_this_machine_or_its_networks() {
     };
     let commands: [&[&str]; 5] =
         [&["pull"], &["lock"], &["lock", "--check"], &["pull", "t/kit@^1"], &["lock", "t/kit@^1"]];
-    // However the address is written, and whatever it is an address of.
+    // All spellings of addresses, and all kinds of addresses.
     for host in [
         "127.0.0.1",
         "localhost",
@@ -504,7 +505,7 @@ fn a_lockfile_names_no_registry_of_this_machine_or_its_networks() {
         }
     }
     assert_eq!(server.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "nothing is contacted");
-    // What the user has named once, with this port, may be named by a file.
+    // A registry that the user has named once, with this port, may be named by a file.
     locked(&format!("127.0.0.1:{port}"));
     let search = format!("oci://127.0.0.1:{port}");
     assert_ne!(place.run(&["search", &search, "--timeout", "1s"]).code, 4);

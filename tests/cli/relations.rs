@@ -1,4 +1,4 @@
-//! How runs belong together: parents, graphs inside, forks, and the registry's columns about them.
+//! Relations of runs: parents, graphs inside, forks, and the registry's columns about them.
 
 use std::io::{BufRead as _, BufReader};
 
@@ -8,7 +8,7 @@ use crate::place::Place;
 
 const RUN: [&str; 5] = ["run", "g.yaml", "--caps", "caps.yaml", "--allow-unsigned"];
 
-/// A graph that runs another one for each of two items, which asks.
+/// Makes a graph that runs another one for each of two items, which asks.
 fn place() -> Place {
     let place = Place::with_compiled_testkit();
     place.graph(
@@ -71,7 +71,7 @@ fn a_run_has_the_columns_of_a_thread() {
     let item = std::fs::read_to_string(place.path(".ai/knowledge/graphs/plain/one.md")).unwrap();
     assert!(item.contains("parent_thread_id: \"top\""), "{item}");
 
-    // What a run has started: other runs, then the graphs inside.
+    // The runs that a run has started: other runs, then the graphs inside.
     let started = rows(&place, &["--parent", "top"]);
     assert_eq!(ids(&started), ["one", "top/2.0", "top/2.1"]);
     let keys =
@@ -104,7 +104,7 @@ fn a_graph_inside_is_shown_by_its_namespace() {
     assert!(missing.code == 9 && missing.stderr.contains("runs list --parent top"), "{}", missing.stderr);
     assert_eq!(place.run(&["runs", "state", "top/2.0", "--namespace", "2.0"]).code, 2);
 
-    // Questions have their form at every place where they are shown.
+    // Questions have their form in every output.
     let form = json!({ "choices": ["a", "b"], "other": false });
     let (shown, _) = place.json(&["runs", "show", "top"]);
     let (waited, _) = place.json(&["runs", "wait", "top"]);
@@ -149,7 +149,7 @@ fn a_chain_has_its_forks() {
     assert_eq!(ids(runs), ["one", "two", "four", "three"]);
     let keys = ["run_id", "continuation_of", "continuation_id", "chain_root_id", "status"];
     let of = |at: usize| Value::from(chosen(&runs[at], &keys));
-    // Of several that continue a run, the newest is named.
+    // If several runs continue a run, the newest is named.
     assert_eq!(of(0), json!(["one", null, "three", null, "completed"]));
     assert_eq!(of(1), json!(["two", "one", "four", "one", "completed"]));
     assert_eq!(of(2), json!(["four", "two", null, "one", "completed"]));
@@ -163,7 +163,7 @@ fn a_chain_has_its_forks() {
     assert_eq!(place.run(&["runs", "chain", "nobody"]).code, 9);
 }
 
-/// A run of which nothing is stored when its process ends has been created, and no more.
+/// A run whose process ends before anything is stored has the status `created`.
 #[test]
 fn a_run_that_has_not_begun_is_created() {
     let place = Place::with_compiled_testkit();
@@ -178,7 +178,7 @@ fn a_run_that_has_not_begun_is_created() {
     );
     let more = ["--run-id", "one", "--stream", "events"];
     let mut child = place.command(&[&RUN[..], &more].concat()).spawn().unwrap();
-    // Its task has begun once this is there.
+    // Its task has started once this line is printed.
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.contains("task_started"), "{line}");
@@ -192,7 +192,7 @@ fn a_run_that_has_not_begun_is_created() {
     assert!(place.run(&["runs", "list"]).stdout.contains("created"));
 }
 
-/// The database of a stranger may have a chain as long, and as entangled, as it likes: each run of it is one line of a length for a screen.
+/// A stranger's database may have a chain of any length and shape: each run of it is one line, of a length for a screen.
 #[test]
 fn a_chain_of_thousands_of_runs_is_a_line_for_each() {
     const RUNS: u32 = 3_000;

@@ -1,4 +1,4 @@
-//! Runs that are run again, from their journals and with the world as it is now.
+//! Replays of runs, from their journals and with the present world.
 
 use serde_json::{Value, json};
 
@@ -109,14 +109,14 @@ fn edits_forks_and_accepted_changes_are_where_a_replay_begins_anew() {
     assert_eq!(code, 0, "{done}");
     let (replayed, code) = place.json(&["replay", "s"]);
     assert_eq!((code, &replayed["equal"]), (0, &json!(true)), "{replayed}");
-    // One that waits is replayed as far as it has come.
+    // A waiting run is replayed up to its question.
     let run = ["run", "all.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "w"];
     assert_eq!(place.json(&run).1, 6);
     let (replayed, code) = place.json(&["replay", "w"]);
     assert_eq!((code, replayed["supersteps"].as_array().unwrap().len()), (0, 1), "{replayed}");
 }
 
-/// Two files are read, one after the other.
+/// A graph that reads two files, one after the other.
 const READING: &str = r#"start: one
 nodes:
   one: { action: { item_id: t/io, params: { op: read, path: /in/one.txt } }, assign: { one: "${result}" }, next: two }
@@ -190,7 +190,7 @@ fn what_hooks_use_of_the_host_is_in_the_history() {
         "{ran}"
     );
     let (shown, _) = place.json(&["runs", "show", "h"]);
-    // Those of the last boundary are in no checkpoint.
+    // The hooks of the last boundary are in no checkpoint.
     let steps = shown["history"].as_array().unwrap().iter().chain([&shown]);
     let hooks = steps.flat_map(|step| step["hooks"].as_array().unwrap());
     let read: Vec<_> = hooks.filter(|hook| hook["host"]["bytes"].as_u64() > Some(0)).collect();
@@ -206,7 +206,7 @@ fn what_hooks_use_of_the_host_is_in_the_history() {
 #[test]
 fn another_component_is_a_difference_with_its_step_task_and_key() {
     let place = reading();
-    // It does not know what it is asked for.
+    // The component does not know the operation.
     std::fs::copy(kit("testkit"), place.path(".ai/tools/t/io.wasm")).unwrap();
     let (refused, code) = place.json(&["replay", "r"]);
     assert_eq!((code, &refused["error"]["code"]), (8, &json!("integrity")), "{refused}");
@@ -225,7 +225,7 @@ fn another_component_is_a_difference_with_its_step_task_and_key() {
             .contains("component `t/io` of nodes `one`, `two` was "),
         "{refused}"
     );
-    // One that does the same is not the one that ran.
+    // A component with the same behaviour is not the one that ran.
     let mut bytes = std::fs::read(kit("testkit-io")).unwrap();
     bytes.extend([0, 2, 1, b'x']);
     std::fs::write(place.path(".ai/tools/t/io.wasm"), bytes).unwrap();
@@ -266,7 +266,7 @@ fn a_child_run_whose_time_was_over_is_cut_short_again() {
          max_attempts: 2, initial_interval: 1ms }, next: after }\n  deeper: { action: { item_id: t/deep }, timeout: 300ms, next: after \
          }\n  after: { action: { item_id: t/kit, params: { op: echo, value: 2 } }, assign: { done: \"${result}\" } }\n",
     );
-    // More than can be used up in that time.
+    // More fuel than can be used in that time.
     let caps =
         "dispatch: [\"*\"]\nlimits: { fuel: 90000000000, timeout: 60s }\nrun: { fuel: 1000000000000 }\n";
     place.write("roomy.yaml", caps);
@@ -280,7 +280,7 @@ fn a_child_run_whose_time_was_over_is_cut_short_again() {
     assert_eq!((code, &replayed["differences"]), (0, &json!([])), "{replayed}");
 }
 
-/// A child run stops of itself, and its parent's time is over before its last hook has ended: what it has used counts.
+/// A child run stops by itself, and its parent's time is over before its last hook has ended: its use counts.
 #[test]
 fn a_child_run_that_had_stopped_before_its_parent_was_cut_short_stops_again() {
     let place = Place::with_compiled_testkit();
@@ -319,7 +319,7 @@ fn a_child_run_that_had_stopped_before_its_parent_was_cut_short_stops_again() {
     assert_eq!((code, &replayed["differences"]), (0, &json!([])), "{replayed}");
 }
 
-/// More child runs than run at once: those that ask make room for later ones, which begin long before the answers come.
+/// More child runs than run at once: those that ask make room for later ones, which start long before the answers.
 #[test]
 fn child_runs_that_begin_while_others_wait_for_answers_begin_then() {
     let place = Place::with_compiled_testkit();
@@ -357,7 +357,7 @@ fn child_runs_that_begin_while_others_wait_for_answers_begin_then() {
     assert_eq!((code, &replayed["differences"]), (0, &json!([])), "{replayed}");
 }
 
-/// A resume begins child runs at once, long before the superstep that they belong to commits.
+/// A resume starts child runs at once, long before their superstep commits.
 #[test]
 fn child_runs_that_a_resume_begins_begin_with_the_resume() {
     let place = Place::with_compiled_testkit();

@@ -1,5 +1,5 @@
-//! What the trust store requires to be signed is not passed by taking the signature away, whoever reads the item; and what
-//! was signed as one kind of item is no other kind.
+//! A signature that the trust store requires cannot be avoided by removing it, for any reader of the item; and an item
+//! that was signed as one kind is not accepted as another kind.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ fn ok(ran: &Ran) {
     assert_eq!(ran.code, 0, "{}", ran.shown());
 }
 
-/// One item of each kind, all signed with the key that is required for them.
+/// Makes one item of each kind, all signed with the key that is required for them.
 fn place() -> Place {
     let place = Place::with_compiled_testkit();
     for folder in ["knowledge/t", "directives/t"] {
@@ -49,7 +49,7 @@ fn sign(place: &Place, item: &str, key: &str) {
     ok(&place.run(&[&["sign", item, "--key", key], version].concat()));
 }
 
-/// Takes the signature of an item away.
+/// Removes the signature of an item.
 fn unsign(place: &Place, item: &str) {
     if is_component(item) {
         std::fs::remove_file(place.path(&format!("{item}.dsse.json"))).unwrap();
@@ -61,7 +61,7 @@ fn unsign(place: &Place, item: &str) {
     place.write(item, rest);
 }
 
-/// The line of the rule.
+/// Returns the place of the rule in the trust store.
 fn rule(place: &Place) -> String {
     let store = place.read("home/trust.yaml");
     let line = store.lines().position(|line| line.contains("threshold: 1")).unwrap() + 1;
@@ -76,7 +76,7 @@ fn refused(place: &Place, (document, code): &(Value, i32), item: &str) {
     }
 }
 
-/// A graph of one node.
+/// Writes a graph of one node.
 fn node(place: &Place, node: &str) {
     place.graph("g.yaml", &format!("start: a\nnodes: {{ a: {{ {node} }} }}"));
 }
@@ -109,7 +109,7 @@ fn a_removed_signature_is_refused_wherever_an_item_is_used() {
         let is_load_of_tool = entry.contains("load, item_id");
         let ended = run(&place, "g.yaml", &format!("removed-{at}"));
         if is_load_of_tool {
-            // Read as it is dispatched: a failure of the node.
+            // Read at its dispatch: a failure of the node.
             assert_eq!((ended.1, &ended.0["error"]["category"]), (4, &Value::from("denied")), "{}", ended.0);
             assert!(ended.0.to_string().contains(&rule(&place)), "{}", ended.0);
         } else {
@@ -177,7 +177,7 @@ fn a_run_does_not_sign_what_lost_the_signature_that_is_required() {
     let run = |key: &str| place.json(&["run", "g.yaml", "--caps", "caps.yaml", "--sign-with", key]);
     let (ran, code) = run("one");
     assert_eq!(code, 0, "{ran}");
-    // Neither with a key that would not be enough, nor where the text may be somebody else's by now.
+    // Neither with an insufficient key, nor if the text may have been replaced since.
     let signed = place.read(ITEMS[1]);
     let (ran, code) = run("other");
     assert_eq!(code, 4, "{ran}");
@@ -226,7 +226,7 @@ fn a_run_that_began_before_the_rule_is_held_to_it() {
             let (ended, code) = place.json(&["resume", &id]);
             assert_eq!(code, 8, "{when} {item}: {ended}");
             assert!(ended.to_string().contains("trust.yaml:"), "{when} {item}: {ended}");
-            // What was signed as the rule says goes on, also from what the run has kept.
+            // An item that was signed as the rule requires continues, also from the run's copy.
             place.write("home/trust.yaml", plain);
             if at == 0 {
                 place.graph(item, GRAPH);
@@ -289,7 +289,7 @@ fn a_signature_of_one_kind_is_no_signature_of_another() {
     assert_eq!(code, 8, "{ended}");
     let (shown, code) = place.json(&["verify", ".ai/knowledge/t/made.md"]);
     assert_eq!((code, &shown["kind"], &shown["format"]), (0, &"knowledge".into(), &2.into()), "{shown}");
-    // Outside of `.ai` the kind is said, or follows from the text.
+    // Outside of `.ai`, the kind is an option, or follows from the text.
     place.write("made.md", &text);
     let sign = ["sign", "made.md", "--key", "one", "--id", "t/made"];
     let (signed, code) = place.json(&[&sign[..], &["--kind", "directive"]].concat());

@@ -1,4 +1,4 @@
-//! The JSON Schemas of documents: what loads is valid, and a sample of what does not load is not.
+//! The JSON Schemas of documents: documents that load are valid, and a sample of others is not.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ fn read(path: &Path) -> Option<Value> {
     (!problems.has_errors()).then(|| root.to_json())
 }
 
-/// Files below a folder whose names end so.
+/// Lists files below a folder with these endings.
 fn files(folder: &str, ends: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder)];
@@ -56,7 +56,7 @@ fn every_case_that_loads_is_valid() {
     for path in files("tests/cases", &[".case.yaml"]).into_iter().chain(files("examples", &[".case.yaml"])) {
         let text = std::fs::read_to_string(&path).unwrap();
         let Some(document) = read(&path) else { continue };
-        // A case may show that its graph is refused: then it is not valid, or valid and refused for its names.
+        // A case may show that its graph is refused: then the document is invalid, or valid and refused for its names.
         let shows_refusal = text.contains("invalid_document");
         match is_valid(&schema, &document) {
             Ok(()) => checked += 1,

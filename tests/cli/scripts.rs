@@ -1,4 +1,4 @@
-//! Templates in shell scripts: what is warned of, and what was meant for the shell.
+//! Templates in shell scripts: warnings, and errors for templates that were meant for the shell.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! `.github/SECURITY.md` names, for each promise, where it is tested: all of that is there.
+//! `.github/SECURITY.md` names the tests of each promise: all of these exist.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Servers of tests: whoever asks gets what the test has made up.
+//! Servers of tests, with answers that the test chooses.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-/// What every request gets.
+/// Answer to every request.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
     /// These bytes, and the end of the connection.
@@ -18,11 +18,11 @@ pub(crate) enum Answer {
     Echo,
     /// These bytes, and then nothing more for as long as the other side waits.
     Silence(Vec<u8>),
-    /// These bytes, and then more of them than anybody has room for.
+    /// These bytes, repeated without end.
     Endless(Vec<u8>),
-    /// These bytes, and then others again and again.
+    /// The first bytes, and then the second ones without end.
     Repeating(Vec<u8>, Vec<u8>),
-    /// What follows from the head of the request.
+    /// An answer that depends on the head of the request.
     Chosen(Choice),
 }
 
@@ -36,7 +36,7 @@ impl std::fmt::Debug for Choice {
     }
 }
 
-/// A server on this machine, for as long as it is kept.
+/// A server on this machine, until it is dropped.
 pub(crate) struct Server {
     pub(crate) port: u16,
     heard: Arc<Mutex<Vec<String>>>,
@@ -44,12 +44,12 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Listens. The answer may depend on the port that the system chose.
+    /// Starts the server. The answer may depend on the port that the system chose.
     pub(crate) fn start(answer: impl FnOnce(u16) -> Answer) -> Self {
         Self::start_with(None, answer)
     }
 
-    /// Listens for TLS. The PEM text holds a certificate and its key.
+    /// Starts a server with TLS. The PEM text contains a certificate and its key.
     pub(crate) fn start_tls(pem: &[u8], answer: Answer) -> Self {
         let certificate = CertificateDer::from_pem_slice(pem).unwrap();
         let key = PrivateKeyDer::from_pem_slice(pem).unwrap();
@@ -89,7 +89,7 @@ impl Server {
         Self { port, heard, stopped }
     }
 
-    /// The requests that came, each with what of its body came along.
+    /// Returns the received requests, each with the part of its body that arrived with its head.
     pub(crate) fn heard(&self) -> Vec<String> {
         self.heard.lock().unwrap().clone()
     }
@@ -98,12 +98,12 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.stopped.store(true, Ordering::Relaxed);
-        // Wakes the thread that waits for the next one.
+        // Wakes the thread that waits for the next connection.
         let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
     }
 }
 
-/// A connection that can say that nothing more comes.
+/// A connection that can signal its end.
 trait Ends {
     fn end(&mut self) -> std::io::Result<()>;
 }
@@ -121,7 +121,7 @@ impl Ends for StreamOwned<ServerConnection, TcpStream> {
     }
 }
 
-/// Writes until the other side has had enough.
+/// Writes until the other side closes the connection.
 fn write_for_ever(stream: &mut impl Write, first: &[u8], again: &[u8]) -> std::io::Result<()> {
     let more = again.repeat(65536 / again.len() + 1);
     stream.write_all(first)?;
@@ -130,7 +130,7 @@ fn write_for_ever(stream: &mut impl Write, first: &[u8], again: &[u8]) -> std::i
     }
 }
 
-/// Answers one request; that the other side goes away in between is its own affair.
+/// Answers one request; an end of the connection in between is ignored.
 fn serve(mut stream: impl Read + Write + Ends, answer: &Answer, heard: &Mutex<Vec<String>>) {
     let mut request = Vec::new();
     let mut buffer = vec![0; 65536];
@@ -157,6 +157,6 @@ fn serve(mut stream: impl Read + Write + Ends, answer: &Answer, heard: &Mutex<Ve
         Answer::Endless(bytes) => write_for_ever(&mut stream, bytes, b"x"),
         Answer::Repeating(bytes, again) => write_for_ever(&mut stream, bytes, again),
     };
-    // Until the other side has had enough.
+    // Reads until the other side closes the connection.
     while stream.read(&mut buffer).is_ok_and(|count| count > 0) {}
 }

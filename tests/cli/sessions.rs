@@ -1,4 +1,4 @@
-//! Sessions as the README has them.
+//! Sessions of the README.
 
 use crate::place::Place;
 

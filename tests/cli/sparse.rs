@@ -1,5 +1,4 @@
-//! Files of holes: 6 GiB that take up no room on the disk. Whichever file of a project or of the user's space is one, no command
-//! reads the holes.
+//! Sparse files: 6 GiB that occupy no disk space. No command reads the holes of any such file in a project or in the user's space.
 
 #![cfg(unix)]
 
@@ -23,7 +22,7 @@ const COMMANDS: [&[&str]; 6] = [
     &["doctor"],
 ];
 
-/// What may be there besides, or is written by others.
+/// Files that may exist in addition, or that others write.
 const OTHERS: [&str; 9] = [
     ".ai/state/runs.db-journal",
     ".ai/state/runs.db-wal",
@@ -74,7 +73,7 @@ fn run_within(place: &Place, args: &[&str]) -> Result<Ran, String> {
     }
 }
 
-/// Makes a file one of holes, with what it has at its beginning or without; does something, and puts back what was there.
+/// Makes a file sparse, with its beginning or without, calls `work`, and restores the file.
 fn with_holes(file: &Path, keeps: bool, work: impl FnOnce()) {
     let before = fs::read(file).ok();
     let mut options = File::options();

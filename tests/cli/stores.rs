@@ -1,4 +1,4 @@
-//! Runs that are kept as files, or not at all.
+//! Runs in the file store, or in memory.
 
 use serde_json::{Value, json};
 
@@ -27,17 +27,17 @@ fn a_run_in_files_goes_on_is_listed_and_is_knowledge() {
     assert!(text.starts_with("<!-- graph-host:signed:"), "{text}");
     assert!(text.contains("\nstatus: interrupted\n") && text.contains("\ncurrent_node: \"b\"\n"), "{text}");
     assert!(!place.path(".ai/state/runs.db").exists());
-    // An id is taken, whoever asks.
+    // An id stays taken.
     assert_eq!(place.run(&run).code, 2);
 
-    // Another graph reads what it has come to so far.
+    // Another graph reads the run's state so far.
     let read = ["run", "read.yaml", "--caps", "caps.yaml", "-i", "run=f1"];
     let (document, code) = place.json(&read);
     assert_eq!(code, 0, "{document}");
     let expected = json!({ "status": "interrupted", "by": "signed", "log": ["me"], "who": "me" });
     assert_eq!(document["output"], expected);
 
-    // Both stores are listed, the run is found wherever it lies, and goes on there.
+    // Both stores are listed; the run is found in its store, and continues there.
     let (listed, _) = place.json(&["runs", "list"]);
     assert_eq!(listed["runs"].as_array().map(Vec::len), Some(2), "{listed}");
     let resumed = place.run(&["resume", "f1"]);
@@ -55,7 +55,7 @@ fn a_run_in_files_goes_on_is_listed_and_is_knowledge() {
     assert!(refused.stderr.contains("was changed after it was signed"), "{}", refused.stderr);
 }
 
-/// A checkpoint holds what its superstep has changed; the item holds everything.
+/// A checkpoint contains the changes of its superstep; the item contains the whole state.
 #[test]
 fn the_knowledge_of_a_run_has_what_every_superstep_wrote() {
     let place = Place::new();
@@ -78,7 +78,7 @@ fn damaged_files_are_refused_where_they_are_damaged() {
     assert_eq!(begun.code, 6, "{}", begun.stderr);
     let log = place.path(".ai/state/files/runs/0000000001-f1/log");
     let text = std::fs::read_to_string(&log).unwrap();
-    // Cut short, it is what it was before: the superstep is taken again.
+    // Cut short, the log ends with the earlier record: the superstep is repeated.
     std::fs::write(&log, &text[..text.len() - 10]).unwrap();
     assert_eq!(place.run(&["resume", "f1"]).code, 6);
     std::fs::write(&log, text.replacen("\\\"sequence\\\":1", "\\\"sequence\\\":7", 1)).unwrap();

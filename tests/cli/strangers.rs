@@ -13,10 +13,10 @@ use graph_core::trust::{SigningKey, StateMarker};
 use crate::hostile::watch::{self, Bounds, Ended};
 use crate::place::Place;
 
-/// What lies somewhere on this machine and is nobody's business in the project.
+/// Files outside of the project, which commands in it must not change.
 const VICTIMS: [&str; 4] = ["cancel", "kill", "output.log", "notes.md"];
 
-/// Where a stranger may put something below `.ai`, and whether a folder is expected there.
+/// Paths below `.ai` where a stranger may put something, and `true` if a folder is expected there.
 const SPOTS: [(&str, bool); 16] = [
     ("", true),
     ("state", true),
@@ -36,7 +36,7 @@ const SPOTS: [(&str, bool); 16] = [
     ("hooks.yaml", false),
 ];
 
-/// What somebody may type in such a project.
+/// Commands that a user may type in such a project.
 const COMMANDS: [&[&str]; 15] = [
     &["run", "g.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "r1"],
     &["run", "g.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "r1", "--store", "file"],
@@ -57,7 +57,7 @@ const COMMANDS: [&[&str]; 15] = [
 
 const GRAPH: &str = "start: a\nnodes:\n  a: { action: { item_id: t/kit, params: { op: echo, value: 1 } }, next: b }\n  b: { interrupt: before }\n";
 
-/// A project with a run that waits for an answer, kept as a store of that kind, with compiled code and an archive of the run.
+/// Makes a project with a run that waits for an answer, in this kind of store, with compiled code and an archive of the run.
 fn template(store: &str) -> &'static Place {
     static SQLITE: OnceLock<Place> = OnceLock::new();
     static FILE: OnceLock<Place> = OnceLock::new();
@@ -87,13 +87,13 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The marker that a key signs for the state of a project.
+/// Makes the marker that a key signs for the state of a project.
 fn marker(key: &SigningKey, project: &Path) -> String {
     let folder = project.join(".ai/state").canonicalize().unwrap();
     StateMarker::sign(key, folder.as_os_str().as_encoded_bytes(), Timestamp(1_700_000_000_000)).to_text()
 }
 
-/// A copy of a template, whose state is this host's, and files outside of it.
+/// Copies a template with this host's state, and files outside of it.
 fn project(store: &str) -> (Place, PathBuf) {
     let place = Place::new();
     copy(&template(store).path(""), &place.path(""));
@@ -108,7 +108,7 @@ fn project(store: &str) -> (Place, PathBuf) {
     (place, victim)
 }
 
-/// Every file below a folder with its bytes.
+/// Reads every file below a folder.
 fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut waiting = vec![folder.to_path_buf()];
@@ -130,7 +130,7 @@ fn offered(place: &Place, words: &[&str]) -> Ended {
     watch::within(place.command(&[words, &["--json"]].concat()), &bounds)
 }
 
-/// Puts something in the place of what is at a spot, and offers every command.
+/// Replaces the file at a spot with `plant`, and runs every command.
 fn each_command(spot: &str, store: &str, plant: impl Fn(&Path, &Path)) {
     for words in COMMANDS {
         let (place, victim) = project(store);
@@ -153,12 +153,12 @@ fn each_command(spot: &str, store: &str, plant: impl Fn(&Path, &Path)) {
     }
 }
 
-/// The kind of store that uses a spot.
+/// Returns the kind of store that uses a spot.
 fn store_at(spot: &str) -> &'static str {
     if spot == "state/files" || spot.starts_with("knowledge") { "file" } else { "sqlite" }
 }
 
-/// Links to what there is, and to what there is not.
+/// Links to existing files, and to missing ones.
 #[cfg(unix)]
 #[test]
 fn no_link_below_ai_is_followed() {
@@ -172,7 +172,7 @@ fn no_link_below_ai_is_followed() {
     }
 }
 
-/// A pipe would be waited for, and a folder is no file.
+/// A pipe would block, and a folder is no file.
 #[cfg(unix)]
 #[test]
 fn no_pipe_is_waited_for() {
@@ -203,7 +203,7 @@ const SHOWING: [&[&str]; 5] = [
     &["runs", "verify", "r1"],
 ];
 
-/// Whatever is wrong with the marker: the runs are shown and verified, nothing is written, and `runs adopt` goes on.
+/// For any fault of the marker, the runs are shown and verified, nothing is written, and `runs adopt` works.
 #[test]
 fn state_that_is_not_this_hosts_is_shown_and_never_written() {
     type Plant = fn(&Place);
@@ -214,7 +214,7 @@ fn state_that_is_not_this_hosts_is_shown_and_never_written() {
             place.write(".ai/state/host.json", &text);
         }),
         ("is for", |place| {
-            // As it was before the project was moved here.
+            // The marker before the project was moved here.
             place.write(".ai/state/host.json", &template("sqlite").read(".ai/state/host.json"));
             copy(&template("sqlite").path("home"), &place.path("home"));
         }),
@@ -230,7 +230,7 @@ fn state_that_is_not_this_hosts_is_shown_and_never_written() {
         plant(&place);
         let state = || {
             let mut found = contents(&place.path(".ai/state"));
-            // What SQLite shares between processes that read.
+            // Memory that SQLite shares between reading processes.
             found.retain(|path, _| !path.to_string_lossy().ends_with("-shm"));
             found
         };
@@ -253,7 +253,7 @@ fn state_that_is_not_this_hosts_is_shown_and_never_written() {
         }
         assert_eq!(before.keys().collect::<Vec<_>>(), state().keys().collect::<Vec<_>>(), "{why}");
         assert_eq!(before, state(), "{why}");
-        // What the message says works when it is typed.
+        // The command in the message works.
         let (adopted, code) = place.json(&["runs", "adopt"]);
         assert_eq!(
             (code, &adopted["adopted"], &adopted["own_runs"]),
@@ -266,7 +266,7 @@ fn state_that_is_not_this_hosts_is_shown_and_never_written() {
     }
 }
 
-/// What reads a database of an older version would have to write it first: that is done where it is this host's alone.
+/// Reading a database of an older version would write it first: only its own host does that.
 #[test]
 fn an_older_database_is_brought_up_to_date_by_its_own_host_alone() {
     let older = |place: &Place| {
@@ -304,7 +304,7 @@ fn an_older_database_is_brought_up_to_date_by_its_own_host_alone() {
     assert_eq!(place.run(&["resume", "r1"]).code, 0);
 }
 
-/// What components keep is not read from state that is not this host's, and a run without a store needs no state.
+/// Knowledge of components is not read from another host's state, and a run without a store needs no state.
 #[test]
 fn knowledge_of_another_host_is_not_used() {
     let place = Place::with_testkit();
@@ -331,7 +331,7 @@ fn knowledge_of_another_host_is_not_used() {
     );
 }
 
-/// A folder that a manifest grants is the one that it names, and no other one that a link leads to.
+/// A granted folder is the one that the manifest names, and no other one behind a link.
 #[cfg(unix)]
 #[test]
 fn a_granted_folder_is_the_one_that_is_named() {

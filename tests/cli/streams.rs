@@ -1,4 +1,4 @@
-//! A run's history: as it comes, later from the store, and after a crash.
+//! A run's history: live, later from the store, and after a crash.
 
 use std::io::{BufRead as _, BufReader};
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ fn place() -> Place {
 
 const RUN: [&str; 7] = ["run", "g.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "r"];
 
-/// What `runs events` prints.
+/// Returns the lines of `runs events`.
 fn events(place: &Place, more: &[&str]) -> Vec<Value> {
     let ran = place.run(&[&["runs", "events", "r"], more].concat());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -57,7 +57,7 @@ fn a_stream_shows_what_happens_and_the_store_tells_the_same() {
     assert_eq!(document["status"], "completed");
     live.extend_from_slice(resumed);
 
-    // When attempts begin is shown live alone, and before anything of their superstep.
+    // The beginning of attempts is shown live only, and before anything of their superstep.
     let started: Vec<_> = live.iter().filter(|line| is_live_only(line)).cloned().collect();
     let attempts: Vec<_> =
         started.iter().map(|line| (line["node"].as_str().unwrap(), &line["attempt"])).collect();
@@ -79,7 +79,7 @@ fn a_stream_shows_what_happens_and_the_store_tells_the_same() {
     }
     live.retain(|line| !is_live_only(line));
 
-    // Every other line has a number, and none is left out or told twice, across processes.
+    // Every other line has a number; none is missing or repeated, across processes.
     let offsets: Vec<_> = live.iter().map(|line| line["offset"].as_u64().unwrap()).collect();
     assert_eq!(offsets, (1..=live.len() as u64).collect::<Vec<_>>());
     for line in &live {
@@ -88,7 +88,7 @@ fn a_stream_shows_what_happens_and_the_store_tells_the_same() {
         assert_eq!((&line["graph_id"], &line["parent_run_id"]), (&json!("g"), &Value::Null), "{line}");
         assert!(line["at"].as_str().unwrap().starts_with("20") && line["step"].is_u64(), "{line}");
     }
-    // What a live stream shows beside what is stored is what tasks were given and answered.
+    // A live stream also shows the params and results of tasks.
     let echo = live.iter().find(|line| line["kind"] == "task" && line["node"] == "left").unwrap();
     assert_eq!((&echo["params"]["value"], &echo["result"]), (&json!([1, 2]), &json!([1, 2])));
     let mut stored = live.clone();
@@ -103,12 +103,12 @@ fn a_stream_shows_what_happens_and_the_store_tells_the_same() {
     assert_eq!(place.run(&["runs", "verify", "r"]).code, 0);
 }
 
-/// A line that no later reader sees.
+/// Checks whether a line is live only.
 fn is_live_only(line: &Value) -> bool {
     line["kind"] == "task_started"
 }
 
-/// The result and the params of a task are shown live alone.
+/// Checks whether a key of a task's line is stored; params and result are live only.
 fn line_is_stored(key: &str) -> bool {
     !["params", "result"].contains(&key)
 }
@@ -209,7 +209,7 @@ fn steps_and_nodes_show_how_long_they_took() {
     assert!(told.stdout.contains("\nnodes\n"), "{}", told.stdout);
 }
 
-/// A line that was shown is there after a crash, under the same number, and what comes later follows it.
+/// A line that was shown exists after a crash, under the same number, and later lines follow it.
 #[test]
 fn what_was_shown_is_there_after_a_crash() {
     let place = Place::with_compiled_testkit();
@@ -348,7 +348,7 @@ fn a_stream_that_does_not_exist_is_refused() {
     assert_eq!(place.run(&["runs", "events", "r"]).code, 9);
 }
 
-/// A graph that runs another one for each of two items, which emits, fails once and asks.
+/// Makes a graph that runs another one for each of two items, which emits, fails once and asks.
 fn nested() -> Place {
     let place = Place::with_compiled_testkit();
     place.graph(
@@ -416,7 +416,7 @@ fn what_happens_in_graphs_inside_is_told_with_its_namespace() {
         line.as_object_mut().unwrap().retain(|key, _| line_is_stored(key));
     }
     assert_eq!(events(&place, &[]), stored);
-    // Each kind of line is there for both runs inside, under the task that started them.
+    // Each kind of line exists for both runs inside, under the task that started them.
     for namespace in ["2.0", "2.1"] {
         for kind in [
             "run",
@@ -435,7 +435,7 @@ fn what_happens_in_graphs_inside_is_told_with_its_namespace() {
             assert!(there, "{kind} of {namespace}");
         }
     }
-    // A reader that begins late knows the graph, too.
+    // A late reader knows the graph, too.
     for line in &stored {
         let after = line["offset"].as_u64().unwrap() - 1;
         assert_eq!(events(&place, &["--after", &after.to_string()])[0], *line);
@@ -463,8 +463,7 @@ fn a_watcher_is_shown_what_the_run_itself_shows() {
     let ran = place.run(&RUN);
     let watched = place.run(&["runs", "watch", "r"]);
     assert_eq!((ran.code, watched.code), (6, 6), "{}", watched.stderr);
-    // But for the first line, which tells of components and signatures, how graphs inside take turns, and that a busy
-    // machine compiles slowly.
+    // Except for the first line, with components and signatures, the order of graphs inside, and reports of slow compilation.
     let told = |text: &str| {
         let of_both =
             |line: &&str| !["  inside:", "warning:", "compiling "].iter().any(|head| line.starts_with(head));
@@ -482,7 +481,7 @@ fn a_watcher_is_shown_what_the_run_itself_shows() {
     assert!(seen.iter().any(|line| line.contains("each#1 ┆    1  emit")), "{seen:?}");
     assert!(seen.iter().any(|line| line.contains("↻ each#1/flaky attempt 2")), "{seen:?}");
 
-    // It goes on from a number, as lines with the document behind them.
+    // It continues from a number, as lines followed by the document.
     let all = events(&place, &["--stream", "events"]);
     let from = all[4]["offset"].to_string();
     let ran = place.run(&["runs", "watch", "r", "--json", "--stream", "events", "--from", &from]);
@@ -532,7 +531,7 @@ fn a_fork_that_goes_on_streams_as_a_resume_does() {
     assert_eq!(place.json(&["runs", "list"]).0["runs"].as_array().unwrap().len(), 3);
 }
 
-/// An attempt is told of when it begins: nothing of its superstep has been stored by then.
+/// An attempt is reported when it starts: nothing of its superstep is stored by then.
 #[test]
 fn an_attempt_is_shown_when_it_begins() {
     let place = Place::with_compiled_testkit();
@@ -556,7 +555,7 @@ fn an_attempt_is_shown_when_it_begins() {
     assert_eq!(stored.last().unwrap()["offset"], begun["after"], "{stored:?}");
 }
 
-/// Which total of supersteps held is recorded: a larger one later changes no line.
+/// The limit of supersteps that held is recorded: a larger one later changes no line.
 #[test]
 fn lines_say_how_many_supersteps_were_allowed() {
     let place = Place::with_compiled_testkit();

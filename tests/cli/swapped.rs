@@ -1,5 +1,5 @@
-//! A component that has been granted the folder of its project puts other things in the place of what is below `.ai`, between two
-//! calls of the host. The state of the run, its knowledge, its item and its signals stay in the folders that the run began with.
+//! A component that has been granted the folder of its project exchanges files below `.ai` between two calls of the
+//! host. The state of the run, its knowledge, its item and its signals stay in the folders that the run started with.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,7 @@ use crate::place::{Compiled, Place, Ran, kit};
 
 const BASH: &str = "rye/bash/bash";
 
-/// The commands of a component in the project, `/p`. Next to it is another project of the same user, in `inner`; `evil-NAME` are links
-/// to what that one has.
+/// Commands of a component in the project, `/p`. In `inner` is another project of the same user; `evil-NAME` are links to its files.
 const SWAPS: [(&str, &str); 8] = [
     ("state by a link", "mv /p/.ai/state /p/.ai/kept; mv /p/evil-state /p/.ai/state"),
     ("state by two renames", "mv /p/.ai/state /p/.ai/kept; mv /p/inner/.ai/state /p/.ai/state"),
@@ -27,7 +26,7 @@ const SWAPS: [(&str, &str); 8] = [
     ),
 ];
 
-/// Reads and writes knowledge around what a component does.
+/// Makes a graph that reads and writes knowledge around a component's script.
 fn graph(script: &str) -> String {
     format!(
         "start: first\nnodes:\n  first: {{ action: {{ item_id: t/net, params: {{ op: knowledge-get, key: notes/private }} }}, next: swap }}\n  swap: {{ action: {{ item_id: {BASH}, params: {{ command: \"{script}\" }} }}, next: again }}\n  again: {{ action: {{ item_id: t/net, params: {{ op: knowledge-get, key: notes/private }} }}, assign: {{ stolen: \"${{result}}\" }}, next: put }}\n  put: {{ action: {{ item_id: t/net, params: {{ op: knowledge-put, key: notes/private, text: overwritten }} }} }}\n"
@@ -52,7 +51,7 @@ fn typed<'a>(graph: &'a str, run: &'a str, store: &'a str) -> Vec<&'a str> {
     vec!["run", graph, "--caps", "caps.yaml", "--allow-unsigned", "--run-id", run, "--store", store]
 }
 
-/// A project, and another one inside it, with a run in each store, an entry of knowledge, and files where signals of `r1` would be.
+/// Makes a project, and another one inside it, with a run in each store, an entry of knowledge, and files in place of signals of `r1`.
 fn places() -> Place {
     static COMPILED: Compiled = Compiled::new();
     let place = Place::new();
@@ -68,7 +67,7 @@ fn places() -> Place {
     for (store, run) in [("sqlite", "own1"), ("file", "own2")] {
         let ran = in_folder(&place, "inner", &typed("put.yaml", run, store));
         assert_eq!(ran.code, 0, "{}", ran.stderr);
-        // In the project itself, so that everything that is exchanged is there.
+        // In the project itself, so that all exchanged files exist.
         place.graph("before.yaml", &put.replace("my private note", "mine"));
         let ran = in_folder(&place, ".", &typed("before.yaml", run, store));
         assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -92,7 +91,7 @@ fn places() -> Place {
     place
 }
 
-/// Every file below a folder with its bytes.
+/// Reads every file below a folder.
 fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut waiting = vec![PathBuf::new()];
@@ -122,7 +121,7 @@ fn what_a_component_puts_in_the_place_of_a_folder_is_not_touched() {
             assert!([0, 1, 8, 10].contains(&ran.code), "{said}");
             assert!(!ran.stderr.contains("panicked"), "{said}");
             assert!(!said.contains("my private note"), "{said}");
-            // Where it has been moved, it is the same there.
+            // After a move, it is the same in its new place.
             let now = if what == "state by two renames" {
                 let mut now = contents(&place.path("inner/.ai"));
                 let state = contents(&place.path(".ai/state"));

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use crate::place::Place;
 
-/// What was posted, with its path.
+/// Path and body of a request.
 type Posted = (String, Vec<u8>);
 
-/// Takes what is posted.
+/// A collector that stores requests.
 struct Collector {
     address: String,
     bodies: Arc<Mutex<Vec<Posted>>>,
@@ -42,7 +42,7 @@ impl Collector {
     }
 }
 
-/// A request of HTTP/1.1, answered with nothing but that it was taken; none at the end of the connection.
+/// Reads a request of HTTP/1.1, and accepts it with an empty answer; `None` at the end of the connection.
 fn request(mut stream: &TcpStream) -> Option<Posted> {
     let mut head = Vec::new();
     let mut byte = [0];
@@ -62,7 +62,7 @@ fn request(mut stream: &TcpStream) -> Option<Posted> {
     Some((path, body))
 }
 
-/// A message of Protocol Buffers: its fields, by number. Nothing is known of it but the wire format.
+/// A message of Protocol Buffers: its fields, by number. Only the wire format is known.
 struct Message(Vec<(u64, Field)>);
 
 enum Field {
@@ -136,7 +136,7 @@ impl Message {
     }
 }
 
-/// A span, as `opentelemetry.proto.trace.v1.Span` has it.
+/// A span: fields of `opentelemetry.proto.trace.v1.Span`.
 #[derive(Debug)]
 struct Span {
     trace: Vec<u8>,
@@ -145,7 +145,7 @@ struct Span {
     name: String,
     nanos: u64,
     attributes: BTreeMap<String, String>,
-    /// 1: well, 2: not.
+    /// 1: success, 2: error.
     status: u64,
 }
 
@@ -158,7 +158,7 @@ fn attributes(message: &Message, number: u64) -> BTreeMap<String, String> {
     pairs.collect()
 }
 
-/// All spans, and the attributes of who sent them.
+/// Returns all spans, and the attributes of their sender.
 fn spans(bodies: &[Vec<u8>]) -> (Vec<Span>, BTreeMap<String, String>) {
     let (mut spans, mut resource) = (Vec::new(), BTreeMap::new());
     for of_resource in bodies.iter().flat_map(|body| Message::read(body).messages(1)) {
@@ -261,7 +261,7 @@ fn a_run_is_traced_and_measured() {
     assert_eq!(count, 3);
 }
 
-/// Each level of graphs has the node that starts it, the run by its graph's name, and what is inside.
+/// Each level of graphs has a span of the node that starts it, one of the run with its graph's name, and the spans inside.
 #[test]
 fn a_node_that_runs_a_graph_has_a_span_that_the_run_is_inside_of() {
     let collector = Collector::start();
@@ -298,7 +298,7 @@ fn a_node_that_runs_a_graph_has_a_span_that_the_run_is_inside_of() {
     assert_eq!((&above(above(outer)).id, &above(above(inner)).id), (&root.id, &mid.id));
     assert_eq!(above(above(only("task work"))).id, leaf.id);
     assert_eq!(mid.attributes["graph_host.graph"], "t/mid");
-    // The failure inside ends as what it is: its node has gone on by `on_error`, and the run around it completed.
+    // The failure inside ends as a failure: its node has continued by `on_error`, and the run around it completed.
     assert_eq!((inner.status, leaf.status, outer.status, mid.status), (2, 2, 1, 1));
     assert!(outer.nanos >= mid.nanos && mid.nanos >= inner.nanos && inner.nanos > 0, "{spans:?}");
 }
@@ -307,7 +307,7 @@ fn a_node_that_runs_a_graph_has_a_span_that_the_run_is_inside_of() {
 fn a_collector_that_is_down_does_no_harm() {
     let place = Place::with_testkit();
     place.graph("g.yaml", GRAPH);
-    // One that refuses, and one that takes the connection and never answers.
+    // A collector that refuses, and one that accepts the connection and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for (number, address) in [closed, silent.local_addr().unwrap()].into_iter().enumerate() {
@@ -328,7 +328,7 @@ fn what_cannot_be_sent_to_is_refused_before_anything_runs() {
     let refused = place.run(&[&RUN[..], &["--otlp", "ftp://localhost"]].concat());
     assert_eq!(refused.code, 2, "{}", refused.stderr);
     assert_eq!(place.run(&["runs", "list"]).code, 9);
-    // Nothing is sent where nothing is configured.
+    // Nothing is sent if telemetry is disabled.
     let off = place
         .command(&RUN)
         .env("OTEL_SDK_DISABLED", "true")

@@ -1,4 +1,4 @@
-//! What people see: the tour of README typed in a terminal of 60 and of 120 columns, and what is only there on a terminal.
+//! Screens for people: the tour of README typed in a terminal of 60 and of 120 columns, and output that exists only on a terminal.
 //!
 //! `script` (util-linux) gives the command a terminal, and `vt100` makes the screen of what it writes there. Times, dates and
 //! figures of fuel are replaced. `↩` is where a line was too long for the screen: only commands, paths and ids may be.
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::place::{Place, redact};
 
-/// As many rows as everything takes that is shown here.
+/// Number of rows that suffices for all output here.
 const ROWS: u16 = 200;
 
 /// A command in a terminal.
@@ -80,12 +80,12 @@ impl Typed {
         self.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
     }
 
-    /// Waits until the command has ended; its exit code.
+    /// Waits until the command has ended; returns its exit code.
     pub(crate) fn ends(&mut self) -> i32 {
         let deadline = Instant::now() + Duration::from_mins(1);
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
-                // The rest of what was written is on its way.
+                // The rest of the output is on its way.
                 std::thread::sleep(Duration::from_millis(50));
                 return status.code().unwrap_or(-1);
             }
@@ -94,7 +94,7 @@ impl Typed {
         }
     }
 
-    /// What is on the screen.
+    /// Returns the text on the screen.
     fn screen(&self) -> String {
         let mut parser = vt100::Parser::new(ROWS.try_into().unwrap(), self.columns.try_into().unwrap(), 0);
         parser.process(&self.written.lock().unwrap());
@@ -108,7 +108,7 @@ impl Typed {
     }
 }
 
-/// Replaces what differs from one run to the next, as wide as it was where it is in a column.
+/// Replaces text that differs between runs, with the same width in a column.
 fn stable(place: &Place, screen: &str) -> String {
     let folder = place.path("").display().to_string();
     let screen = screen.replace(folder.trim_end_matches('/'), "[folder]");
@@ -132,7 +132,7 @@ fn stable(place: &Place, screen: &str) -> String {
     without_durations(&redact(&shown))
 }
 
-/// Without the longest attempt of each line, whose digits also decide where the line is cut.
+/// Removes the longest attempt of each line, whose digits also decide where the line is cut.
 fn without_durations(screen: &str) -> String {
     let mut kept = Vec::new();
     let mut is_rest = false;
@@ -152,7 +152,7 @@ fn without_durations(screen: &str) -> String {
     kept.join("\n")
 }
 
-/// What the tour needs of the examples.
+/// Copies the parts of the examples that the tour needs.
 fn examples() -> Place {
     let place = Place::new();
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
@@ -171,7 +171,7 @@ fn examples() -> Place {
             std::fs::copy(from.join(&file), place.path(&format!("examples/{file}"))).unwrap();
         }
     }
-    // What the examples read is small.
+    // The inputs of the examples are small.
     std::fs::create_dir_all(place.path("examples/approval/notes")).unwrap();
     let notes = "approval/notes/release.md";
     std::fs::copy(from.join(notes), place.path(&format!("examples/{notes}"))).unwrap();
@@ -180,7 +180,7 @@ fn examples() -> Place {
     place
 }
 
-/// The tour, typed in a terminal of so many columns.
+/// Types the tour in a terminal of this width, and returns its screens.
 fn tour(columns: u16) -> String {
     let place = examples();
     let mut shown = String::new();
@@ -203,7 +203,7 @@ fn tour(columns: u16) -> String {
         let mut typed = Typed::new(&place, columns, &command);
         for (number, answer) in answers.iter().enumerate() {
             let deadline = Instant::now() + Duration::from_mins(1);
-            // Each prompt comes with its question, or with what was wrong with the answer before.
+            // Each prompt follows its question, or the error of the previous answer.
             while typed.screen().matches("\n  >").count() <= number {
                 assert!(Instant::now() < deadline, "no prompt {number} in\n{}", typed.screen());
                 std::thread::sleep(Duration::from_millis(10));
@@ -248,7 +248,7 @@ fn a_line_says_what_is_under_way_and_leaves_nothing_behind() {
     assert!(typed.raw().contains("compiling t/kit") || typed.raw().contains("step 1"), "{}", typed.raw());
     assert!(!screen.contains("item 1 of 2") && !screen.contains("compiling"), "{screen}");
     assert!(screen.contains("✗ each#1 timeout") && screen.contains("✗ each#2 timeout"), "{screen}");
-    // Nobody asked for it, nobody could watch it, or it would be in a script's way.
+    // No line: it is not wanted, it could not be watched, or it would disturb a script.
     for (number, (option, variable)) in
         [("--quiet", None), ("--json", None), ("", Some(("TERM", "dumb"))), ("--stream events", None)]
             .iter()
@@ -372,17 +372,17 @@ fn a_run_is_shown_in_the_browser() {
         place.command(&["runs", "open", "@last"]).env("BROWSER", place.path("browser")).output().unwrap();
     assert!(opened.status.success());
     assert_eq!(place.read("opened"), path);
-    // Where none can be started, the path is printed.
+    // If no browser can be started, the path is printed.
     let none = place.command(&["runs", "open", "seen"]).env("BROWSER", "/nothing").output().unwrap();
     assert!(none.status.success() && String::from_utf8(none.stdout).unwrap() == path);
     assert!(String::from_utf8(none.stderr).unwrap().contains("open this file"));
     assert_eq!(place.run(&["runs", "open", "nobody"]).code, 9);
 }
 
-/// A graph whose node reads files, with a name that is longer than a narrow line.
+/// An item id that is longer than a narrow line.
 const LONG: &str = "a/group/of/items/whose/names/are/longer/than/a/line/of/sixty/columns";
 
-/// The lines of a manifest in a text: those with keys that manifests have, and what is below them, without their indent.
+/// Returns the lines of a manifest in a text: those with keys of manifests, and the lines below them, without their indent.
 fn manifest_lines(text: &str) -> String {
     let keys = ["dispatch:", "items:", "run:"];
     let mut lines: Vec<&str> = Vec::new();
@@ -402,7 +402,7 @@ fn manifest_lines(text: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// A manifest with lines pasted into it: each block that begins with a key is read, and put together with what is there.
+/// Pastes lines into a manifest: each block that begins with a key is read, and merged with the manifest.
 fn pasted(manifest: &str, lines: &str) -> String {
     fn put(into: &mut Value, more: Value) {
         match (into, more) {
@@ -460,7 +460,7 @@ fn lines_of_a_manifest_are_copied_from_narrow_screens() {
             let lines = manifest_lines(&ran.stderr);
             assert_eq!(lines, manifest_lines(&plan.stdout), "{width}: an error and a plan say the same");
             assert!(!lines.trim().is_empty(), "{width}: {}", ran.shown());
-            // What is pasted below is read together with what is there.
+            // The pasted lines are read together with the existing ones.
             place.write("caps.yaml", &pasted(&place.read("caps.yaml"), &lines));
             refusals += 1;
         }

@@ -13,11 +13,11 @@ use crate::place::Place;
 use crate::server::{Answer, Choice, Server};
 
 const FIRST: &str = "What is 2 + 3?";
-/// Nothing of it may reach a terminal as it is.
+/// A text that must not reach a terminal unchanged.
 const SECOND: &str = "And 4 more?\u{1b}[2J";
 
-/// A component that asks the model `fast` two times, the second time with the answer that it expects to the first. It returns the second
-/// answer, which has to be JSON, or the first failure.
+/// Makes a component that asks the model `fast` two times, the second time with the answer that it expects to the
+/// first. It returns the second answer, which has to be JSON, or the first failure.
 fn asking() -> Vec<u8> {
     const DATA: usize = 1024;
     let mut data = Vec::new();
@@ -27,7 +27,7 @@ fn asking() -> Vec<u8> {
         data.resize(data.len().next_multiple_of(8), 0);
         [at, bytes.len()].map(|number| u32::try_from(number).unwrap().to_le_bytes()).concat()
     };
-    // A list of so many elements, in place of so many bytes.
+    // A list of `length` elements, instead of this number of bytes.
     let list = |mut pair: Vec<u8>, length: usize| {
         pair[4..].copy_from_slice(&u32::try_from(length).unwrap().to_le_bytes());
         pair
@@ -112,7 +112,7 @@ fn response(status: &str, body: &Value) -> Answer {
     Answer::Bytes((head + &body).into_bytes())
 }
 
-/// A provider that refuses so many requests, and then answers 5 and 9 in turn.
+/// Starts a provider that refuses `refused` requests, and then answers 5 and 9 in turn.
 pub(crate) fn provider(refused: usize) -> Server {
     let count = AtomicUsize::new(0);
     let choose = move |_: &str| {
@@ -132,7 +132,7 @@ pub(crate) fn provider(refused: usize) -> Server {
     Server::start(|_| Answer::Chosen(Choice(Arc::new(choose))))
 }
 
-/// A provider that answers 5 and says that it has used this.
+/// Starts a provider that answers 5 with this usage.
 pub(crate) fn counting(usage: &str) -> Server {
     let choice =
         json!({ "index": 0, "message": { "role": "assistant", "content": "5" }, "finish_reason": "stop" });
@@ -142,7 +142,7 @@ pub(crate) fn counting(usage: &str) -> Server {
     Server::start(|_| Answer::Bytes(answer))
 }
 
-/// A place whose graph `g.yaml` asks in a node, and in a child run.
+/// Makes a place whose graph `g.yaml` asks in a node, and in a child run.
 pub(crate) fn place(server: &Server) -> Place {
     let place = Place::new();
     std::fs::write(place.path(".ai/tools/t/ask.wasm"), asking()).unwrap();
@@ -171,7 +171,7 @@ fn lines(place: &Place, args: &[&str]) -> Vec<Value> {
     ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The conversation, the path, the role and the text of each message.
+/// Returns the conversation, the path, the role and the text of each message.
 fn said(lines: &[Value]) -> Vec<(u64, &str, &str, &str)> {
     let messages = lines.iter().filter(|line| line["kind"] == "message");
     messages

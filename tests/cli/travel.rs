@@ -1,4 +1,4 @@
-//! Looking back on a run: its history, its state then, edits and forks.
+//! Inspects past states of a run, edits it and forks it.
 
 use serde_json::json;
 
@@ -30,7 +30,7 @@ fn asking() -> Place {
     place
 }
 
-/// Without times and digests.
+/// Removes times and digests.
 fn steady(text: &str) -> String {
     let is_time = |word: &str| {
         word.bytes().enumerate().all(|(at, byte)| match at {

@@ -19,7 +19,7 @@ fn ok(ran: &Ran) {
     assert_eq!(ran.code, 0, "{}", ran.shown());
 }
 
-/// `t/ask`, signed with `steady`, and `t/kit`, signed with `one`.
+/// Makes `t/ask`, signed with `steady`, and `t/kit`, signed with `one`.
 fn signed() -> Place {
     let place = Place::with_compiled_testkit();
     std::fs::copy(place.path(".ai/tools/t/kit.wasm"), place.path(".ai/tools/t/ask.wasm")).unwrap();
@@ -79,7 +79,7 @@ fn a_revocation_reaches_runs_that_are_suspended() {
         assert!(told.contains("nodes `first`, `second`: `t/kit` is signed, and the key `one`"), "{told}");
         assert!(told.contains("is revoked since 2026-01-02T00:00:00.000Z"), "{told}");
     }
-    // Nothing has happened to the run: signed again, it goes on.
+    // The run is unchanged: signed again, it continues.
     trust(&place, "two", &[]);
     sign(&place, "kit", &["--key", "two"]);
     assert_eq!(place.json(&["resume", "r", "--answer", "yes", "--accept-changes"]).1, 0);
@@ -115,7 +115,7 @@ fn a_revocation_reaches_texts_that_a_run_has_kept() {
         message(&refused).contains("the key `one`") && message(&refused).contains("is revoked"),
         "{refused}"
     );
-    // A text that is gone is there as the run has kept it, and its signer is still revoked.
+    // A removed text is replaced by the run's copy, and its signer is still revoked.
     std::fs::remove_file(place.path(".ai/knowledge/t/note.md")).unwrap();
     let (refused, code) = place.json(&["resume", "gone"]);
     assert_eq!(code, 8, "{refused}");
@@ -129,7 +129,7 @@ fn a_key_expires_between_supersteps() {
     trust(&place, "one", &["--not-after", &end]);
     assert_eq!(run(&place, "r").1, 6);
     std::thread::sleep(Duration::from_millis(4100));
-    // A new run is not let in.
+    // A new run is refused.
     let (refused, code) = run(&place, "late");
     assert_eq!(code, 8, "{refused}");
     // The superstep that is next reads a time before the key expired; the one after it reads the time of the resume.
@@ -165,7 +165,7 @@ fn several_keys_have_to_sign() {
     assert_eq!(run(&place, "r").1, 6);
     let verified = place.run(&["verify", ".ai/tools/t/kit.wasm"]);
     assert_eq!(verified.code, 0, "{}", verified.shown());
-    // A key that follows one of them does not make two of it.
+    // A key and its successor count as one.
     ok(&place.run(&["keys", "rotate", "two", "two-new"]));
     ok(&place.run(&["trust", "rotate", "home/keys/two-new.rotation.json", "--name", "two-new"]));
     assert!(std::fs::read_to_string(&store).unwrap().contains("require:"), "an edit keeps what is required");
@@ -177,7 +177,7 @@ fn several_keys_have_to_sign() {
     assert_eq!(run(&place, "s").1, 6);
     let (listed, _) = place.json(&["trust", "list"]);
     assert_eq!(listed["require"][0]["threshold"], 2, "{listed}");
-    // Once one of the two is revoked, there are too few again: for runs that are suspended too.
+    // After a revocation of one of the two, there are too few again: also for suspended runs.
     ok(&place.run(&["trust", "revoke", "one"]));
     let (refused, code) = place.json(&["resume", "s", "--answer", "yes"]);
     assert_eq!(code, 8, "{refused}");
@@ -214,7 +214,7 @@ fn a_key_is_followed_by_another_one() {
     assert_eq!(run(&place, "r").1, 8, "what the old key signed does not count any more");
     sign(&place, "kit", &["--key", "next"]);
     assert_eq!(run(&place, "r").1, 6);
-    // Once more, and from a key that does not count: it is not believed whom that one names.
+    // The same statement again, and one of a key that is not trusted: its successor is not accepted.
     let again = place.run(&["trust", "rotate", statement]);
     assert_eq!(again.code, 8, "{}", again.shown());
     let text = std::fs::read_to_string(place.path(statement)).unwrap();
@@ -255,7 +255,7 @@ fn the_host_has_another_identity_and_its_old_runs_stay() {
     // With its private half gone, a run can be verified and shown, and not continued.
     std::fs::remove_dir_all(place.path("home/identities")).unwrap();
     assert_eq!(place.json(&["runs", "verify", "b"]).1, 8, "nobody knows the old key any more");
-    // Nor whose the state folder is, until its user says so.
+    // Nor is the owner of the state folder known, until its user adopts it.
     assert_eq!(place.json(&["resume", "c", "--answer", "yes"]).1, 8);
     assert_eq!(place.json(&["runs", "adopt"]).1, 0);
     let (second, _) = place.json(&["keys", "rotate-host", "--destroy"]);
@@ -331,7 +331,7 @@ fn what_was_accepted_is_logged_and_an_edited_log_is_noticed() {
     assert_eq!(place.run(&["trust", "log", "--verify"]).code, 0);
 }
 
-/// At a terminal, with one line typed: the exit code, and what was printed.
+/// Runs a command at a terminal and types one line; returns the exit code and the output.
 fn typed(place: &Place, args: &[&str], line: &str) -> (i32, String) {
     let script = "import os, pty, sys\n\
         child, terminal = pty.fork()\n\
@@ -391,7 +391,7 @@ fn a_revocation_asks_about_the_keys_that_follow() {
     let revoked = log["entries"].as_array().unwrap().iter().filter(|entry| entry["event"] == "key_revoked");
     let names: Vec<_> = revoked.map(|entry| entry["item"].as_str().unwrap()).collect();
     assert_eq!(names, ["one", "last", "next"], "{log}");
-    // Nobody is left to ask about.
+    // No key is left to ask about.
     ok(&place.run(&["trust", "revoke", "one", "--since", "2026-01-02"]));
 }
 
@@ -399,7 +399,7 @@ fn a_revocation_asks_about_the_keys_that_follow() {
 fn a_log_that_a_kill_left_without_its_head_is_repaired() {
     let place = signed();
     let head = place.path("home/trust.log.head");
-    // `trust add steady` was the first command: as a process left it that was killed before it wrote the head.
+    // `trust add steady` was the first command: this is the state after a kill before the head was written.
     std::fs::remove_file(&head).unwrap();
     let before = place.read("home/trust.log");
     for args in [&["trust", "add", "one", "--key", "one", "--items", "t/*"][..], &["trust", "log"]] {
@@ -416,7 +416,7 @@ fn a_log_that_a_kill_left_without_its_head_is_repaired() {
     assert_eq!(run(&place, "r").1, 6);
     let again = place.run(&["trust", "repair"]);
     assert!(again.code == 0 && again.stdout.contains("there is nothing to repair"), "{}", again.shown());
-    // It is no way around the check: neither lines that are gone come to be forgotten, nor others to be believed.
+    // A repair does not avoid the check: missing or changed lines are still detected.
     let whole = place.read("home/trust.log");
     let cut: String = whole.lines().take(2).flat_map(|line| [line, "\n"]).collect();
     for damaged in [cut, whole.replacen("\"steady\"", "\"stesdy\"", 1)] {

@@ -1,4 +1,4 @@
-//! Values as they are typed, read from standard input and written to standard output.
+//! Values that are typed, read from standard input or written to standard output.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -30,7 +30,7 @@ fn a_typed_answer_is_a_number_only_where_no_text_is_taken() {
         let (text_answer, number_answer, free_answer) =
             (format!("text={typed}"), format!("number={typed}"), format!("free={typed}"));
         let answers = ["--answer", &text_answer, "--answer", &number_answer, "--answer", &free_answer];
-        // The same in advance and for questions that are open.
+        // The same answers in advance and for open questions.
         let run = [&["run", "q.yaml", "--answer", "choice=a"][..], &answers].concat();
         let (in_advance, code) = place.json(&run);
         let state = json!({ "text": text, "number": number, "choice": "a", "free": free });
@@ -62,7 +62,7 @@ fn blanks_around_a_name_are_no_part_of_it() {
     place.graph("q.yaml", FORMS);
     assert_eq!(place.run(&["run", "q.yaml", "--run-id", "r", "-q"]).code, 6);
     assert_eq!(place.run(&["resume", "r", "--answer", " choice=b", "-q"]).code, 6);
-    // Its question has its answer: it is no answer to another one.
+    // Its question has an answer: it is not used for another one.
     let (refused, code) = place.json(&["resume", "r", "--answer", " choice =a"]);
     assert_eq!((code, &refused["error"]["code"]), (2, &json!("already_answered")), "{refused}");
     let answers =
@@ -118,14 +118,14 @@ fn values_that_begin_with_a_hyphen_are_advised_on() {
         let quoted = if written.contains(' ') { format!("'{written}'") } else { written.to_owned() };
         let tip = format!("tip: a value that begins with `-` is written {quoted}");
         assert!(refused.stderr.contains(&tip), "{}", refused.stderr);
-        // As the message says.
+        // As the message suggests.
         let (ended, code) = place.json(&["run", "q.yaml", written]);
         assert_eq!((code, &ended["state"]["v"]), (0, &value), "{ended}");
     }
     let refused = place.run(&["run", "q.yaml", "-i", "-x=1"]);
     assert!(refused.stderr.contains("is written --input=-x=1"), "{}", refused.stderr);
     assert_eq!(place.run(&["run", "q.yaml", "--input=-x=1", "--answer", "a", "-q"]).code, 0);
-    // What follows no option that takes a value has another reason.
+    // A word after an option without value has another error.
     for other in [&["run", "q.yaml", "--quiet", "-x"][..], &["run", "q.yaml", "--no-such"]] {
         let refused = place.run(other);
         assert!(refused.code == 2 && !refused.stderr.contains("is written"), "{}", refused.stderr);
@@ -150,7 +150,7 @@ fn standard_input_that_is_json_is_read_as_json() {
         ),
         ("\u{feff}\n {\"t\": \"\\ud83d\\ude00\", \"yes\": \"no\"}", json!({ "t": "\u{1f600}", "yes": "no" })),
         ("{\"t\":\t\"a\\/b\"}", json!({ "t": "a/b" })),
-        // What is no JSON is YAML.
+        // Text that is no JSON is YAML.
         ("{n: 1, t: 'x',}", json!({ "n": 1, "t": "x" })),
         ("n: 1\n", json!({ "n": 1 })),
     ] {

@@ -37,7 +37,7 @@ const RUST: [&str; 25] = [
     "HostWithStore for",
 ];
 
-/// The same of the page.
+/// Calls of the page that bring bytes from outside.
 const TYPESCRIPT: [&str; 8] = [
     "fetch(",
     ".text()",
@@ -81,7 +81,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The source without the module of its tests and without comments.
+/// Returns the source without the module of its tests and without comments.
 fn code(text: &str) -> String {
     let end = ["#[cfg(test)]\nmod tests {", "#[cfg(test)]\n#[allow"]
         .iter()
@@ -91,13 +91,13 @@ fn code(text: &str) -> String {
     text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
-/// Whether `text` has `call` as a word of its own: `LockFile::open(` is not `File::open(`.
+/// Checks whether `text` has `call` as a word of its own: `LockFile::open(` is not `File::open(`.
 fn has_call(text: &str, call: &str) -> bool {
     let is_own = |at: usize| !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
     text.match_indices(call).any(|(at, _)| !call.starts_with(char::is_alphanumeric) || is_own(at))
 }
 
-/// Source files with a call that reads from outside, as paths below `host/`.
+/// Finds source files with a call that reads from outside, as paths below `host/`.
 fn readers() -> BTreeMap<String, &'static str> {
     let host = repository().join("host");
     let mut all = Vec::new();
@@ -126,7 +126,7 @@ struct Way {
     shown_by: Vec<String>,
 }
 
-/// The words between backticks.
+/// Returns the words between backticks.
 fn quoted(cell: &str) -> Vec<String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
@@ -147,7 +147,7 @@ fn table() -> Vec<Way> {
     .collect()
 }
 
-/// Whether `path` is the file `listed`, or in this folder if it ends with a slash.
+/// Checks whether `path` is the file `listed`, or in this folder if it ends with a slash.
 fn covers(listed: &str, path: &str) -> bool {
     if listed.ends_with('/') { path.starts_with(listed) } else { path == listed }
 }

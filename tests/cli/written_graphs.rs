@@ -1,4 +1,4 @@
-//! Graphs that a run writes: what is kept of them, who may run them, and what is said of them.
+//! Graphs that a run writes: the stored document, the conditions to run it, and messages about it.
 
 use serde_json::{Value, json};
 
@@ -84,7 +84,7 @@ fn a_rule_that_requires_signatures_refuses_every_written_graph() {
     let refused = run(&place);
     assert_eq!(refused.code, 8, "{}", refused.stderr);
     assert!(refused.stderr.contains("no key signs a graph that a run writes itself"), "{}", refused.stderr);
-    // By a template it is known only once the node runs.
+    // With a template it is known only once the node runs.
     place.graph("g.yaml", &GRAPH.replace("graph/run", "\"${inputs.item}\""));
     place.write("inputs.json", &json!({ "document": DOCUMENT, "item": "graph/run" }).to_string());
     let refused = run(&place);

@@ -1,4 +1,4 @@
-//! Yanked versions: who can yank, and what `pull`, `lock`, `search` and the others make of it. In directories, and in
+//! Yanked versions: who can yank, and the effects on `pull`, `lock`, `search` and others. In directories, and in
 //! registries with and without the referrers API.
 
 use std::process::Output;
@@ -42,7 +42,7 @@ impl Market {
         }
     }
 
-    /// The reference of an item without a tag or a range.
+    /// Returns the reference of an item without a tag or a range.
     fn item(&self, id: &str) -> String {
         let between = if self.registry.is_some() { "/" } else { ":" };
         format!("{}{between}{id}", self.base())
@@ -52,7 +52,7 @@ impl Market {
         format!("{}:{version}", self.item("t/note"))
     }
 
-    /// Publishes versions of `t/note`, and gives the digests of their manifests.
+    /// Publishes versions of `t/note`, and returns the digests of their manifests.
     fn publish(&self, versions: &[&str]) -> Vec<String> {
         let file = ".ai/knowledge/t/note.md";
         let mut digests = Vec::new();
@@ -82,7 +82,7 @@ impl Market {
         command.output().unwrap()
     }
 
-    /// In a project of a user with the same trust store.
+    /// Runs a command in a project of a user with the same trust store.
     fn there(&self, project: &str, args: &[&str]) -> Ran {
         self.place.ran(&self.output(project, "home", args))
     }
@@ -99,7 +99,7 @@ impl Market {
         (document, ran.code)
     }
 
-    /// Somebody else, in `strange`, who trusts a key that is trusted nowhere else.
+    /// Makes another user, in `strange`, who trusts a key that is trusted nowhere else.
     fn stranger(&self) {
         for args in [
             &["keys", "generate", "stranger"][..],
@@ -133,7 +133,7 @@ fn a_yanked_version_is_not_selected_and_what_is_locked_keeps_working() {
         market.yank("1.1.0");
         assert_eq!(locked("second"), "1.0.0");
 
-        // By name, it is refused, with what to type.
+        // By name, it is refused, with the command to type.
         let note = market.note("1.1.0");
         for command in ["pull", "lock"] {
             let (refused, code) = market.there_json("second", &[command, &note]);
@@ -150,7 +150,7 @@ fn a_yanked_version_is_not_selected_and_what_is_locked_keeps_working() {
         let (pulled, code) = market.there_json("second", &["pull", &newer, "--into", "newer"]);
         assert_eq!((code, &pulled["pulled"][0]["version"]), (0, &json!("1.2.0")), "{pulled}");
 
-        // The lock that was there keeps working, with a warning.
+        // The existing lock keeps working, with a warning.
         let warning = "warning: `t/note` 1.1.0 is yanked: it logs its secrets";
         for args in [&["pull"][..], &["lock"], &["lock", "--check"]] {
             let ran = market.there("first", args);
@@ -165,7 +165,7 @@ fn a_yanked_version_is_not_selected_and_what_is_locked_keeps_working() {
             (&json!(true), &json!(REASON))
         );
 
-        // If the user wants it nevertheless; and when the publisher takes the yank back.
+        // A user may take it nevertheless; and the publisher may take the yank back.
         let anyway = ["pull", &note, "--allow-yanked", "--allow-downgrade", "--into", "anyway"];
         let ran = market.there("second", &anyway);
         assert!(ran.code == 0 && ran.stderr.contains(warning), "{}", ran.shown());
@@ -272,7 +272,7 @@ fn yanking_twice_and_taking_back_what_is_not_yanked_change_nothing() {
         assert_eq!(run(&["--reason", "one"]), (true, json!("one")));
         assert_eq!(run(&["--reason", "one"]), (false, json!("one")));
         assert_eq!(run(&["--reason", "two"]), (true, json!("two")));
-        // However fast the clock's ticks are used up, the latest statement is that which was made last.
+        // Even within one tick of the clock, the latest statement is the last one made.
         for number in 0..5 {
             assert_eq!(run(&["--undo"]), (true, Value::Null), "{number}");
             assert_eq!(run(&["--reason", "three"]), (true, json!("three")), "{number}");
@@ -329,16 +329,16 @@ fn what_cannot_be_yanked_is_refused_with_what_to_do() {
     refused(&note, "me", &"x".repeat(2_000), 2, "at most 1000 bytes");
     assert_eq!(place.run(&["yank", &note, "--key", "me"]).code, 2, "a reason is needed");
     assert_eq!(place.json(&["search", &market.base()]).0["items"][0]["yanked"], Value::Null);
-    // A tag that moves names no version; its digest, which the help gives, does.
+    // A tag that moves names no version; its digest, which is in the help, does.
     let latest = market.note("latest");
     let document = refused(&latest, "me", REASON, 2, "names no version; now it is `t/note` 1.0.0");
     let pinned = help(&document).rsplit(' ').next().unwrap();
-    // In what is compared, the folder of the test has another name.
+    // The compared text has another name for the folder of the test.
     let pinned = format!("{}@{}", market.base(), pinned.rsplit_once('@').unwrap().1);
     ok(&place.run(&["yank", &pinned, "--key", "me", "--reason", REASON]));
     assert_eq!(market.there_json("first", &["lock", &note]).1, 8);
     assert_eq!(market.there_json("first", &["lock", &latest]).1, 8, "whatever it is named by");
-    // What is no item.
+    // An artifact that is no item.
     let yank = std::fs::read_to_string(place.path("out/index.json")).unwrap();
     let index: Value = serde_json::from_str(&yank).unwrap();
     let statement = index["manifests"]
@@ -370,7 +370,7 @@ fn what_comes_along_with_a_graph_can_be_yanked() {
     );
     assert!(help(&refused).contains("t/flow@>1.0.0"), "{refused}");
 
-    // A command that only uses it has no option: the help names the one that has.
+    // A command that only uses it has no such option: the help names the command that has.
     let (refused, code) = market.there_json("second", &["validate", &flow]);
     assert_eq!(code, 8, "{refused}");
     let command = help(&refused).split('`').find(|part| part.contains("--allow-yanked")).unwrap();
@@ -384,7 +384,7 @@ fn what_comes_along_with_a_graph_can_be_yanked() {
     assert_eq!((code, &refused["error"]["code"]), (8, &json!("yanked")), "{refused}");
 }
 
-/// The tag under which the statements about `t/note` are.
+/// Returns the tag of the statements about `t/note`.
 fn tag_of_yanks() -> String {
     format!("yanks-{}", graph_core::digest::Digest::of_bytes(b"t/note").hex())
 }
@@ -412,7 +412,7 @@ fn a_yank_that_cannot_be_read_is_a_warning() {
     std::fs::remove_dir_all(market.place.path("other/yanks")).unwrap();
     overwrite(&tag_of_yanks());
     let told = |ran: &Ran| ran.stderr.replace("\n  ", " ");
-    // Who has seen the yank keeps it, and is told.
+    // A user who has seen the yank keeps it, and is warned.
     let ran = market.there("first", &["lock", &note]);
     assert!(ran.code == 8 && told(&ran).contains("is not where the version is any more"), "{}", ran.shown());
     let ran = by_other();
@@ -424,7 +424,7 @@ fn a_yank_that_cannot_be_read_is_a_warning() {
     ok(&market.place.run(&["search", &market.base()]));
 }
 
-/// Puts the manifest under a name of the directory again, with one more annotation, as who may write there does.
+/// Writes the manifest under a name of the directory again, with a change, as anyone who may write there can.
 fn moved(place: &Place, name: &str, change: impl FnOnce(&mut Value)) {
     let key = "org.opencontainers.image.ref.name";
     let blobs = place.path("out/blobs/sha256");
@@ -443,7 +443,7 @@ fn moved(place: &Place, name: &str, change: impl FnOnce(&mut Value)) {
     place.write("out/index.json", &index.to_string());
 }
 
-/// Stores a blob in the directory, and gives its descriptor.
+/// Stores a blob in the directory, and returns its descriptor.
 fn stored(place: &Place, media_type: &str, bytes: &[u8]) -> Value {
     let digest = graph_core::digest::Digest::of_bytes(bytes);
     std::fs::write(place.path("out/blobs/sha256").join(digest.hex()), bytes).unwrap();
@@ -501,7 +501,7 @@ fn an_artifact_cannot_state_another_version_of_a_text_that_says_none() {
     ok(&place.run(&["sign", file, "--key", "me", "--time", "2026-01-01"]));
     ok(&place.run(&["publish", "t/note", &market.base(), "--version", "1.0.0"]));
     market.yank("1.0.0");
-    // Who may write publishes the same signed text as a newer version.
+    // Anyone who may write there publishes the same signed text as a newer version.
     ok(&place.run(&["publish", "t/note", &market.base(), "--version", "1.0.1"]));
     for version in ["1.0.1", "1.0.0"] {
         let (refused, code) = market.there_json("first", &["pull", &market.note(version)]);

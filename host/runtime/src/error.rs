@@ -8,7 +8,7 @@ use graph_core::record::ErrorCode;
 use graph_driver::DriveError;
 use serde_json::Value;
 
-/// What kind of error it is. Callers decide by it, and the command line derives its exit code from it.
+/// Category of an error. Callers decide by it, and the command line derives its exit code from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The request is wrong, or something on this machine keeps it from being carried out.
@@ -29,7 +29,7 @@ pub enum Kind {
     Storage,
     /// Another process holds the run.
     Held,
-    /// What was waited for has not come in time.
+    /// A wait ended at its deadline.
     TimedOut,
     /// A bug in the host.
     Internal,
@@ -61,7 +61,7 @@ impl From<ErrorCode> for Kind {
 
 type Source = Box<dyn miette::Diagnostic + Send + Sync>;
 
-/// Why an operation failed: its kind, a stable code, a message and help for the user.
+/// The error of an operation: its kind, a stable code, a message and help for the user.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -201,7 +201,7 @@ impl Error {
         self
     }
 
-    /// What kind of error it is; an exit code follows from it.
+    /// Returns the category of the error, from which an exit code follows.
     pub fn kind(&self) -> Kind {
         self.0.kind
     }
@@ -216,12 +216,12 @@ impl Error {
         &self.0.message
     }
 
-    /// What the user can do about it, if anything is known.
+    /// Returns what the user can do about the error, if anything is known.
     pub fn help_text(&self) -> Option<&str> {
         self.0.help.as_deref()
     }
 
-    /// What is shown: only the related diagnostic where the error consists of nothing else.
+    /// Returns the diagnostic to show: the only related one if its text is the message, else the error itself.
     pub fn diagnostic(&self) -> &dyn miette::Diagnostic {
         match self.0.related.as_slice() {
             [only] if only.to_string() == self.0.message => &**only,
@@ -260,7 +260,7 @@ impl miette::Diagnostic for Error {
 }
 
 impl Error {
-    /// An error under one of the codes of a run.
+    /// Makes an error under one of the codes of a run.
     pub fn of_run(code: ErrorCode, message: impl Into<String>) -> Self {
         Self::new(code.into(), code.as_str(), message)
     }
@@ -322,7 +322,7 @@ impl From<Box<Diagnostics>> for Error {
     }
 }
 
-/// The error of a resume that the walker refuses, with the command to type instead.
+/// Makes the error of a resume that the walker refuses, with the command to type instead.
 fn refused(code: ErrorCode, message: String) -> Error {
     let error = Error::of_run(code, message);
     match code {

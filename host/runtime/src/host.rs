@@ -1,4 +1,4 @@
-//! What every operation of this crate needs, whichever run or graph it is about.
+//! The parts that every operation of this crate needs, whichever run or graph it is about.
 
 use std::sync::Arc;
 

@@ -37,20 +37,20 @@ pub enum Notice<'n> {
     },
     /// A component has logged a line.
     LogLine {
-        /// The node, with those of the graphs around its own.
+        /// Path of the node: the names of the nodes around its graph, then its own.
         path: &'n str,
-        /// Which item of a `foreach` its task is for.
+        /// Place of the task's item, if the task is for an item of a `foreach`.
         item: Option<ItemPlace>,
-        /// How severe the component calls it.
+        /// Severity that the component states.
         level: Level,
         /// The line, without control characters.
         message: &'n str,
     },
     /// A component has emitted an event into the run's stream.
     Event {
-        /// The node, with those of the graphs around its own.
+        /// Path of the node: the names of the nodes around its graph, then its own.
         path: &'n str,
-        /// Which item of a `foreach` its task is for.
+        /// Place of the task's item, if the task is for an item of a `foreach`.
         item: Option<ItemPlace>,
         /// The name that the component gave the event.
         name: &'n str,
@@ -59,9 +59,9 @@ pub enum Notice<'n> {
     },
     /// The run's state item could not be rewritten.
     RunItemOutdated {
-        /// The run as a whole.
+        /// Id of the run.
         run: &'n str,
-        /// Why it could not be written.
+        /// Error of the write.
         error: &'n Error,
     },
     /// A published version is used although it is yanked: it is locked already, or the user has allowed it.
@@ -71,23 +71,23 @@ pub enum Notice<'n> {
         /// The yank.
         yank: &'n Yank,
     },
-    /// A yank of a published version was seen before, and is not shown any more where the version is.
+    /// A yank that was seen earlier is missing from the place of the published version.
     YankHidden {
         /// The id and the version of the item, as messages name it.
         item: &'n str,
     },
-    /// Yanks that were seen are not remembered: who may write where the version is can hide them.
+    /// Yanks that were seen could not be remembered: any writer of the place of the version can hide them.
     YanksNotKept {
         /// The id of the item, as messages name it.
         item: &'n str,
-        /// Why they are not.
+        /// Error of the write.
         error: &'n Error,
     },
-    /// Whether a published version is yanked is not known.
+    /// The yanks of a published version could not be read.
     YankUnknown {
         /// The item or its reference, as messages name it.
         item: &'n str,
-        /// Why it is not known.
+        /// Reason, as a sentence for the user.
         reason: &'n str,
     },
 }

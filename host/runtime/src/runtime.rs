@@ -28,15 +28,15 @@ use crate::run::resume::{self, Opening};
 use crate::run::start::{self, RunContext, Sources, Start};
 use crate::run::{restore, stop_notes};
 
-/// What a [`Runtime`] works with, in addition to its project and its user's space. By default it keeps runs in the
-/// project's database, compiles components in this process, grants nothing, and ignores notices.
+/// Settings of a [`Runtime`], in addition to its project and its user's space. By default, runs are kept in the
+/// project's database, components are compiled in this process, nothing is granted, and notices are ignored.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where items and trust are taken from.
+    /// Sources of items and trust.
     pub sources: Sources,
     /// The file of the manifest that says what graphs may use; without it, nothing is allowed.
     pub manifest: Option<PathBuf>,
-    /// Where the project keeps runs.
+    /// Kind of the project's store of runs.
     pub kept: StoreKind,
     /// A store of the program's own, which replaces the project's.
     pub store: Option<Arc<dyn CheckpointStore>>,
@@ -112,7 +112,7 @@ pub struct Runtime {
 pub struct PlannedRun {
     /// The graph, its items, and their origins.
     pub context: RunContext,
-    /// What it dispatches, the grants, and what is missing.
+    /// The dispatched items, the grants, and what is missing.
     pub plan: Plan,
 }
 
@@ -144,8 +144,8 @@ impl Runtime {
         Ok(PlannedRun { context, plan })
     }
 
-    /// Starts a run of a graph that was planned. It is refused where something is missing, and where the inputs are not what
-    /// the graph asks for; then there is no run.
+    /// Starts a run of a graph that was planned. Without a run, it fails if something is missing from the plan or if
+    /// the inputs do not match the graph's schema.
     pub async fn start(
         &self,
         planned_run: PlannedRun,
@@ -182,8 +182,8 @@ impl Runtime {
         Ok(self.handle(ready, Event::Started, observer))
     }
 
-    /// Resumes a run that is suspended or was cut short, by its id or the beginning of it. What has changed since it began
-    /// is refused.
+    /// Resumes a run that is suspended or was cut short, by its id or a prefix of it. It fails if a definition that the
+    /// run is pinned to has changed.
     pub async fn resume(
         &self,
         run: &str,
@@ -215,7 +215,7 @@ impl Runtime {
         Ok(self.handle(resumable.ready, event, observer))
     }
 
-    /// Writes to a run that is suspended or has ended, as a node would have, at its newest checkpoint or back at an earlier one.
+    /// Edits the state of a run that is suspended or has ended, as a node would, at its newest checkpoint or at an earlier one.
     pub async fn edit(
         &self,
         run: &str,
@@ -314,7 +314,7 @@ pub struct History {
 }
 
 impl History {
-    /// Passes on every line after the one with this number; 0 for all. The run may store more later: call this again with
+    /// Passes every line after number `offset` to `line`; 0 for all. The run may store more later: call this again with
     /// the number of the last line.
     pub fn after(&self, offset: u64, line: impl FnMut(&Value) -> Result<()>) -> Result<()> {
         let kinds = Kinds::or_all(&[]);

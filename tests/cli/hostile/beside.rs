@@ -1,4 +1,4 @@
-//! What goes on beside a fixture while the host works on it.
+//! Activity next to a fixture while the host works on it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::offer::Scene;
 
-/// Does `work`, and beside it what the fixture says under `beside`: `{swap, between}` makes a link lead to the one place and
-/// to the other, in turns, as fast as it can.
+/// Calls `work`, and meanwhile performs the entries under `beside` of the fixture: `{swap, between}` makes a link point
+/// to two places in turns, as fast as possible.
 pub(crate) fn during<T>(scene: &Scene<'_>, work: impl FnOnce() -> T) -> T {
     let entries = scene.fixture.parts.get("beside").and_then(Value::as_array);
     let over = AtomicBool::new(false);
@@ -26,7 +26,7 @@ pub(crate) fn during<T>(scene: &Scene<'_>, work: impl FnOnce() -> T) -> T {
 fn swap(scene: &Scene<'_>, entry: &Value, over: &AtomicBool) {
     let link = scene.place.path(entry["swap"].as_str().unwrap());
     let places: Vec<_> = entry["between"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-    // Another one is made and takes its place, so that there is a link at any moment.
+    // A new link replaces the old one, so that there is a link at any moment.
     let other = scene.place.path("tmp/link");
     for place in places.iter().cycle() {
         if over.load(Ordering::Relaxed) {

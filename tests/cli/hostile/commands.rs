@@ -1,33 +1,33 @@
-//! Every command that reads a graph keeps within bounds, whatever the graph is.
+//! Checks that every command that reads a graph keeps within bounds, whatever the graph is.
 
 use super::fixture::Fixture;
 use super::interrupts::Draw;
 use super::offer::{Prepared, Scene, Taken, in_bounds};
 use super::watch;
 
-/// What is done to a graph without running it.
+/// Commands that read a graph without running or drawing it.
 const COMMANDS: [&[&str]; 4] = [
     &["validate", "bad.yaml"],
     &["run", "bad.yaml", "--plan", "--caps", "caps.yaml", "--allow-unsigned"],
     &["graph", "report", "bad.yaml"],
     &["caps", "suggest", "bad.yaml"],
 ];
-/// The same, where it is drawn.
+/// Commands that draw a graph.
 const DRAWINGS: [&[&str]; 4] = [
     &["graph", "show", "bad.yaml", "--format", "json"],
     &["graph", "show", "bad.yaml", "--format", "mermaid"],
     &["graph", "show", "bad.yaml", "--format", "dot"],
     &["graph", "show", "bad.yaml", "--format", "svg"],
 ];
-/// How these commands may end: as documented, never by a signal or a panic.
+/// Permitted exit codes of these commands: the documented ones, never a signal or a panic.
 const EXITS: [i32; 8] = [0, 2, 3, 4, 5, 7, 8, 9];
 
-/// Whether there is a graph to read.
+/// Checks whether a fixture has a graph to read.
 pub(crate) fn reads(fixture: &Fixture) -> bool {
     fixture.topic == "work" && ["graph", "document"].contains(&fixture.offer.as_str())
 }
 
-/// Gives the fixture's graph to each command that is drawn for it: half of those that do not draw, and one that does.
+/// Passes the fixture's graph to the drawn commands: half of those that do not draw, and one that draws.
 pub(crate) fn check(
     fixture: &Fixture,
     prepared: &Prepared,

@@ -1,4 +1,4 @@
-//! A fixture: what is offered, how, and what is to come of it.
+//! A fixture: an input, the command that receives it, and the expected outcome.
 
 use std::path::{Path, PathBuf};
 
@@ -7,29 +7,29 @@ use serde_json::{Map, Value};
 
 /// One input with its outcome.
 pub(crate) struct Fixture {
-    /// The file below `tests/hostile`, without the extension.
+    /// File below `tests/hostile`, without the extension.
     pub(crate) file: String,
-    /// The same, with the variant where it has some.
+    /// `file`, with the name of the variant if there are variants.
     pub(crate) name: String,
-    /// Its folder.
+    /// Folder of the file.
     pub(crate) topic: String,
-    /// What is tried, for the table.
+    /// Description of the attempt, for the table.
     pub(crate) input: String,
-    /// How it is offered: `node`, `graph`, `caps`, `trust`, `command`.
+    /// Form of the input: `node`, `graph`, `caps`, `trust`, `command`.
     pub(crate) offer: String,
-    /// What it is made of.
+    /// Contents of the fixture, by the names in `PARTS`.
     pub(crate) parts: Map<String, Value>,
-    /// What is to come of it.
+    /// Expected outcome, by the names in `EXPECTED`.
     pub(crate) expect: Map<String, Value>,
-    /// Which defences it fails without.
+    /// Defences without which it fails.
     pub(crate) guards: Vec<String>,
-    /// Whether one process can be made to meet it again and again.
+    /// `true` if one process can receive it repeatedly.
     pub(crate) repeats: bool,
 }
 
-/// Keys of a fixture, beside those that say what it is made of.
+/// Keys of a fixture other than its contents.
 const ABOUT: [&str; 6] = ["input", "offer", "expect", "guards", "repeat", "variants"];
-/// What it may be made of.
+/// Names of contents.
 const PARTS: [&str; 26] = [
     "answer",
     "args",
@@ -58,7 +58,7 @@ const PARTS: [&str; 26] = [
     "statement",
     "trust",
 ];
-/// What may be expected of it.
+/// Names of expectations.
 const EXPECTED: [&str; 19] = [
     "exit",
     "code",
@@ -85,7 +85,7 @@ pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/hostile")
 }
 
-/// All of them, in order of names.
+/// Reads all fixtures, in order of names.
 pub(crate) fn all() -> Vec<Fixture> {
     let mut fixtures = Vec::new();
     for topic in std::fs::read_dir(folder()).unwrap() {
@@ -101,7 +101,7 @@ pub(crate) fn all() -> Vec<Fixture> {
     fixtures
 }
 
-/// Reads a file: one fixture, or one for each of its `variants`, a mapping of their names to what stands for which text.
+/// Reads a file: one fixture, or one for each of its `variants`, which map names to replacements of texts.
 fn read(topic: &Path, file: &Path) -> Vec<Fixture> {
     let shown = file.display();
     let text = std::fs::read_to_string(file).unwrap();
@@ -120,7 +120,7 @@ fn read(topic: &Path, file: &Path) -> Vec<Fixture> {
     variants.iter().map(of).collect()
 }
 
-/// A value with texts put in the place of others; a string that is nothing but such a text becomes the value itself.
+/// Replaces texts in a value; a string that consists of such a text becomes its replacement.
 fn replaced(value: &Value, texts: &Map<String, Value>) -> Value {
     match value {
         Value::String(text) => {
@@ -154,7 +154,7 @@ fn fixture(topic: &Path, file: &Path, variant: Option<&str>, mut parts: Map<Stri
     let offer = text_of(take(ABOUT[1]), ABOUT[1]);
     let Some(Value::Object(expect)) = take(ABOUT[2]) else { panic!("{shown}: no `expect`") };
     let Some(Value::Array(guards)) = take(ABOUT[3]) else { panic!("{shown}: no list of `guards`") };
-    // What ends its process, and what takes long by its size alone, is met once.
+    // A fixture is offered once if it ends its process, or takes long because of its size.
     let once = match take(ABOUT[4]) {
         None => false,
         Some(Value::Bool(false)) => true,
@@ -181,8 +181,8 @@ impl Fixture {
     }
 }
 
-/// A text as it is written, or made of pieces: `before`, then `each` so many times (with `@i` for which one it is),
-/// `middle`, `close` as often, and `after`. A list of such is one after the other.
+/// Makes a text that is written out, or made of pieces: `before`, then `each` for `count` times (`@i` is the number),
+/// `middle`, `close` as often, and `after`. The texts of a list are concatenated.
 pub(crate) fn generated(value: &Value, name: &str) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -210,7 +210,7 @@ pub(crate) fn generated(value: &Value, name: &str) -> String {
 const NODE: &str = include_str!("../../../host/engine/tests/engine/node.wat");
 const RUN: &str = r#"(export "graph-host:node/action@0.1.0#run")"#;
 const DESCRIBE: &str = r#"(export "graph-host:node/action@0.1.0#describe")"#;
-/// What core code has at hand.
+/// Definitions for core code.
 const AT_HAND: &str = r#"
   (memory (export "memory") 1 512)
   (data (i32.const 1024) "@DATA@")
@@ -237,15 +237,15 @@ const AT_HAND: &str = r#"
 const REALLOC: &str =
     r#"(func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (call $allocate (local.get 3)))"#;
 
-/// How `run` is lifted, and how with something that is called once its result has been taken over.
+/// Options of the lift of `run`, and those with a function that is called after its result was read.
 const LIFTED: &str = "(realloc $cabi_realloc) string-encoding=utf8))";
 const POSTED: &str = "(realloc $cabi_realloc) (post-return $cabi_post) string-encoding=utf8))";
 const ALIASED: &str = "(alias core export $main \"cabi_realloc\"";
 const POST: &str = "(alias core export $main \"cabi_post\" (core func $cabi_post))\n  ";
 
 impl Fixture {
-    /// The component: whole (`component`), as bytes in hexadecimal digits, or as a node around core code (`core`), the
-    /// body of its `run`, or what `run` answers.
+    /// Makes the component: whole (`component`), from bytes in hexadecimal digits, or as a node around core code
+    /// (`core`), the body of its `run`, or the answer of `run`.
     pub(crate) fn component(&self) -> Option<Vec<u8>> {
         if let Some(hex) = self.text("bytes") {
             let digits: Vec<u8> = hex.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
@@ -287,16 +287,16 @@ impl Fixture {
         Some(wat::parse_str(text).unwrap_or_else(|error| panic!("{}: {error}", self.name)))
     }
 
-    /// A node around core code. What it imports is named by `imports`: `interface#function` for one that gives a `u64`, or
-    /// a mapping with the `interface`, the `types` that lead to the `function`, its `core` type, and how it is lowered where
-    /// it takes more than numbers (`lower`). Core code calls the functions `$call-0` and so on.
+    /// Makes a node around core code. `imports` names its imports: `interface#function` for a function that returns a
+    /// `u64`, or a mapping with the `interface`, the `types` before the `function`, its `core` type, and the options of
+    /// its lowering if it takes more than numbers (`lower`). Core code calls the functions `$call-0` and so on.
     fn node_of(&self, at_hand: &str, core: &str) -> String {
         let (mut import, mut lowered, mut with, mut declared) =
             (String::new(), String::new(), String::new(), String::new());
         let imports = self.parts.get("imports").and_then(Value::as_array).cloned().unwrap_or_default();
         let mut at_hand = at_hand.to_owned();
         if imports.iter().any(|named| named.get("lower").is_some()) {
-            // A function that is lowered before the code is there needs a memory that is there before it.
+            // A function that is lowered before the code exists needs a memory that exists before it.
             import += r#"(core module $libc (memory (export "memory") 1 512))
                          (core instance $libc (instantiate $libc)) (alias core export $libc "memory" (core memory $libc))"#;
             with += r#"(with "libc" (instance $libc))"#;

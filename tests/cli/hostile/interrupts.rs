@@ -1,4 +1,4 @@
-//! Ctrl-C at any moment of the host's work on a fixture: once, and the second time that ends a run at once.
+//! Presses Ctrl-C at any moment of the host's work on a fixture: once, and a second time, which ends a run at once.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
@@ -8,19 +8,19 @@ use super::fixture::Fixture;
 use super::offer::{Prepared, Scene, Taken};
 use super::watch::{self, Ended};
 
-/// Processor time that the host may still use once Ctrl-C was pressed.
+/// Limit of the host's processor time after Ctrl-C.
 const MOST_AFTER_PRESS: Duration = Duration::from_secs(1);
-/// What ends sooner than this leaves no moment to press at.
+/// Time below which a process leaves no moment to press at.
 const SHORT: Duration = Duration::from_millis(30);
-/// How many fixtures are drawn of those of the host's own work, and how many of all others.
+/// Number of drawn fixtures of the host's own work, and also of all others.
 const DRAWN: usize = 10;
-/// How a shell reports a process that Ctrl-C ended.
+/// Exit code in a shell of a process that Ctrl-C ended.
 const CANCELLED: i32 = 130;
 /// The signal of Ctrl-C.
 const INTERRUPT: i32 = 2;
 
-/// What is drawn by lot: which fixtures are repeated or interrupted, and when Ctrl-C is pressed. `SEED` is a number, or
-/// `random`; each seed draws the same every time. `FULL=1` takes every fixture, and so does `HOSTILE` of those it names.
+/// The draw: of fixtures to repeat or to interrupt, and of the moments of Ctrl-C. `SEED` is a number, or `random`; each
+/// seed draws the same every time. `FULL=1` takes every fixture, and `HOSTILE` every fixture that it names.
 pub(crate) struct Draw {
     seed: u64,
     full: bool,
@@ -37,7 +37,7 @@ impl Draw {
         Self { seed, full: is_full() || is_set("HOSTILE") }
     }
 
-    /// A share between 0 and 1 that follows from the seed, a fixture and what it is for.
+    /// Returns a share between 0 and 1 that depends on the seed, a fixture and a purpose.
     fn share(&self, fixture: &Fixture, what: &str) -> f64 {
         let text = format!("{}:{}:{what}", self.seed, fixture.name);
         let digest = graph_core::digest::Digest::of_bytes(text.as_bytes()).hex();
@@ -45,13 +45,13 @@ impl Draw {
         f64::from(number) / f64::from(u32::MAX)
     }
 
-    /// Whether a fixture is in a sample of one in eight.
+    /// Checks whether a fixture is in a sample of one in eight.
     pub(crate) fn is_one_in_eight(&self, fixture: &Fixture) -> bool {
         self.full || self.share(fixture, "repeated") < 0.125
     }
 
-    /// All fixtures that are alone in their files; of those that are variants of each other, the one that is drawn first and a quarter of
-    /// the others.
+    /// Draws all fixtures that are alone in their files, and of the variants in a file the one with the lowest share
+    /// and about a quarter of the others.
     pub(crate) fn variants<'f>(&self, fixtures: &[&'f Fixture]) -> Vec<&'f Fixture> {
         let share = |fixture: &Fixture| self.share(fixture, "variant");
         let is_drawn = |fixture: &Fixture| {
@@ -64,7 +64,7 @@ impl Draw {
         drawn
     }
 
-    /// So many of the commands that a fixture may be given to.
+    /// Draws `count` of the commands that a fixture may be passed to.
     pub(crate) fn some_of<'c>(
         &self,
         fixture: &Fixture,
@@ -80,7 +80,7 @@ impl Draw {
         shuffled
     }
 
-    /// The fixtures that are drawn: some that make work for the host, which are made to take long, and some of the others.
+    /// Draws fixtures: some that make work for the host, which are made to take long, and some of the others.
     pub(crate) fn sample<'f>(&self, fixtures: &[&'f Fixture]) -> Vec<&'f Fixture> {
         if self.full {
             return fixtures.to_vec();
@@ -92,7 +92,7 @@ impl Draw {
     }
 }
 
-/// Whether everything is wanted, however long it takes.
+/// Checks whether all fixtures are wanted, however long they take.
 pub(crate) fn is_full() -> bool {
     is_set("FULL")
 }
@@ -101,7 +101,7 @@ fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
-/// Sees how long a fixture takes, then offers it again and presses Ctrl-C at some moment in between.
+/// Measures the time of a fixture, then offers it again and presses Ctrl-C at some moment within that time.
 pub(crate) fn check(
     fixture: &Fixture,
     prepared: &Prepared,
@@ -129,7 +129,7 @@ pub(crate) fn check(
     let own = fixture.expect.get("exit").and_then(serde_json::Value::as_i64);
     let documented = match (ended.code, ended.signal) {
         (Some(code), _) => code == CANCELLED || own == Some(code.into()),
-        // Before a run begins, nothing has to be put in order.
+        // Before a run starts, nothing has to be cleaned up.
         (None, signal) => signal == Some(INTERRUPT),
     };
     if !documented {

@@ -1,4 +1,4 @@
-//! The same hostile input over and over in one process: nothing adds up.
+//! Offers the same hostile input repeatedly to one process: its memory must not grow.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use super::fixture::Fixture;
 use super::offer::{Prepared, Scene, Taken};
 use super::watch::{self, Ended};
 
-/// What a hundred times more may add to the most memory that a process ever has, in KiB: records of a hundred more
-/// supersteps, and what allocators do.
+/// Limit of the growth of a process's peak memory by a hundred further repetitions, in KiB: records of a hundred more
+/// supersteps, and effects of allocators.
 const MOST_GROWTH: u64 = 6 * 1024;
 
-/// A process that takes longer is looked at often enough.
+/// Time above which a process is inspected often enough.
 const SHORT: Duration = Duration::from_millis(100);
 
-/// Lets one process meet the fixture some times, and another a hundred times more.
+/// Offers the fixture to one process some times, and to another a hundred times more.
 pub(crate) fn check(fixture: &Fixture, prepared: &Prepared, taken: &mut Taken) -> Result<(), String> {
     let scene = Scene::new(fixture, prepared);
     let few_and_many = match fixture.offer.as_str() {
-        // A document is read in no time, and a process that ends at once has ended before anybody looks at its memory.
+        // A document is read quickly, and a short process ends before its memory is inspected.
         "document" if read(&scene, 1)?.took < SHORT => [110, 210],
         "document" => [2, 102],
         _ => [10, 110],
     };
-    // Of what has been freed an allocator may keep some, such as a component that is as large as it may be.
+    // An allocator may keep freed memory, such as that of a component of the largest size.
     let offered = fixture.component().map_or(0, |component| component.len() as u64 / 1024);
     let mut peaks = Vec::new();
     for times in few_and_many {
@@ -35,14 +35,14 @@ pub(crate) fn check(fixture: &Fixture, prepared: &Prepared, taken: &mut Taken) -
         peaks.push(ended.peak);
     }
     match peaks[..] {
-        // A system that does not tell.
+        // A system that does not report it.
         [0, _] | [_, 0] => Ok(()),
         [few, many] if many.saturating_sub(few) <= MOST_GROWTH + 2 * offered => Ok(()),
         _ => Err(format!("at most {peaks:?} KiB after {few_and_many:?} times")),
     }
 }
 
-/// Reads a document so many times.
+/// Reads a document `times` times.
 fn read(scene: &Scene<'_>, times: usize) -> Result<Ended, String> {
     let words: Vec<_> = std::iter::once("validate").chain(std::iter::repeat_n("bad.yaml", times)).collect();
     let ended = watch::run(scene.command(&words));
@@ -51,9 +51,9 @@ fn read(scene: &Scene<'_>, times: usize) -> Result<Ended, String> {
     if refused && answers == Some(times) { Ok(ended) } else { Err(told(times, &ended)) }
 }
 
-/// Runs a graph that calls the component so many times: each failure is routed to the next call, so the host goes on. The
-/// item's id is a template, which is looked at when it is dispatched: what would be refused before a run starts is refused
-/// then, each time.
+/// Runs a graph that calls the component `times` times: each failure is routed to the next call, so the host continues.
+/// The item's id is a template, which is resolved at its dispatch, so that refusals before a start happen then, each
+/// time.
 fn run(scene: &Scene<'_>, times: usize) -> Result<Ended, String> {
     let item = scene.item();
     let node = scene

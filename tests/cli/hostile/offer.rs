@@ -1,4 +1,4 @@
-//! Offering a fixture to a host, and checking what comes of it.
+//! Offers a fixture to a host, and checks the outcome.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,18 +16,17 @@ use super::{beside, registry, rows, shown};
 use crate::place::{Compiled, Place};
 use crate::server::{Answer, Server};
 
-/// How long an input may keep the host busy unless it says otherwise, in seconds: far more than any takes, on a machine
-/// that is busy with other tests.
+/// Default limit of the host's time for an input, in seconds: far more than any takes, on a machine that is busy with other tests.
 const SECONDS: u64 = 20;
-/// How much memory the process and its children may take, in MiB.
+/// Default limit of the memory of the process and its children, in MiB.
 const MIB: u64 = 200;
-/// How much may be written to disk because of it, in MiB: what the host keeps of a run, of compiled code, and the like.
+/// Default limit of the disk space that is written, in MiB: for a run, compiled code, and the like.
 const DISK: u64 = 16;
-/// A process is ended from outside once it has taken so many times the memory or disk that it may take: the figures then
-/// still tell by how much a bound is missed.
+/// Factor of the memory or disk limit at which a process is ended from outside: so the figures still show by how much a
+/// bound is exceeded.
 const BEYOND: u64 = 3;
 
-/// A home in which the healthy component is compiled already.
+/// A home in which the healthy component is already compiled.
 pub(crate) struct Prepared(Place);
 
 impl Prepared {
@@ -40,9 +39,9 @@ impl Prepared {
     }
 }
 
-/// The item that is part of the program.
+/// Id of a built-in item.
 const BUILT_IN: &str = "rye/bash/bash";
-/// It takes long to compile.
+/// Compiled code of the built-in item, which takes long to compile.
 static COMPILED_BUILT_IN: Compiled = Compiled::new();
 
 const GOOD: &str = "start: good\nnodes:\n  good: { action: { item_id: t/kit, params: { op: echo, value: 1 } }, assign: { good: 1 } }\n";
@@ -54,9 +53,9 @@ pub(crate) struct Scene<'f> {
     server: Option<Server>,
 }
 
-/// The server that a fixture asks for: `answer` is sent, `echo` sends back what came, `silent` and `endless` are what comes
-/// first of an answer that does not go on, or does not end; `repeating` is what comes first, and what comes again and again
-/// after it. `@PORT@` is the server's own port.
+/// Starts the server that a fixture asks for: `answer` is sent, `echo` returns the request, `silent` and `endless`
+/// begin an answer that stops or does not end; `repeating` has a first part, and one that is repeated after it.
+/// `@PORT@` is the server's own port.
 fn server(fixture: &Fixture) -> Option<Server> {
     let wanted = fixture.parts.get("server")?.as_object().unwrap();
     let (kind, text) = wanted.iter().next().unwrap();
@@ -108,7 +107,7 @@ impl<'f> Scene<'f> {
                 let envelope = signing::envelope(&component, patch);
                 scene.place.write(".ai/tools/t/bad.wasm.dsse.json", &envelope);
             }
-            // Of the same component elsewhere.
+            // Envelopes of the same component in other files.
             let envelopes = fixture.parts.get("envelopes").and_then(Value::as_object);
             for (name, patch) in envelopes.into_iter().flatten() {
                 let path = scene.place.path(name);
@@ -124,7 +123,7 @@ impl<'f> Scene<'f> {
         let trust = trust.replace("@KEY1@", &signing::public(1)).replace("@KEY2@", &signing::public(2));
         scene.place.write("trust.yaml", &trust);
         match fixture.text("graph") {
-            // As it is, where it is to be broken as a document.
+            // Unchanged, for a fixture that breaks the document itself.
             Some(graph) if fixture.offer == "document" => scene.place.write("bad.yaml", &graph),
             Some(graph) => scene.place.graph("bad.yaml", &scene.filled(&graph)),
             None => scene.place.graph("bad.yaml", &scene.graph()),
@@ -143,12 +142,12 @@ impl<'f> Scene<'f> {
         text.replace("@PORT@", &self.server.as_ref().map_or(1, |server| server.port).to_string())
     }
 
-    /// The item that is offered, or that is to reach what is.
+    /// Returns the id of the offered item, or of an item that is to reach it.
     pub(crate) fn item(&self) -> &str {
         self.fixture.parts.get("item").and_then(Value::as_str).unwrap_or("t/bad")
     }
 
-    /// The entry of the node that is offered, without what comes after it.
+    /// Returns the entry of the offered node, without its successors.
     pub(crate) fn node_entry(&self) -> String {
         let params = self.fixture.text("params_text").unwrap_or_else(|| {
             self.fixture.parts.get("params").map_or_else(|| "{}".to_owned(), Value::to_string)
@@ -165,25 +164,25 @@ impl<'f> Scene<'f> {
                 }
             }
         }
-        // What a document must not have as it is may well be in a text.
+        // Characters that a document must not contain may be in a text, escaped.
         let ascii = |c: char| if c.is_ascii() { c.to_string() } else { format!("\\u{:04x}", u32::from(c)) };
         entry.chars().map(ascii).collect()
     }
 
-    /// The node that is offered beside a healthy one.
+    /// Makes a graph of the offered node and a healthy one.
     fn graph(&self) -> String {
         let entry = self.node_entry();
         let good =
             "good: { action: { item_id: t/kit, params: { op: echo, value: 1 } }, assign: { good: 1 } }";
         let assign = if entry.contains("assign:") { "" } else { ", assign: { bad: \"${result}\" }" };
         if self.fixture.offer == "artifact" {
-            // Where nothing may go without a signature, what is beside it must not be what is refused.
+            // If signatures are required, the healthy node must not be the one that is refused.
             return format!("start: bad\nnodes:\n  bad: {{ {entry}{assign} }}\n");
         }
         format!("start: [bad, good]\nnodes:\n  bad: {{ {entry}{assign} }}\n  {good}\n")
     }
 
-    /// What is done to databases before they are offered: statements, by their files. A file that is not there is made.
+    /// Executes statements in databases before they are offered, by their files. A missing file is made.
     fn alter(&self) {
         let databases = self.fixture.parts.get("databases").and_then(Value::as_object);
         for (name, statements) in databases.into_iter().flatten() {
@@ -199,8 +198,8 @@ impl<'f> Scene<'f> {
         }
     }
 
-    /// What is done to files before they are offered: links, and programs that make them. `edit` comes before the commands
-    /// under `before`, and `planted` after them.
+    /// Changes files before they are offered: links, and programs that make them. `edit` is performed before the
+    /// commands under `before`, and `planted` after them.
     fn edit(&self, part: &str) {
         let edits = self.fixture.parts.get(part).and_then(Value::as_array);
         for edit in edits.into_iter().flatten() {
@@ -220,8 +219,8 @@ impl<'f> Scene<'f> {
             } else if let Some(size) = edit.get("size").and_then(Value::as_u64) {
                 std::fs::File::create(&file).unwrap().set_len(size).unwrap();
             } else if text("damage").is_some() {
-                // Most of the machine code of every artifact: it lies between the head and the tables of the file, and what
-                // is put there ends a process that comes to run any of it.
+                // Most of the machine code of every artifact, which is between the head and the tables of the file. The
+                // new bytes end a process that executes any of it.
                 for path in artifacts(&file) {
                     let mut bytes = std::fs::read(&path).unwrap();
                     let (from, to) = (bytes.len() / 10, bytes.len() * 3 / 4);
@@ -258,7 +257,7 @@ impl<'f> Scene<'f> {
         command
     }
 
-    /// The words of the command that offers the fixture.
+    /// Returns the words of the command that offers the fixture.
     pub(crate) fn offered(&self, run: &str) -> Vec<String> {
         if let Some(Value::Array(words)) = self.fixture.parts.get("command") {
             return words.iter().map(|word| self.filled(&generated(word, &self.fixture.name))).collect();
@@ -271,7 +270,7 @@ impl<'f> Scene<'f> {
         usual.into_iter().chain(unsigned).map(str::to_owned).chain(more).collect()
     }
 
-    /// What the host may take before it is ended from outside.
+    /// Returns the bounds at which the host is ended from outside.
     pub(crate) fn bounds(&self) -> Bounds {
         let [seconds, mib, disk] = limits(self.fixture);
         Bounds {
@@ -282,13 +281,13 @@ impl<'f> Scene<'f> {
         }
     }
 
-    /// Whether a run of the fixture has a state item: where its graph is of Rye's dialect.
+    /// Checks whether a run of the fixture has a state item: its graph is in Rye's dialect.
     fn has_state_item(&self) -> bool {
         let graph = std::fs::read_to_string(self.place.path("bad.yaml")).unwrap_or_default();
         graph.contains(&format!("executor_id: {}", Dialect::Rye.executor()))
     }
 
-    /// Every file that is there, but for what a host writes of itself: its state, its home, state items.
+    /// Lists all files except those that a host writes of itself: its state, its home, state items.
     fn files(&self) -> BTreeSet<String> {
         fn list(folder: &Path, prefix: &str, has_item: bool, files: &mut BTreeSet<String>) {
             for entry in std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
@@ -313,7 +312,7 @@ impl<'f> Scene<'f> {
     }
 }
 
-/// The artifacts in a folder of compiled components.
+/// Lists the artifacts in a folder of compiled components.
 fn artifacts(folder: &Path) -> Vec<PathBuf> {
     let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     paths.filter(|path| path.extension().is_some_and(|extension| extension == "artifact")).collect()
@@ -332,12 +331,12 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What a fixture was seen to take.
+/// Resources that a fixture used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Taken {
     /// Memory of the process and its children, in MiB.
     pub(crate) mib: u64,
-    /// Disk, in MiB.
+    /// Disk space, in MiB.
     pub(crate) disk: u64,
     /// Processor time after Ctrl-C.
     pub(crate) after_press: Option<Duration>,
@@ -349,14 +348,14 @@ impl Taken {
     }
 }
 
-/// The seconds, the MiB of memory and the MiB of disk that a fixture may take.
+/// Returns the limits of a fixture: seconds, MiB of memory, MiB of disk.
 fn limits(fixture: &Fixture) -> [u64; 3] {
     let most = |key: &str, usual| fixture.expect.get(key).and_then(Value::as_u64).unwrap_or(usual);
     [most("seconds", SECONDS), most("mib", MIB), most("disk", DISK)]
 }
 
 impl Scene<'_> {
-    /// Runs the commands that come before the fixture is offered. One that begins with `waits` leaves a run that waits.
+    /// Runs the commands that precede the fixture. One that begins with `waits` leaves a run that waits.
     pub(crate) fn begin(&self) -> Result<(), String> {
         for words in self.fixture.parts.get("before").and_then(Value::as_array).into_iter().flatten() {
             let words: Vec<_> = words.as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
@@ -375,7 +374,7 @@ impl Scene<'_> {
     }
 }
 
-/// Offers a fixture beside a healthy run, and says what is not as it should be.
+/// Offers a fixture next to a healthy run; the error describes a wrong outcome.
 pub(crate) fn check(fixture: &Fixture, prepared: &Prepared, taken: &mut Taken) -> Result<(), String> {
     let scene = Scene::new(fixture, prepared);
     scene.begin()?;
@@ -391,7 +390,7 @@ pub(crate) fn check(fixture: &Fixture, prepared: &Prepared, taken: &mut Taken) -
     let wrong = |what: String| format!("{what}\n  {}\n  {}", ended.document, ended.stderr.trim());
     in_bounds(fixture, &ended).map_err(&wrong)?;
     came_to(fixture, &ended).map_err(&wrong)?;
-    // A manifest that is broken breaks the healthy run that is given it, too.
+    // A broken manifest also breaks the healthy run, which uses it, too.
     let shares_the_fault = fixture.offer == "caps";
     if !shares_the_fault && (healthy.code != Some(0) || healthy.document["state"]["good"] != 1) {
         return Err(format!("the healthy run ended with {:?}: {}", healthy.code, healthy.document));
@@ -401,7 +400,7 @@ pub(crate) fn check(fixture: &Fixture, prepared: &Prepared, taken: &mut Taken) -
         return Err(format!("it left {} processes and {left:?}", ended.orphans));
     }
     heard(fixture, &scene).map_err(&wrong)?;
-    // What was refused is not there, not even in part.
+    // No part of a refused item is installed.
     if ended.code != Some(0) && scene.place.path("home/installed/tools").exists() {
         return Err(wrong("something was installed".to_owned()));
     }
@@ -411,7 +410,7 @@ pub(crate) fn check(fixture: &Fixture, prepared: &Prepared, taken: &mut Taken) -
     shown::to_people(&scene, &ended)
 }
 
-/// Whether files are what they were: `kept` has their texts by their names.
+/// Checks that files are unchanged: `kept` has their texts by their names.
 fn kept(fixture: &Fixture, scene: &Scene<'_>) -> Result<(), String> {
     let files = fixture.expect.get("kept").and_then(Value::as_object);
     for (name, text) in files.into_iter().flatten() {
@@ -423,7 +422,7 @@ fn kept(fixture: &Fixture, scene: &Scene<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// How many requests reached the fixture's server.
+/// Checks the number of requests that reached the fixture's server, and that they lack the texts under `unheard`.
 fn heard(fixture: &Fixture, scene: &Scene<'_>) -> Result<(), String> {
     let Some(server) = &scene.server else { return Ok(()) };
     let wanted = fixture.expect.get("heard").and_then(Value::as_u64);
@@ -482,7 +481,7 @@ fn came_to(fixture: &Fixture, ended: &Ended) -> Result<(), String> {
             }
         }
     }
-    // What the host could do nothing about is told by its node.
+    // A failure that is not the host's own names its node.
     if ["node", "artifact"].contains(&fixture.offer.as_str())
         && !error["file"].is_string()
         && ended.code != Some(0)
@@ -516,8 +515,8 @@ pub(crate) fn in_bounds(fixture: &Fixture, ended: &Ended) -> Result<(), String> 
     Ok(())
 }
 
-/// A run that failed has no checkpoint but that of its inputs, and keeps nothing of the superstep but what may be resumed;
-/// one that was refused is not there.
+/// Checks that a failed run has no checkpoint but that of its inputs, and keeps nothing of the superstep but the parts
+/// that may be resumed; and that a refused run does not exist.
 fn nothing_advanced(fixture: &Fixture, scene: &Scene<'_>, ended: &Ended) -> Result<(), String> {
     if ended.code == Some(0) || fixture.parts.contains_key("command") {
         return Ok(());
@@ -531,8 +530,8 @@ fn nothing_advanced(fixture: &Fixture, scene: &Scene<'_>, ended: &Ended) -> Resu
             Err(format!("there is a run: {}", shown.document))
         };
     }
-    // Where the graph itself goes on before it comes to the failure, the fixture says how far; `any`, where that depends on
-    // what a step costs.
+    // If the graph itself advances before the failure, the fixture states the number of steps; `any` if that depends on
+    // the cost of a step.
     let expected = fixture.expect.get("steps");
     if expected.is_none_or(|steps| steps != "any") {
         let steps = expected.and_then(Value::as_u64).unwrap_or(0);

@@ -1,6 +1,6 @@
-//! What the system is asked to write, make or remove while a fixture is offered, as `strace` tells: nothing but what is
-//! below `.ai` of a project, in the user's space, in the folder of temporary files, in granted folders, and what the
-//! command names.
+//! Checks the paths that the system is asked to write, make or remove while a fixture is offered, by `strace`: only
+//! paths below `.ai` of a project, in the user's space, in the folder of temporary files, in granted folders, and those
+//! that the command names.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,24 +9,24 @@ use super::fixture::Fixture;
 use super::offer::{Prepared, Scene, Taken};
 use super::watch;
 
-/// The system calls that change what a path names.
+/// System calls that change the file or folder at a path.
 const CALLS: &str = "open,openat,openat2,creat,truncate,unlink,unlinkat,rmdir,rename,renameat,renameat2,link,linkat,\
                      symlink,symlinkat,mkdir,mkdirat,mknod,mknodat,chmod,fchmodat,chown,lchown,fchownat,utimensat,\
                      setxattr,lsetxattr";
-/// Flags with which an open file can be changed, or is made.
+/// Flags that open a file for changes, or make it.
 const WRITING: [&str; 5] = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_TMPFILE"];
-/// The folders of a scene that a host may write: the user's space, temporary files, what the manifest grants.
+/// Folders of a scene that a host may write to: the user's space, temporary files, grants of the manifest.
 const WRITABLE: [&str; 3] = ["home", "tmp", "granted"];
 
-/// How much longer than without `strace` a command may take, which stops at each of the calls: some fixtures look for
-/// thousands of files. How long they take by themselves is measured without it.
+/// Factor by which a command may be slower below `strace`, which stops at each of the calls: some fixtures look for
+/// thousands of files. Their own time is measured without it.
 const SLOWER: u32 = 4;
 
-/// The topics that are about what a folder holds: all of their fixtures are looked at.
+/// Topics about the contents of a folder: all of their fixtures are checked.
 pub(crate) const TOPICS: [&str; 8] =
     ["artifacts", "files", "formats", "projects", "reach", "registry", "spaces", "stores"];
 
-/// Offers a fixture to a host whose system calls are written down, and looks at each of them.
+/// Offers a fixture to a host whose system calls are recorded, and checks each of them.
 pub(crate) fn check(fixture: &Fixture, prepared: &Prepared, taken: &mut Taken) -> Result<(), String> {
     let scene = Scene::new(fixture, prepared);
     scene.begin()?;
@@ -54,7 +54,7 @@ pub(crate) fn check(fixture: &Fixture, prepared: &Prepared, taken: &mut Taken) -
             }
         }
     }
-    // Even a command that is refused has opened its own program's libraries.
+    // Even a command that is refused opens its own program's libraries.
     if opened == 0 {
         return Err(format!("strace has told nothing: {}", ended.stderr));
     }
@@ -70,7 +70,7 @@ pub(crate) fn check(fixture: &Fixture, prepared: &Prepared, taken: &mut Taken) -
     Ok(())
 }
 
-/// The same command below `strace`, which writes a file for each thread.
+/// Makes the same command below `strace`, which writes a file for each thread.
 fn traced(command: &Command, logs: &Path) -> Command {
     let mut traced = Command::new("strace");
     traced
@@ -88,17 +88,17 @@ fn traced(command: &Command, logs: &Path) -> Command {
     traced
 }
 
-/// The folders that were held open, by the numbers of their handles, through which SQLite gets its files.
+/// Folders that were held open, by the numbers of their handles, through which SQLite opens its files.
 struct HeldFolders(Vec<(String, PathBuf)>);
 
-/// The folder in which the system has the handles of a process.
+/// Folder of a process's handles.
 const HANDLES: &str = "/proc/self/fd";
 
 impl HeldFolders {
     fn of(logs: &[String]) -> Self {
         let mut held = Vec::new();
         for call in logs.iter().flat_map(|text| text.lines()).filter_map(Call::parse) {
-            // A folder that is opened to list it alone is opened with `O_NONBLOCK`.
+            // A folder that is opened only to list it is opened with `O_NONBLOCK`.
             let is_held = call.flags().contains("O_DIRECTORY") && !call.flags().contains("O_NONBLOCK");
             if is_held && let Some((number, path)) = call.result.split_once('<') {
                 let path = path.split_once('>').map_or(path, |(path, _)| path);
@@ -108,7 +108,7 @@ impl HeldFolders {
         Self(held)
     }
 
-    /// The paths that a path may have stood for: through a handle, a file in one of the folders that had that number.
+    /// Returns the paths that a path may refer to: through a handle, a file in one of the folders that had that number.
     fn named(&self, path: &Path) -> Vec<PathBuf> {
         let Ok(inner) = path.strip_prefix(HANDLES) else { return vec![path.to_owned()] };
         let mut segments = inner.iter();
@@ -119,7 +119,7 @@ impl HeldFolders {
     }
 }
 
-/// Whether a host that was given such words may change what is at a path.
+/// Checks whether a host with these command words may change the file at a path.
 fn may_change(root: &Path, path: &Path, words: &[&str]) -> bool {
     if path == Path::new("/dev/null") || path == Path::new("/dev/tty") {
         return true;
@@ -130,7 +130,7 @@ fn may_change(root: &Path, path: &Path, words: &[&str]) -> bool {
     WRITABLE.iter().any(|folder| first == *folder) || inner.iter().any(|part| part == ".ai") || is_named()
 }
 
-/// A line of `strace`: the call with its arguments, and what it gave.
+/// A line of `strace`: the call with its arguments, and its result.
 struct Call<'l> {
     name: &'l str,
     arguments: &'l str,
@@ -138,42 +138,42 @@ struct Call<'l> {
 }
 
 impl<'l> Call<'l> {
-    /// Nothing, where the line is of a signal or the end of a process.
+    /// Parses a line; `None` for a signal or the end of a process.
     fn parse(line: &'l str) -> Option<Self> {
         let (name, rest) = line.split_once('(')?;
         if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
             return None;
         }
-        // A path may have the text as well; the last one is strace's own.
+        // A path may contain this text as well; the last one is strace's own.
         let (arguments, result) = rest.rsplit_once(" = ").unwrap_or((rest, "?"));
         Some(Self { name, arguments, result })
     }
 
-    /// The paths that the call changes, or would have changed, without links in their folders. `current` is the current folder of
-    /// the process.
+    /// Returns the paths that the call changes, or would have changed, with links in their folders resolved. `current`
+    /// is the current folder of the process.
     fn changed(&self, current: &Path) -> Vec<PathBuf> {
         let opens = self.name.starts_with("open");
         if opens && !WRITING.iter().any(|flag| self.flags().contains(flag)) {
             return Vec::new();
         }
-        // Where a link leads is known of what has been opened.
+        // For an opened file, the target of a link is known.
         if opens && let Some(path) = self.result.split_once('<').and_then(|(_, path)| path.split_once('>')) {
             return vec![PathBuf::from(unescaped(path.0))];
         }
         let mut paths = self.paths();
-        // What a link holds is a text.
+        // The target of a new link is only a text.
         if self.name.starts_with("symlink") {
             paths.drain(..paths.len().saturating_sub(1));
         }
         paths.iter().map(|path| without_links(&current.join(path))).collect()
     }
 
-    /// What comes after the last path.
+    /// Returns the arguments after the last path.
     fn flags(&self) -> &str {
         self.arguments.rsplit_once("\", ").map_or(self.arguments, |(_, flags)| flags)
     }
 
-    /// The texts among the arguments, each below the folder that is named before it.
+    /// Returns the paths among the arguments, each below the folder before it.
     fn paths(&self) -> Vec<PathBuf> {
         let mut paths = Vec::new();
         let mut folder = PathBuf::new();
@@ -201,7 +201,7 @@ impl<'l> Call<'l> {
     }
 }
 
-/// The text that strace has written with escapes.
+/// Decodes the escapes of strace.
 fn unescaped(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.bytes().peekable();
@@ -233,7 +233,7 @@ fn unescaped(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// A path whose folder is the one that its links lead to.
+/// Resolves the links in the folder of a path.
 fn without_links(path: &Path) -> PathBuf {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path.to_owned() };
     // The handles are not those of this process.
@@ -242,7 +242,7 @@ fn without_links(path: &Path) -> PathBuf {
     }
     match folder.canonicalize() {
         Ok(folder) => folder.join(name),
-        // A folder that is gone by now.
+        // The folder was removed since.
         Err(_) if folder.as_os_str().is_empty() => path.to_owned(),
         Err(_) => without_links(folder).join(name),
     }

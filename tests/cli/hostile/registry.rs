@@ -1,4 +1,4 @@
-//! Registries that try something: one that has the fixture's component, or a text, and answers as the fixture says.
+//! Hostile registries: they have the fixture's component, or a text, and answer as the fixture describes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 const ENVELOPE: &str = "application/vnd.dsse.envelope.v1+json";
 
-/// What a registry has.
+/// Contents of a registry.
 struct Content {
     manifest: Vec<u8>,
     referrer: Vec<u8>,
     index: Vec<u8>,
     blobs: BTreeMap<String, Vec<u8>>,
-    /// What `@NAME@` in a fixture stands for.
+    /// Replacements of `@NAME@` in a fixture.
     names: Vec<(&'static str, String)>,
 }
 
@@ -38,7 +38,7 @@ fn filled(text: &str, names: &[(&'static str, String)]) -> String {
     names.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
 }
 
-/// The document with what the fixture changes: an RFC 7386 merge patch under `key`.
+/// Applies the fixture's changes to a document: an RFC 7386 merge patch under `key`.
 fn patched(mut document: Value, wanted: &Value, key: &str, names: &[(&'static str, String)]) -> Vec<u8> {
     if let Some(changes) = wanted.get(key) {
         merge(&mut document, changes);
@@ -46,7 +46,7 @@ fn patched(mut document: Value, wanted: &Value, key: &str, names: &[(&'static st
     filled(&document.to_string(), names).into_bytes()
 }
 
-/// The one layer of an honest artifact, and what is said about it.
+/// The only layer of an honest artifact, and its description.
 struct Layer {
     bytes: Vec<u8>,
     config: Value,
@@ -56,7 +56,7 @@ struct Layer {
 }
 
 impl Layer {
-    /// The fixture's component.
+    /// Makes a layer of the fixture's component.
     fn component(fixture: &Fixture) -> Self {
         let bytes = fixture.component().unwrap();
         let config = json!({
@@ -67,7 +67,7 @@ impl Layer {
         Self { bytes, config, media_type: "application/wasm", config_type, artifact_type: None }
     }
 
-    /// A graph: what it `is`, signed `by` a key or `unsigned`, with `more` after that.
+    /// Makes a layer of a graph: its text `is`, signed `by` a key or `unsigned`, followed by `more`.
     fn text(fixture: &Fixture, text: &Value) -> Self {
         let plain = generated(&text["is"], &fixture.name);
         let by = u8::try_from(text.get("by").and_then(Value::as_u64).unwrap_or(1)).unwrap();
@@ -134,7 +134,7 @@ impl Content {
         Self { manifest, referrer, index, blobs, names }
     }
 
-    /// What an honest registry answers.
+    /// Returns an honest registry's answer.
     fn honest(&self, target: &str) -> Answer {
         let (path, _) = target.split_once('?').unwrap_or((target, ""));
         let last = path.rsplit('/').next().unwrap_or_default();
@@ -179,7 +179,7 @@ fn not_found() -> Answer {
     Answer::Bytes(head.as_bytes().to_vec())
 }
 
-/// An answer as a fixture writes it: `status`, `fields`, `body`, and whether it is `endless` or `silent` after that.
+/// Makes an answer of a fixture: `status`, `fields`, `body`, and `endless` or `silent` for one that does not end.
 fn written(fixture: &Fixture, answer: &Value, names: &[(&'static str, String)]) -> Answer {
     let body =
         answer.get("body").map(|body| filled(&generated(body, &fixture.name), names)).unwrap_or_default();
@@ -200,8 +200,8 @@ fn written(fixture: &Fixture, answer: &Value, names: &[(&'static str, String)]) 
     }
 }
 
-/// Serves what the fixture has. `answers` are for requests whose address has a `path` in it, `when` or `unless` a text is in
-/// their head; everything else is answered honestly.
+/// Serves the fixture's contents. `answers` are for requests whose address contains `path`, if their head contains the
+/// text `when` or lacks the text `unless`; all others are answered honestly.
 pub(crate) fn serve(fixture: &Fixture, wanted: &Value) -> Server {
     for key in wanted.as_object().unwrap().keys() {
         let known = ["text", "config", "manifest", "referrer", "index", "answers"];

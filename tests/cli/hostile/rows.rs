@@ -1,12 +1,12 @@
-//! A database whose pages hold each other, so that a table has rows without end.
+//! A database whose pages contain each other, so that a table has rows without end.
 
 use std::path::Path;
 
 const PAGE: usize = 4_096;
-/// How often a page leads to the next one.
+/// Number of references from a page to the next one.
 const CELLS: u16 = 300;
 
-/// Puts this number of levels of pages in front of a table of one page: its rows come 300 times for each level.
+/// Inserts this number of levels of pages before a table of one page: each level multiplies its rows by 300.
 pub(super) fn repeat(file: &Path, table: &str, levels: u64) {
     let root = {
         let database = rusqlite::Connection::open(file).unwrap();
@@ -32,7 +32,7 @@ pub(super) fn repeat(file: &Path, table: &str, levels: u64) {
     std::fs::write(file, bytes).unwrap();
 }
 
-/// A page inside of a table whose every cell leads to one other page.
+/// Makes an inner page of a table whose cells all point to one other page.
 fn inner(next: u32) -> Vec<u8> {
     let mut page = vec![0; PAGE];
     page[0] = 0x05;

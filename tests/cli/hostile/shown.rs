@@ -1,4 +1,4 @@
-//! What people see of a fixture, and what nobody may see.
+//! Output of a fixture that people see, and texts that must not appear anywhere.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::offer::Scene;
 use super::watch::{self, Ended};
 
-/// Looks for the texts that the fixture wants `nowhere`: in what was printed, in the exported run, in any file below the
-/// project and the home but those that the fixture brought itself.
+/// Searches for the texts under `nowhere` of the fixture: in the output, in the exported run, and in all files below
+/// the project and the home except those that the fixture contains itself.
 pub(crate) fn nowhere(scene: &Scene<'_>, ended: &Ended) -> Result<(), String> {
     let Some(Value::Array(texts)) = scene.fixture.expect.get("nowhere") else { return Ok(()) };
     let texts: Vec<_> = texts.iter().filter_map(Value::as_str).collect();
@@ -29,7 +29,7 @@ pub(crate) fn nowhere(scene: &Scene<'_>, ended: &Ended) -> Result<(), String> {
     Ok(())
 }
 
-/// A file below a folder that holds a text.
+/// Finds a file below a folder that contains a text.
 fn holds(folder: &Path, text: &[u8], own: &[std::path::PathBuf]) -> Option<String> {
     for entry in std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
         let (path, kind) = (entry.path(), entry.file_type().unwrap());
@@ -47,9 +47,9 @@ fn holds(folder: &Path, text: &[u8], own: &[std::path::PathBuf]) -> Option<Strin
     None
 }
 
-/// Offers the fixture again and reads what people are shown of it: the texts under `shown` are there, and nothing in it
-/// can steer a terminal, turn writing around, or begin a line that the host did not write. What is
-/// `unshown` is not there. The same holds for the JSON document, which may be looked at in a terminal, too.
+/// Offers the fixture again and checks its output for people: it contains the texts under `shown` and lacks those under
+/// `unshown`, and nothing in it can control a terminal, change the direction of text, or begin a line that the host did
+/// not write. The same holds for the JSON document, which may be displayed in a terminal, too.
 pub(crate) fn to_people(scene: &Scene<'_>, ended: &Ended) -> Result<(), String> {
     let expect = &scene.fixture.expect;
     let Some(Value::Array(texts)) = expect.get("shown") else { return Ok(()) };
@@ -73,7 +73,7 @@ pub(crate) fn to_people(scene: &Scene<'_>, ended: &Ended) -> Result<(), String> 
             return Err(format!("people are shown {text:?}:\n{shown}"));
         }
     }
-    // Events and the state are JSON, whose bytes stay where no terminal shows them.
+    // Events and the state are JSON, whose bytes are only in places that no terminal displays.
     let is_json = |at: usize| runs && at >= 3;
     let mut words = outputs.iter().enumerate().flat_map(|(at, ran)| {
         let json = if is_json(at) { "" } else { &*ran.stdout };
@@ -88,7 +88,7 @@ pub(crate) fn to_people(scene: &Scene<'_>, ended: &Ended) -> Result<(), String> 
     }
 }
 
-/// Whether a person does not see a character. In JSON, which programs read, it stays as it is.
+/// Checks whether a character is invisible to people. In JSON, which programs read, such characters remain.
 fn hides(c: char) -> bool {
     matches!(
         c,
@@ -99,7 +99,7 @@ fn hides(c: char) -> bool {
         || matches!(c, '\u{e0000}'..='\u{e007f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
-/// Whether a terminal does something with a character beside showing it.
+/// Checks whether a character has an effect on a terminal other than being displayed.
 fn steers(c: char) -> bool {
     let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     (c.is_control() && c != '\n') || turns || matches!(c, '\u{2028}' | '\u{2029}')

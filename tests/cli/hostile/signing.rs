@@ -6,7 +6,7 @@ use ed25519_dalek::{Signer as _, SigningKey};
 use graph_core::digest::Digest;
 use serde_json::{Value, json};
 
-/// The key of a number.
+/// Makes the key of a number.
 pub(crate) fn key(number: u8) -> SigningKey {
     SigningKey::from_bytes(&[number; 32])
 }
@@ -18,7 +18,7 @@ pub(crate) fn public(number: u8) -> String {
     })
 }
 
-/// An honest statement about a component that imports nothing.
+/// Makes an honest statement about a component that imports nothing.
 fn statement(component: &[u8]) -> Value {
     json!({
         "_type": "https://in-toto.io/Statement/v1",
@@ -35,8 +35,8 @@ fn statement(component: &[u8]) -> Value {
     })
 }
 
-/// An envelope around the honest statement with what `patch` changes: an RFC 7386 merge patch under `merge`, key `by`, or a
-/// `payload` of its own.
+/// Makes an envelope around the honest statement with the changes of `patch`: an RFC 7386 merge patch under `merge`,
+/// the key `by`, or its own `payload`.
 pub(crate) fn envelope(component: &[u8], patch: &Value) -> String {
     let mut stated = statement(component);
     if let Some(changes) = patch.get("merge") {

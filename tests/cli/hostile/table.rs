@@ -1,4 +1,4 @@
-//! The published table, and what a run of the fixtures prints.
+//! The published table, and the output of a run of the fixtures.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::fixture::{Fixture, folder};
 use super::offer::Taken;
 
-/// The topics in the order of a component's life, with their titles.
+/// Topics in the order of a component's life, with their titles.
 const TOPICS: [(&str, &str); 18] = [
     ("artifacts", "Artifacts: refused before anything is compiled"),
     ("registry", "Registries: refused before anything is written"),
@@ -93,7 +93,7 @@ pub(crate) fn compare(fixtures: &[Fixture]) {
     );
 }
 
-/// How a fixture went.
+/// Outcome of a fixture.
 pub(crate) struct Outcome<'f> {
     pub(crate) fixture: &'f Fixture,
     pub(crate) result: Result<(), String>,
@@ -101,8 +101,8 @@ pub(crate) struct Outcome<'f> {
     pub(crate) taken: Taken,
 }
 
-/// A line for each fixture that ran: what it came to, how long it took with all that was checked, the most memory that the
-/// process and its children took, what was written to disk, and the processor time after Ctrl-C.
+/// Makes a line for each fixture that ran: its outcome, the time with all checks, the peak memory of the process and
+/// its children, the disk space that was written, and the processor time after Ctrl-C.
 pub(crate) fn outcomes(outcomes: &[Outcome<'_>]) -> String {
     let mut lines = String::new();
     for Outcome { fixture, result, took, taken } in outcomes {

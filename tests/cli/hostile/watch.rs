@@ -1,4 +1,4 @@
-//! A process that is watched: how it ends, what it leaves behind, how much processor time, memory and disk it takes.
+//! Watches a process: its end, its remains, and its use of processor time, memory and disk.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -6,48 +6,48 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// How a process ended.
+/// End of a process, with its output and its use of resources.
 pub(crate) struct Ended {
-    /// The exit code; nothing for a process that a signal ended.
+    /// Exit code; `None` for a process that a signal ended.
     pub(crate) code: Option<i32>,
-    /// The signal that ended it.
+    /// Signal that ended it.
     pub(crate) signal: Option<i32>,
-    /// The JSON document on stdout.
+    /// JSON document on stdout.
     pub(crate) document: Value,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) took: Duration,
-    /// The most memory that was resident in the process itself, in KiB; 0 where the system does not say.
+    /// Peak resident memory of the process itself, in KiB; 0 if the system does not report it.
     pub(crate) peak: u64,
     /// The same of the process and its children together.
     pub(crate) peak_together: u64,
-    /// By how much the watched folder grew at most, in KiB.
+    /// Largest growth of the watched folder, in KiB.
     pub(crate) disk: u64,
-    /// Why it was ended from outside.
+    /// Reason for which it was ended from outside.
     pub(crate) stopped: Option<String>,
-    /// Processor time of the process and its children since the first Ctrl-C; nothing where it was not pressed in time.
+    /// Processor time of the process and its children since the first Ctrl-C; `None` if that was not pressed in time.
     pub(crate) after_press: Option<Duration>,
-    /// Processes that it started and that are still there.
+    /// Number of processes that it started and that still run.
     pub(crate) orphans: usize,
 }
 
-/// What a process may take before it is ended from outside, and when Ctrl-C is pressed.
+/// Bounds at which a process is ended from outside, and the moments of Ctrl-C.
 pub(crate) struct Bounds {
     pub(crate) time: Duration,
-    /// Of the process and its children together, in MiB.
+    /// Limit of the process and its children together, in MiB.
     pub(crate) memory: u64,
-    /// A folder, and by how many MiB it may grow.
+    /// A folder, and the limit of its growth in MiB.
     pub(crate) disk: Option<(PathBuf, u64)>,
-    /// Moments after the start, in order.
+    /// Moments of Ctrl-C after the start, in order.
     pub(crate) presses: Vec<Duration>,
 }
 
-/// No process of a test takes more of this machine's memory, in MiB.
+/// Limit of a test process's memory, in MiB.
 const MOST_MEMORY: u64 = 3 * 1024;
-/// No process of a test takes longer.
+/// Limit of a test process's time.
 const MOST_TIME: Duration = Duration::from_mins(3);
-/// What may be used of the processor after Ctrl-C before the process is ended from outside: more than is accepted, so
-/// that the figure tells by how much it is missed.
+/// Limit of processor time after Ctrl-C at which the process is ended from outside: more than is accepted, so that the
+/// figure shows by how much it is exceeded.
 const MOST_AFTER_PRESS: Duration = Duration::from_secs(4);
 
 impl Default for Bounds {
@@ -56,12 +56,12 @@ impl Default for Bounds {
     }
 }
 
-/// How long children may take to see that Ctrl-C ended their parent.
+/// Time within which children have to notice that Ctrl-C ended their parent.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How often the memory of the process is looked at.
+/// Interval at which the memory of the process is read.
 const LOOK: Duration = Duration::from_millis(1);
-/// How often its children, and the disk.
+/// Interval at which its children and the disk are inspected.
 const LOOK_AROUND: Duration = Duration::from_millis(25);
 
 /// Runs a command to its end.
@@ -142,7 +142,7 @@ pub(crate) fn within(mut command: Command, bounds: &Bounds) -> Ended {
     }
 }
 
-/// Which bound is exceeded.
+/// Describes the bound that is exceeded, if one is.
 fn exceeded(
     bounds: &Bounds,
     took: Duration,
@@ -171,15 +171,15 @@ fn reader(from: Option<impl std::io::Read + Send + 'static>) -> std::thread::Joi
     })
 }
 
-/// The most memory that a process has had so far: the system counts that itself, so nothing is missed between two looks.
+/// Returns the peak memory of a process so far: the system records it itself, so nothing is missed between two reads.
 fn peak_of(child: &Child) -> u64 {
     memory_of(child.id())
 }
 
-/// The same by the process's id.
+/// Returns the peak memory by the process's id.
 fn memory_of(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    // Until it is the program that was started, it still has the memory of the one that starts it.
+    // Until the started program is loaded, the process still has the memory of its parent.
     if !status.starts_with("Name:\tgraph-host\n") {
         return 0;
     }
@@ -190,11 +190,11 @@ fn memory_of(process: u32) -> u64 {
 /// A process of a group.
 struct Member {
     id: u32,
-    /// Processor time that it has used, with that of the children that it has waited for.
+    /// Its processor time, with that of the children that it has waited for.
     processor: Duration,
 }
 
-/// The processes of a group that have not ended.
+/// Lists the processes of a group that have not ended.
 fn members(group: u32) -> Vec<Member> {
     let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
     processes
@@ -205,7 +205,7 @@ fn members(group: u32) -> Vec<Member> {
         .collect()
 }
 
-/// How many processes of a group are still there after some time.
+/// Returns the number of processes of a group that still run after some time.
 fn left_of(group: u32, grace: Duration) -> usize {
     let began = Instant::now();
     loop {
@@ -217,10 +217,10 @@ fn left_of(group: u32, grace: Duration) -> usize {
     }
 }
 
-/// A process as the system describes it, where it is in a group and has not ended.
+/// Parses the system's description of a process; `None` if it is in another group or has ended.
 fn member(group: u32, id: u32, stat: &str) -> Option<Member> {
-    // After the name, which is in parentheses and may hold anything: state, parent, group, and after eight more fields the
-    // times in hundredths of a second.
+    // After the name, which is in parentheses and may contain anything: state, parent, group, and after eight more
+    // fields the times in hundredths of a second.
     let fields: Vec<_> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     if fields.first() == Some(&"Z") || fields.get(2)?.parse() != Ok(group) {
         return None;
@@ -229,7 +229,7 @@ fn member(group: u32, id: u32, stat: &str) -> Option<Member> {
     Some(Member { id, processor: Duration::from_millis(ticks * 10) })
 }
 
-/// What the files below a folder take up, in KiB. Files with holes count as what was written.
+/// Returns the size of the files below a folder on disk, in KiB. Holes in files do not count.
 fn used(folder: &Path) -> u64 {
     let mut total = 0;
     for entry in std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {

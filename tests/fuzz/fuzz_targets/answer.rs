@@ -1,4 +1,4 @@
-//! What registries answer: challenges, tokens, explanations of errors, listings and addresses. The first byte says which.
+//! Answers of registries: challenges, tokens, explanations of errors, listings and addresses. The first byte selects the kind.
 #![no_main]
 
 use graph_registry::answer::{
@@ -23,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
             }
         }
         (b'n', _) => match names(body, "tags", |name| name.len() < 100) {
-            // Each name has two quotes, and a comma after the one before.
+            // Each name has two quotes, and a comma after the previous one.
             Ok(names) => {
                 assert!(names.len() <= body.len() / 3 + 1 && names.iter().all(|name| name.len() < 100))
             }
@@ -33,7 +33,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// A challenge is found again in the field that it would be written as.
+/// Checks that a challenge is read again from the field that it is written as.
 fn challenge(field: &str) {
     let Some(Challenge::Bearer { realm, service, scope }) = Challenge::read(field) else { return };
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
@@ -46,7 +46,7 @@ fn challenge(field: &str) {
     assert_eq!(Challenge::read(&written), Some(Challenge::Bearer { realm, service, scope }), "{written}");
 }
 
-/// Nothing leads to a page of another host, from TLS to plain HTTP, or to a URL with a user in it.
+/// Checks that no address leads to a page of another host, from TLS to plain HTTP, or to a URL with a user in it.
 fn address(field: &str) {
     for from in ["https://r.example/v2/a/tags/list?n=2", "http://127.0.0.1:5000/v2/a/tags/list"] {
         let from = Url::parse(from).expect("the address is a constant");
@@ -72,7 +72,7 @@ fn address(field: &str) {
     }
 }
 
-/// A message that can be printed: not empty, bounded, and without what a terminal acts on.
+/// Checks that a message can be printed: not empty, bounded, and without control characters.
 fn shown(message: &str) {
     assert!(!message.is_empty() && message.len() < 2_000, "a message of {} bytes", message.len());
     assert!(!message.contains(|c: char| c.is_control()), "a message with control characters: {message:?}");

@@ -1,6 +1,6 @@
-//! Manifests, indexes and whole artifacts: whatever a registry sends, it is refused with the reference that it was asked
-//! for, or it is an item that the key has signed; and what is published is pulled again unchanged. The input is a
-//! manifest, a configuration, a layer, a signature's manifest and an envelope, with a separator in between.
+//! Manifests, indexes and whole artifacts: anything from a registry is refused with the requested reference, or is an
+//! item that the key has signed; and a published item is pulled again unchanged. The input is a manifest, a
+//! configuration, a layer, a signature's manifest and an envelope, with a separator in between.
 #![no_main]
 
 use graph_core::time::Timestamp;
@@ -38,7 +38,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// What is read is written so that it reads the same.
+/// Checks that documents read the same after they are written.
 fn documents(bytes: &[u8]) {
     match Manifest::read(bytes) {
         Ok(manifest) => {
@@ -52,7 +52,7 @@ fn documents(bytes: &[u8]) {
     }
 }
 
-/// What was admitted is bounded, and its id and version can be used; a refusal names the place.
+/// Checks that an admitted item is bounded and has a valid id and version, and that a refusal names the place.
 fn check(result: Result<Pulled, PullError>) {
     match result {
         Ok(pulled) => {
@@ -78,13 +78,13 @@ fn check(result: Result<Pulled, PullError>) {
     }
 }
 
-/// A message that can be printed: not empty, bounded, and without what a terminal acts on.
+/// Checks that a message can be printed: not empty, bounded, and without control characters.
 fn shown(message: &str) {
     assert!(!message.is_empty() && message.len() < 8_000, "a message of {} bytes", message.len());
     assert!(!message.contains(|c: char| c.is_control()), "a message with control characters: {message:?}");
 }
 
-/// A text that is signed, published and pulled is the same text.
+/// Checks that a text that is signed, published and pulled is unchanged.
 fn published(kind: Kind, extension: &str, mark: CommentMark, text: &str, judge: Judge<'_>) {
     let text_kind = kind.text_kind().expect("it is a text");
     let signed = sign_text(text_kind, artifact::ID, text, mark, &artifact::key(), AT);

@@ -1,5 +1,5 @@
-//! The component loader: bytes, or the text format, as a component under development. It is refused, or it loads; what
-//! links without a grant, its node action and its functions, is called and comes back within its limits.
+//! The component loader: bytes, or the text format, as a component under development. It is refused, or it loads; if it
+//! links without a grant, its node action and its functions are called and return within their limits.
 #![no_main]
 
 use std::sync::{Arc, LazyLock};
@@ -14,7 +14,7 @@ use graph_engine::{Call, Engine, EngineConfig, Journal};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 
-/// How many functions of a component are called.
+/// Number of functions of a component that are called.
 const MOST_FUNCTIONS: usize = 4;
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| {

@@ -1,5 +1,4 @@
-//! Conditions: the first line is a condition in JSON, the rest is the state. It is decided or refused; `not` turns it
-//! around.
+//! Conditions: the first line is a condition in JSON, the rest is the state. It is decided or refused; `not` inverts it.
 #![no_main]
 
 use graph_core::condition::Condition;
@@ -9,7 +8,7 @@ use graph_core::work::Meter;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 
-/// How much work an input may be: a twentieth of a step. With instrumentation, all of a step takes seconds.
+/// Limit of the work of an input: a twentieth of a step. With instrumentation, a whole step takes seconds.
 const WORK: u64 = 5_000_000;
 
 fuzz_target!(|text: &str| {

@@ -1,4 +1,4 @@
-//! Lockfiles: read, written and read again they are the same; what is wrong is said with its line.
+//! Lockfiles: they are the same after they are read, written and read again; a problem is reported with its line.
 #![no_main]
 
 use graph_registry::lock::{FILE, Lock};

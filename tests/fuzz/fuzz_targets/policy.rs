@@ -24,7 +24,7 @@ fuzz_target!(|text: &str| {
     }
 });
 
-/// Every problem has its place, and can be printed.
+/// Checks that every problem has its place, and can be printed.
 fn placed(problems: &Diagnostics) {
     assert!(problems.has_errors(), "refused without a reason");
     for line in problems.to_lines() {

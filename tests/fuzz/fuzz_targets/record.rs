@@ -1,5 +1,4 @@
-//! Stored records: the first byte says which kind, the rest is its text. It is refused, or what is read from it is
-//! written so that it reads the same.
+//! Stored records: the first byte selects the kind, the rest is the text. It is refused, or it reads the same after it is written.
 #![no_main]
 
 use graph_core::digest::Digest;
@@ -44,7 +43,7 @@ fuzz_target!(|text: &str| {
     assert_eq!(again.encode().expect("and written again").1, digest, "it reads as something else");
 });
 
-/// A result that is kept for later tasks.
+/// Checks a result that is kept for later tasks.
 fn result(text: &str, key: &SigningKey) {
     let stored = SignedCacheEntry {
         key: Digest::of_bytes(b"key"),

@@ -1,5 +1,5 @@
-//! References and ranges, as they are typed, in lockfiles and in lists of tags: the first line is a request, the others
-//! are tags.
+//! References and ranges, as users type them, and as lockfiles and lists of tags contain them: the first line is a
+//! request, the others are tags.
 #![no_main]
 
 use graph_registry::range::{Range, RangeError, Request, satisfying, versions_of};
@@ -41,7 +41,7 @@ fuzz_target!(|text: &str| {
     }
 });
 
-/// A reference has one spelling, and so has the place of its versions.
+/// Checks that a reference has one spelling, and so has the place of its versions.
 fn spelled(reference: &Reference) {
     let written = reference.to_string();
     assert_eq!(written.parse::<Reference>().as_ref(), Ok(reference), "{written} reads as something else");
@@ -61,7 +61,7 @@ fn spelled(reference: &Reference) {
     }
 }
 
-/// A message that can be printed: not empty, bounded, and without what a terminal acts on.
+/// Checks that a message can be printed: not empty, bounded, and without control characters.
 fn shown(message: &str) {
     assert!(!message.is_empty() && message.len() < 8_000, "a message of {} bytes", message.len());
     assert!(!message.contains(|c: char| c.is_control()), "a message with control characters: {message:?}");

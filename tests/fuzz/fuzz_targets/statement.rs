@@ -1,5 +1,5 @@
-//! Envelopes and statements of components, and signature lines of text items: whatever they say, nobody is believed
-//! who has no key.
+//! Envelopes and statements of components, and signature lines of text items: whatever they state, none is accepted
+//! without a trusted key.
 #![no_main]
 
 use std::sync::Arc;

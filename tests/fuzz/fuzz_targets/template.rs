@@ -1,5 +1,5 @@
-//! Templates: the first line is a template (JSON, or else a string), the rest is the state. What is filled in is never
-//! looked at again: data with templates in it comes out as it went in.
+//! Templates: the first line is a template (JSON, or else a string), the rest is the state. Filled-in data is not
+//! evaluated again: templates in it remain unchanged.
 #![no_main]
 
 use graph_core::json::{TreeLimit, parse_strict};
@@ -9,7 +9,7 @@ use graph_core::work::{Meter, size};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 
-/// How much work an input may be: a twentieth of a step. With instrumentation, all of a step takes seconds.
+/// Limit of the work of an input: a twentieth of a step. With instrumentation, a whole step takes seconds.
 const WORK: u64 = 5_000_000;
 
 fuzz_target!(|text: &str| {
@@ -33,7 +33,7 @@ fuzz_target!(|text: &str| {
             assert!(filled.as_ref().map_or(true, |filled| filled == literal), "a literal has changed");
         }
     }
-    // A template that stands in the data stays as it is.
+    // A template in the data remains unchanged.
     let whole = ValueTemplate::parse(&json!("${state}")).expect("the template is a constant");
     let data: Value = json!([source, "${state.secret}"]);
     let scope = Scope::new().with("state", Root::Value(&data));

@@ -1,5 +1,5 @@
-//! The walker's `handle`: a graph, a line `---`, and bytes that decide what happens to its run. With a folder in
-//! `FUZZ_SEEDS` it writes the seeds of all targets there instead: what writes them walks graphs too.
+//! The walker's `handle`: a graph, a line `---`, and bytes that determine the events of its run. With a folder in
+//! `FUZZ_SEEDS`, it writes the seeds of all targets there instead, as that walks graphs, too.
 #![no_main]
 
 use std::path::Path;

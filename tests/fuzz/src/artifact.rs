@@ -11,15 +11,15 @@ use graph_registry::manifest::{Descriptor, Index, Manifest, media};
 use graph_registry::transport::{Fetched, Transport, TransportError, Wanted};
 use serde_json::{Value, json};
 
-/// The item that is published.
+/// Id of the published item.
 pub const ID: &str = "fuzz/item";
-/// Its repository, as messages name it.
+/// Its repository in messages.
 pub const REPOSITORY: &str = "registry.example/fuzz/item";
 /// The repository as a reference.
 pub const REPOSITORY_REFERENCE: &str = "oci://registry.example/fuzz/item";
-/// What is pulled.
+/// Reference of the pulled artifact.
 pub const REFERENCE: &str = "oci://registry.example/fuzz/item:1.0.0";
-/// What is between the sections of an input.
+/// Separator of the sections of an input.
 const SEPARATOR: &[u8] = b"\n---8<---\n";
 
 /// The key that signs everything.
@@ -27,18 +27,18 @@ pub fn key() -> SigningKey {
     SigningKey::from_seed(&[7; 32])
 }
 
-/// A store that believes that key alone.
+/// Makes a trust store with that key only.
 ///
 /// # Panics
 ///
-/// If the text in it is no trust store.
+/// If its text is not a trust store.
 pub fn trust() -> TrustStore {
     let text =
         format!("keys:\n  - {{ name: fuzz, key: \"{}\", items: [\"*\"] }}\n", key().verifying_key().hex());
     TrustStore::from_yaml("trust.yaml", &text).expect("the text is a constant").0
 }
 
-/// The parts of an artifact that arrives.
+/// Parts of a received artifact.
 #[derive(Clone, Copy, Debug)]
 pub struct Sections<'b> {
     /// The manifest; its descriptors are made to fit unless it is not JSON.
@@ -54,7 +54,7 @@ pub struct Sections<'b> {
 }
 
 impl<'b> Sections<'b> {
-    /// The sections of an input. Those that are missing are empty; without a separator there are none.
+    /// Splits an input into sections. Missing ones are empty; `None` without a separator.
     pub fn of(bytes: &'b [u8]) -> Option<Self> {
         let mut rest = bytes;
         let mut next = || {
@@ -69,8 +69,8 @@ impl<'b> Sections<'b> {
         (found.manifest.len() < bytes.len()).then_some(found)
     }
 
-    /// A place with these sections. Digests and sizes in the manifests are made to fit, so that what is behind them is
-    /// reached; a descriptor with the size 0 stays what it is.
+    /// Makes a place with these sections. Digests and sizes in the manifests are corrected, so that later checks are
+    /// reached; a descriptor with the size 0 is left unchanged.
     pub fn arrive(&self) -> Memory {
         let place = Memory::default();
         let manifest = fitted(self.manifest, &[("/config", self.config), ("/layers/0", self.layer)]);
@@ -97,7 +97,7 @@ impl<'b> Sections<'b> {
     }
 }
 
-/// A manifest whose descriptors describe these blobs.
+/// Corrects the descriptors of a manifest for these blobs.
 fn fitted(bytes: &[u8], blobs: &[(&str, &[u8])]) -> Vec<u8> {
     let Ok(mut value) = serde_json::from_slice::<Value>(bytes) else { return bytes.to_vec() };
     for (pointer, blob) in blobs {
@@ -122,7 +122,7 @@ struct State {
     tags: BTreeMap<String, Digest>,
     manifests: BTreeMap<Digest, Vec<u8>>,
     blobs: BTreeMap<Digest, Vec<u8>>,
-    /// Each with its subject.
+    /// Descriptors of referrers, each with the digest of its subject.
     referrers: Vec<(Digest, Descriptor)>,
 }
 
@@ -188,11 +188,11 @@ impl Transport for Memory {
     }
 }
 
-/// Seeds: an artifact of each kind of text that is admitted, one of a component, and an index.
+/// Makes seeds: an artifact of each kind of text that is admitted, one of a component, and an index.
 ///
 /// # Panics
 ///
-/// If a text has no artifact.
+/// If a text cannot become an artifact.
 pub fn seeds(component: &[u8], envelope: &str) -> Vec<Vec<u8>> {
     let texts = [
         (

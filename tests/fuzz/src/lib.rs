@@ -1,4 +1,4 @@
-//! What several targets need: a driver that lets bytes decide what happens to a run, and seeds.
+//! A driver that lets bytes determine the events of a run, and seeds, for several targets.
 
 pub mod artifact;
 pub mod seeds;
@@ -21,22 +21,20 @@ use graph_walker::walker::{
 };
 use serde_json::{Map, Value, json};
 
-/// What stands between a graph and the bytes that decide its run.
+/// Separator between a graph and the bytes that determine its run.
 pub const SEPARATOR: &str = "\n---\n";
-/// Events of one run: more find nothing that fewer do not.
+/// Limit of the events of a run: more of them find nothing new.
 const MAX_EVENTS: usize = 300;
-/// Fuel of one run: a fifth of what one step may take. With instrumentation, all of a step takes ten seconds.
+/// Fuel of a run: a fifth of a step's limit. With instrumentation, a whole step takes ten seconds.
 const FUEL: u64 = 20_000_000;
-/// Tasks that may be under way before the run is left alone.
+/// Limit of the tasks under way, above which the run is abandoned.
 const MAX_TASKS: usize = 500;
 
-/// Walks a graph as the bytes say, with events that have their place and events that have none. `seen` is given every
-/// record that is to be stored.
+/// Walks a graph with events that the bytes select, valid and invalid ones. `seen` receives every record to store.
 ///
 /// # Panics
 ///
-/// When an invariant of the walker does not hold: that an event without a place is refused and changes nothing, and
-/// that what is handed out to be stored can be read again.
+/// If an invariant of the walker is violated: an invalid event is refused and changes nothing, and a record to store can be read again.
 pub fn walk(graph: Arc<Graph>, bytes: &[u8], mut seen: impl FnMut(&Record, &str)) {
     let mut driver = Driver::new(graph);
     driver.tell(Event::Started, &mut seen);
@@ -55,12 +53,12 @@ struct Driver {
     tree: RunTree,
     running: BTreeMap<(Arc<str>, u32), Box<TaskSpec>>,
     lookups: BTreeMap<(Arc<str>, u32), Box<Lookup>>,
-    /// What was left for later tasks.
+    /// Cached results for later tasks.
     results: Vec<CacheEntry>,
     hooks: BTreeSet<Arc<str>>,
     timers: BTreeSet<TimerId>,
     persists: BTreeSet<PersistId>,
-    /// The walker has asked for control.
+    /// `true` if the walker has returned `Continue`.
     has_more: bool,
     interrupts: Vec<String>,
     nodes: Vec<String>,
@@ -163,7 +161,7 @@ impl Driver {
         }
         let pick = usize::from(byte >> 4);
         Some(match byte & 15 {
-            // What moves a run on comes often.
+            // Events that advance a run are frequent.
             0..=4 if self.running.is_empty() && !self.lookups.is_empty() => {
                 let (_, lookup) = self.lookups.pop_first()?;
                 lookup.answer(self.found(&lookup, byte))
@@ -208,7 +206,7 @@ impl Driver {
                 let id = self.persists.pop_first()?;
                 Event::PersistFailed { id, message: "the disk is full".into() }
             }
-            // What has no place.
+            // Invalid events.
             14 => match pick % 6 {
                 5 => {
                     Event::LookedUp { task: "9.9".into(), attempt: 9, key: None, found: None, trouble: None }
@@ -230,14 +228,14 @@ impl Driver {
         })
     }
 
-    /// What is kept for a task, or something that is not.
+    /// Answers a lookup, with a valid entry or an invalid one.
     fn found(&self, lookup: &Lookup, byte: u8) -> Answered {
         let key = lookup.key(&Digest::of_bytes(b"fuzz"));
         let signer = SigningKey::from_seed(&[7; 32]).verifying_key();
         let kept = self.results.iter().filter(|entry| entry.key == key).cloned();
         match byte & 3 {
             0 => Answered::default(),
-            // Of another task, perhaps.
+            // Perhaps an entry of another task.
             1 => Answered {
                 key: Some(key),
                 found: self.results.last().cloned(),

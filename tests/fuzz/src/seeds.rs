@@ -1,4 +1,4 @@
-//! Writes the seed corpora from what the repository has: graphs of the cases and examples, their conditions and
+//! Writes the seed corpora from files of the repository: graphs of the cases and examples, their conditions and
 //! templates, records of runs of them, envelopes, manifests and components.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use graph_core::digest::Digest;
 use graph_core::record::RecordKind;
 use serde_json::Value;
 
-/// Events of one run that lead through it: tasks answer, records are persisted, a question is answered.
+/// Events that lead through a run: tasks answer, records are persisted, a question is answered.
 const RUN: &[u8] = &[
     0, 0, 1, 5, 5, 5, 16, 0, 2, 0, 0, 3, 6, 6, 6, 0, 5, 9, 7, 7, 9, 24, 200, 5, 5, 0, 4, 1, 8, 6, 40, 1, 2,
     0, 1, 1, 5, 5, 8, 0, 0, 0, 5, 5, 5, 9, 9, 0, 0, 0, 5, 5, 10, 1, 5, 5, 24, 2, 0, 0, 0, 5, 5, 11, 5, 5, 8,
@@ -36,7 +36,7 @@ const REFERENCES: &[&str] = &[
     "1.2 || 1.3",
 ];
 
-/// The first letter says which answer it is, as the target reads it.
+/// Answers of registries. The first letter selects the kind, as in the target.
 const ANSWERS: &[&str] = &[
     r#"cBearer realm="https://auth.example/token",service="r.example", scope="repository:a/b:pull,push""#,
     r#"cbearer realm="a\"b\\",service=c, error="invalid_token""#,
@@ -52,7 +52,7 @@ const ANSWERS: &[&str] = &[
     "lhttp://127.0.0.1:9/x",
 ];
 
-/// Writes the seeds of all targets below a folder, and says how many there are.
+/// Writes the seeds of all targets below a folder, and returns their number.
 pub fn write(repository: &Path, folder: &Path) -> Result<usize, Box<dyn std::error::Error>> {
     let mut corpora = Corpora { folder: folder.to_owned(), written: BTreeSet::new() };
     for path in
@@ -105,7 +105,7 @@ pub fn write(repository: &Path, folder: &Path) -> Result<usize, Box<dyn std::err
     Ok(corpora.written.len())
 }
 
-/// All files below a folder, in order; none where it is not there.
+/// Lists all files below a folder, in order; none if the folder does not exist.
 fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let Ok(entries) = fs::read_dir(folder) else { return Ok(found) };
@@ -123,7 +123,7 @@ fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The `graph` of a case as a document of its own.
+/// Makes a document of the `graph` of a case.
 fn graph_of_case(text: &str) -> Option<String> {
     let start = text.find("\ngraph:\n")? + "\ngraph:\n".len();
     let lines = text[start..].lines().take_while(|line| line.is_empty() || line.starts_with(' '));
@@ -137,7 +137,7 @@ struct Corpora {
 }
 
 impl Corpora {
-    /// A seed under the name of its digest, as libFuzzer names its own.
+    /// Writes a seed under the name of its digest, as libFuzzer does.
     fn add(&mut self, target: &str, bytes: &[u8]) -> std::io::Result<()> {
         let digest = Digest::of_bytes(bytes);
         if self.written.insert((target.to_owned(), digest)) {
@@ -172,7 +172,7 @@ impl Corpora {
             };
             records.push(format!("{kind}{body}"));
         });
-        // The later ones hold the most.
+        // Later records are larger.
         for record in records.iter().rev().take(3) {
             self.add("record", record.as_bytes())?;
         }
@@ -180,7 +180,7 @@ impl Corpora {
     }
 }
 
-/// The conditions and templates of a document.
+/// Collects the conditions and templates of a document.
 fn parts(value: &Value, found: &mut Vec<(&'static str, Value)>) {
     match value {
         Value::String(text) if text.contains("${") => found.push(("template", value.clone())),

@@ -20,7 +20,7 @@ const NOW: Timestamp = Timestamp(1_000);
 ///
 /// # Panics
 ///
-/// When the document is invalid.
+/// If the document is invalid.
 pub fn load(text: &str) -> Arc<Graph> {
     match document::load("graph.yaml", text, "t/graph") {
         Ok(loaded) => Arc::new(loaded.graph),
@@ -56,7 +56,7 @@ fn setup(graph: &Graph) -> Setup {
 ///
 /// # Panics
 ///
-/// When the run does not complete after exactly `steps` supersteps: the count would be of another amount of work.
+/// If the run does not complete after exactly `steps` supersteps: the count would be of another amount of work.
 pub fn walk(graph: &Arc<Graph>, steps: u64, mut kept: impl FnMut(Persist)) -> u64 {
     let mut walker = RunTree::new(Arc::clone(graph), setup(graph));
     let mut events = VecDeque::from([Event::Started]);

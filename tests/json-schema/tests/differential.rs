@@ -119,7 +119,7 @@ fn schema() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Whether a value has a number that a double does not hold.
+/// Checks whether a value has a number that a double cannot represent exactly.
 fn is_long(value: &Value) -> bool {
     match value {
         Value::Number(number) => number.as_f64().unwrap().abs() > 1e15,
@@ -148,7 +148,7 @@ proptest! {
             let checked = compiled.validate_and_fill(value.clone(), &Meter::of_one_step());
             prop_assert!(!matches!(checked, Err(SchemaFailure::Exhausted(_))), "{}: {:?}", value, checked);
             prop_assert_eq!(checked.is_ok(), valid, "{}: {:?}", value, checked);
-            // The reasons come from another walk through the schema, which has to agree with the first.
+            // The reasons are found by another walk through the schema, which has to agree with the first.
             let literal = ValueTemplate::constant(value.clone());
             let problems = compiled.check_literal(&literal, &Meter::of_one_step()).unwrap();
             prop_assert_eq!(problems.is_empty(), valid, "{}: {:?}", value, problems);
@@ -166,7 +166,7 @@ proptest! {
         let valid = jsonschema::draft202012::meta::is_valid(&schema);
         let compiled = InputSchema::compile(&schema, &Meter::of_one_step());
         if valid {
-            // The meta-schema does not say whether a reference leads somewhere, or a pattern is one.
+            // The meta-schema does not check whether a reference can be resolved, or a pattern is valid.
             prop_assert!(compiled.is_ok() || keyword.ends_with("ef") || keyword.starts_with("pattern"), "{:?}", compiled);
         } else {
             prop_assert!(compiled.is_err());

@@ -1,5 +1,5 @@
-//! The schemas of documents, as another implementation reads them: they are schemas, and both implementations say the same about
-//! what the tables of keys allow and about what they do not.
+//! Checks of the schemas of documents by another implementation: they are valid schemas, and both implementations
+//! accept the documents that the tables of keys allow, and refuse others.
 #![allow(clippy::unwrap_used)]
 
 use graph_core::keys::{self, KeyTable, Shape, samples};
@@ -7,7 +7,7 @@ use graph_core::schema::InputSchema;
 use graph_core::work::Meter;
 use serde_json::{Value, json};
 
-/// The samples of a table, and each of them with an unknown key and without each of its keys.
+/// Returns the samples of a table, and each of them with an unknown key and without each of its keys.
 fn documents(table: &'static KeyTable) -> Vec<Value> {
     let mut found = Vec::new();
     for sample in samples(table) {

@@ -1,5 +1,6 @@
-//! Writes modules for the comparison of engines: random ones, each as it is and instrumented, with the calls to make of it;
-//! and components as a page has them, in JavaScript and with instrumented core modules. `parity FOLDER SEED COUNT [COMPONENT ...]`.
+//! Writes modules for the comparison of engines: random ones, each plain and instrumented, with the calls to make; and
+//! components as for a page, in JavaScript and with instrumented core modules. `parity FOLDER SEED COUNT [COMPONENT
+//! ...]`.
 
 use std::error::Error;
 use std::path::Path;
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use wasm_smith::{Config, Module};
 use wasmparser::{CompositeInnerType, ExternalKind, Parser, Payload, ValType};
 
-/// Calls that are made of one instance.
+/// Number of calls of one instance.
 const CALLS: usize = 4;
 /// Integers that are more interesting than others.
 const EDGES: [u64; 8] = [0, 1, 2, 128, 65_536, 0x7fff_ffff, 0x8000_0000, u64::MAX];
@@ -40,14 +41,14 @@ fn write(folder: &Path, seed: &str, count: &str, components: &[String]) -> Resul
             let bytes = module(&mut random)?;
             let instrumented = match graph_bundle::instrument(&bytes) {
                 Ok(instrumented) => instrumented,
-                // It has an `externref`, which the engine does not take either.
+                // The module has an `externref`, which the engine refuses, too.
                 Err(InstrumentError::Invalid(reason)) if reason.contains("gc types are disallowed") => {
                     continue;
                 }
                 Err(error) => return Err(error.into()),
             };
             let calls = calls(&bytes, &mut random)?;
-            // One that has nothing to be called would show nothing.
+            // A module without functions to call would show nothing.
             if !calls.is_empty() {
                 break (bytes, instrumented, calls);
             }
@@ -103,7 +104,7 @@ impl Random {
     }
 }
 
-/// A module of the proposals that the engine takes, which imports nothing.
+/// Makes a module of the proposals that the engine supports, which imports nothing.
 fn module(random: &mut Random) -> Result<Vec<u8>, Box<dyn Error>> {
     let several_memories = random.below(4) == 0;
     let config = Config {
@@ -125,7 +126,7 @@ fn module(random: &mut Random) -> Result<Vec<u8>, Box<dyn Error>> {
         min_tables: 1,
         min_data_segments: 1,
         min_element_segments: 1,
-        // With them, most modules have an `externref`.
+        // With reference types, most modules have an `externref`.
         reference_types_enabled: random.below(2) == 0,
         relaxed_simd_enabled: false,
         shared_everything_threads_enabled: false,
@@ -137,7 +138,7 @@ fn module(random: &mut Random) -> Result<Vec<u8>, Box<dyn Error>> {
     Ok(Module::new(config, &mut Unstructured::new(&bytes))?.to_bytes())
 }
 
-/// Calls of exported functions, each with arguments and a limit. Types of which JavaScript has no values are left out.
+/// Makes calls of exported functions, each with arguments and a limit. Types without values in JavaScript are left out.
 fn calls(bytes: &[u8], random: &mut Random) -> Result<Vec<Value>, Box<dyn Error>> {
     let (mut types, mut functions, mut exports) = (Vec::new(), Vec::new(), Vec::new());
     for payload in Parser::new(0).parse_all(bytes) {
@@ -188,7 +189,7 @@ fn calls(bytes: &[u8], random: &mut Random) -> Result<Vec<Value>, Box<dyn Error>
     Ok((0..CALLS).map(|_| call(random)).collect())
 }
 
-/// The type of an argument and its bits.
+/// Makes an argument: its type and its bits.
 fn argument(of_type: ValType, random: &mut Random) -> Value {
     let bits = if random.below(2) == 0 { EDGES[random.below(EDGES.len())] } else { random.next() };
     // JavaScript does not keep the bits of a NaN.

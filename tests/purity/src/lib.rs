@@ -1,5 +1,5 @@
-//! Calls every part of `graph-core`, so that nothing of it is left out of the module whose imports are counted; and walks
-//! graphs, so that the results of the module can be compared with those of native code.
+//! Calls every part of `graph-core`, so that the linker keeps all of it in the module whose imports are counted; and
+//! walks graphs, so that the results of the module can be compared with those of native code.
 
 pub mod vectors;
 
@@ -27,10 +27,10 @@ use graph_walker::topology::Topology;
 use graph_walker::walker::{Effect, Event, Identity, Resume, RunTree, Setup, TaskReport};
 use serde_json::Value;
 
-/// Runs a text through whatever reads texts, as if it were each of them. The result depends on all of it.
+/// Passes a text to every reader of texts. The result depends on all of them.
 #[unsafe(no_mangle)]
 pub extern "C" fn touch(pointer: *const u8, length: usize, at: u64) -> usize {
-    // SAFETY: whoever calls this names bytes that it has written.
+    // SAFETY: the caller passes bytes that it has written.
     let bytes = unsafe { std::slice::from_raw_parts(pointer, length) };
     let Ok(text) = std::str::from_utf8(bytes) else { return 0 };
     let now = Timestamp(at);
@@ -54,7 +54,7 @@ fn documents(text: &str, manifest: &Manifest, now: Timestamp) -> usize {
     }
 }
 
-/// What a new run of a graph is told.
+/// Makes the setup of a new run.
 fn setup(graph: &Graph, inputs: Value, manifest: Manifest) -> Setup {
     let inputs = Arc::new(inputs);
     Setup {
@@ -73,7 +73,7 @@ fn setup(graph: &Graph, inputs: Value, manifest: Manifest) -> Setup {
     }
 }
 
-/// A driver in small: each task answers with its params, each record is signed, and checked as a store's would be.
+/// A minimal driver: each task answers with its params, each record is signed, and verified as a store's would be.
 fn walk(graph: Graph, manifest: &Manifest, now: Timestamp) -> usize {
     let graph = Arc::new(graph);
     let setup = setup(&graph, Value::Null, manifest.clone());

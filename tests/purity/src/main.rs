@@ -1,5 +1,5 @@
 //! Computes the vectors of documents in native code, and prints them as JSON: for each document its file, its text, its
-//! vector, and what searches in it find. `purity REPOSITORY`.
+//! vector, and the results of searches in it. `purity REPOSITORY`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use purity::vectors::{of_document, ranking_of};
 use serde_json::json;
 
-/// All graphs of the repository: those of cases, the documents and the examples.
+/// Lists all graphs of the repository: those of cases, the documents and the examples.
 fn documents(repository: &Path) -> std::io::Result<Vec<(PathBuf, String)>> {
     let mut documents = Vec::new();
     for folder in ["tests/cases", "tests/documents", "examples"] {
@@ -26,7 +26,7 @@ fn documents(repository: &Path) -> std::io::Result<Vec<(PathBuf, String)>> {
     Ok(documents)
 }
 
-/// All files below a folder, in order.
+/// Lists all files below a folder, in order.
 fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -41,7 +41,7 @@ fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The `graph` of a case as a document, in the dialect of the case; none for a case that uses another file's.
+/// Makes a document of the `graph` of a case, in the dialect of the case; `None` for a case that uses another file's.
 fn graph_of_case(text: &str) -> Option<String> {
     let start = text.find("\ngraph:\n")? + "\ngraph:\n".len();
     let lines = text[start..].lines().take_while(|line| line.is_empty() || line.starts_with(' '));

@@ -1,5 +1,5 @@
-//! Digests of the records of runs. WebAssembly and native code have to compute the same ones: a checkpoint that is made in
-//! a browser is continued on a server.
+//! Digests of the records of runs. WebAssembly and native code have to compute the same ones: a checkpoint from a
+//! browser is continued on a server.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -18,9 +18,9 @@ use graph_walker::graph::Graph;
 use graph_walker::walker::{Answers, Effect, Event, Resume, RunTree, TaskReport, TaskSpec, TimerId};
 use serde_json::{Value, json};
 
-/// Events of one run. Graphs that need more are compared up to there.
+/// Limit of the events of a run. Longer runs are compared up to there.
 const MAX_EVENTS: usize = 500;
-/// How often a run that is suspended is resumed.
+/// Limit of the resumes of a suspended run.
 const MAX_RESUMES: usize = 4;
 
 /// Allocates memory for a document.
@@ -29,7 +29,7 @@ pub extern "C" fn allocate(length: usize) -> *mut u8 {
     Box::leak(vec![0; length].into_boxed_slice()).as_mut_ptr()
 }
 
-/// Gives the vector of a document as text: its address in the upper half of the result, its length in the lower one.
+/// Returns the vector of a document as text: its address in the upper half of the result, its length in the lower one.
 #[unsafe(no_mangle)]
 pub extern "C" fn vector(pointer: *const u8, length: usize) -> u64 {
     // SAFETY: the caller passes what `allocate` returned, and has written the document there.
@@ -39,7 +39,7 @@ pub extern "C" fn vector(pointer: *const u8, length: usize) -> u64 {
     (vector.as_ptr() as u64) << 32 | vector.len() as u64
 }
 
-/// Gives the entries that a search finds in the lines of a document, as [`vector`] gives its result.
+/// Returns the results of searches in the lines of a document, in the form of [`vector`].
 #[unsafe(no_mangle)]
 pub extern "C" fn ranking(pointer: *const u8, length: usize) -> u64 {
     // SAFETY: the caller passes what `allocate` returned, and has written the document there.
@@ -48,7 +48,7 @@ pub extern "C" fn ranking(pointer: *const u8, length: usize) -> u64 {
     (ranking.as_ptr() as u64) << 32 | ranking.len() as u64
 }
 
-/// A line for each word of a document with the lines that hold it, best first.
+/// Makes a line for each pair of words of a document, with the lines of the document that contain them, best first.
 pub fn ranking_of(text: &str) -> String {
     let mut words = Vec::new();
     each_word(text, &mut |word| words.push(word.to_owned()));
@@ -69,7 +69,7 @@ pub fn ranking_of(text: &str) -> String {
     ranking
 }
 
-/// The problems of a document, or a line for each record of a run of it and one for the outcome.
+/// Returns the problems of a document, or a line for each record of a run of it and one for the outcome.
 pub fn of_document(text: &str) -> String {
     match document::load("graph.yaml", text, "t/graph") {
         Ok(loaded) => run(Arc::new(loaded.graph)),
@@ -84,7 +84,7 @@ fn run(graph: Arc<Graph>) -> String {
     });
     let manifest =
         DispatchPatterns::parse(["*"]).map_or_else(|_| Manifest::deny_all(), Manifest::of_dispatch);
-    // As a page, which keeps no such graphs.
+    // A page keeps no such graphs.
     let manifest = manifest.without_written_graphs("this host keeps no graphs that a run writes itself");
     let key = SigningKey::from_seed(&[7; 32]);
     let mut walker = RunTree::new(Arc::clone(&graph), crate::setup(&graph, inputs, manifest));
@@ -127,7 +127,7 @@ fn run(graph: Arc<Graph>) -> String {
                         Err(error) => lines += &format!("{error}\n"),
                     }
                 }
-                // Time passes only where a run waits for it, and the limit of the run is never reached.
+                // Time passes only when a run waits, and the limit of the run is never reached.
                 Effect::SetTimer { timer: timer @ TimerId::Retry { .. }, at } => {
                     now = now.max(at);
                     events.push_back(Event::TimerFired(timer));
@@ -154,11 +154,11 @@ fn run(graph: Arc<Graph>) -> String {
     lines
 }
 
-/// What a task answers depends on nothing but its seed and how often it was asked: a result, a failure that can be tried
+/// Answers a task depending only on its seed and on the number of requests: with a result, a failure that can be tried
 /// again or not, or a question.
 fn report(task: &TaskSpec) -> TaskReport {
     let byte = task.seed.as_bytes()[0];
-    // Components are given params as text, with numbers as records have them.
+    // Components receive params as text, with numbers as in records.
     let params: Value = serde_json::from_str(&canonical_string(&task.params)).unwrap_or_default();
     let again = task.activation.attempt > 1 || !task.activation.answers.is_empty();
     let result = match byte % 16 {

@@ -1,4 +1,4 @@
-//! Limits of a node: constants of its document, and templates that each task evaluates.
+//! Limits that a document sets for its nodes, and for each of their tasks.
 
 use std::time::Duration;
 

@@ -27,29 +27,29 @@ fn is_of(manifest: &BundleManifest, path: &str) -> bool {
     path == MANIFEST || path == ENVELOPE || manifest.files.contains_key(path)
 }
 
-/// Writes a bundle: it is in the folder whole, or the folder is as it was.
+/// Writes a bundle into a folder. After an error, the folder is unchanged.
 pub fn write(files: &BTreeMap<String, Vec<u8>>, folder: &Path) -> Result<()> {
     replaceable(folder)?;
     FOLDER.write(files, folder)
 }
 
-/// A bundle whose files are what its manifest says.
+/// A bundle whose files match the digests of its manifest.
 #[derive(Debug)]
 pub struct CheckedBundle {
     /// The signed list of its files.
     pub manifest: BundleManifest,
     /// The key that signed it.
     pub key: KeyId,
-    /// What the page reads.
+    /// The document that the page reads.
     pub document: Document,
-    /// How many files it has, the list and its signature included.
+    /// Number of its files, including the manifest and its signature.
     pub files: usize,
-    /// How many bytes the listed files have.
+    /// Sum of the sizes of the listed files, in bytes.
     pub bytes: u64,
 }
 
-/// Checks the signature of a bundle and the digest of every file. Without a key, the one that the manifest names is used,
-/// which shows that nothing was changed since that key signed it, and not whose key it is.
+/// Checks the signature of a bundle and the digest of every file. Without `key`, the key in the manifest is used, which
+/// shows only that nothing was changed since that key signed, not who owns it.
 pub fn check(folder: &Path, key: Option<&VerifyingKey>) -> Result<CheckedBundle> {
     project::check_folder(folder)?;
     let named = |path: &str, error: &std::io::Error| {
@@ -89,7 +89,7 @@ pub fn check(folder: &Path, key: Option<&VerifyingKey>) -> Result<CheckedBundle>
     Ok(CheckedBundle { manifest, key, document, files, bytes })
 }
 
-/// Whether a path of a manifest stays in the folder.
+/// Checks whether a path of a manifest stays in the folder.
 fn is_inside(path: &str) -> bool {
     path.split('/')
         .all(|segment| !segment.is_empty() && segment != "." && segment != ".." && !segment.contains('\\'))

@@ -1,4 +1,4 @@
-//! What belongs to a bundle: documents, components, texts, the keys that signed them.
+//! Collects the contents of a bundle: documents, components, texts, and the keys that signed them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::{self, Write as _};
@@ -41,21 +41,21 @@ use crate::project;
 use crate::project::text_file;
 use crate::run::start::RunContext;
 
-/// The largest bundle, in bytes: browsers hold it in memory.
+/// Limit of a bundle's size, in bytes: browsers hold bundles in memory.
 const LARGEST_BUNDLE: u64 = 96 << 20;
-/// All entries of the project's knowledge in a bundle together, in bytes.
+/// Limit of all packed entries of the project's knowledge together, in bytes.
 const MOST_ENTRIES: usize = 4 << 20;
-/// How many keys of knowledge are read at a time.
+/// Number of keys of knowledge that are listed at a time.
 const PAGE_OF_KEYS: u32 = 1000;
-/// The longest run that is packed for a replay, in bytes.
+/// Limit of a packed run for a replay, in bytes.
 const LONGEST_EXPORT: usize = 32 << 20;
 
-/// What a bundle has besides what its graph needs.
+/// Contents of a bundle in addition to what its graph needs.
 #[derive(Debug, Default)]
 pub struct BundleOptions {
-    /// Pack the files of folders that components may read, and the knowledge of the project that they may.
+    /// Pack the files of folders and the knowledge of the project that components may read.
     pub files: bool,
-    /// Inputs that the page begins with.
+    /// Inputs that the page shows at first.
     pub example_inputs: Option<Value>,
     /// A run to replay, as `runs export` writes it.
     pub export: Option<Vec<u8>>,
@@ -66,11 +66,11 @@ pub struct BundleOptions {
 pub struct Bundle {
     /// Its files, by path.
     pub files: BTreeMap<String, Vec<u8>>,
-    /// What the page reads.
+    /// The document that the page reads.
     pub document: Document,
     /// The key that signed it.
     pub key: KeyId,
-    /// What templates could name and is not in the bundle, a sentence each.
+    /// Items that templates could name and that are not in the bundle, a sentence each.
     pub left_out: Vec<String>,
 }
 
@@ -81,8 +81,8 @@ pub async fn plan_for_page(context: &mut RunContext) -> Plan {
         .await
 }
 
-/// Puts together a bundle of a graph that was planned. What a native run would be refused for is refused here in the same
-/// words, and so is what a page cannot do. It blocks.
+/// Makes the bundle of a graph that was planned. It fails for everything that a native run would be refused for, with
+/// the same error, and for everything that a page cannot do. It blocks.
 pub fn gather(
     context: &RunContext,
     plan: &Plan,
@@ -173,8 +173,9 @@ pub fn gather(
     Ok(Bundle { files, document, key: key.id(), left_out })
 }
 
-/// The key that signs the components of the program for a page, which has no program to have them from. It follows from the key of the
-/// bundle, which vouches for everything in it, and is another one, so that the user's entry of that key is not extended.
+/// Derives the key that signs built-in components for a page, which lacks the program that they are built into. It is
+/// derived from the bundle's key, which signs everything; it differs from that key, so that the user's trust entry of
+/// that key is not extended.
 fn vouching_key(key: &SigningKey) -> Result<SigningKey> {
     const DOMAIN: &str = "graph-host/bundle-built-in/v1";
     let signed = sign_document(DOMAIN, Vec::new(), key).map_err(|error| cannot_vouch(&error))?;
@@ -190,7 +191,7 @@ fn cannot_seal(error: &ManifestError) -> Error {
     Error::new(Kind::Internal, "internal", error.to_string())
 }
 
-/// Refuses what no page can do, with every node and hook that it is about.
+/// Fails for a graph with features that pages lack; the error names every affected node and hook.
 fn check_for_page(context: &RunContext, plan: &Plan) -> Result<()> {
     let mut message = "the graph cannot run in a page".to_owned();
     let mut help = None;
@@ -233,7 +234,7 @@ fn actions_of(graph: &Graph) -> impl Iterator<Item = &Action> {
     graph.nodes.iter().filter_map(|node| node.action.as_ref())
 }
 
-/// Whether a run may name items that are not known yet: by a template, by a search, or as a component that calls others.
+/// Checks whether a run may name items that are not known yet: by a template, by a search, or as a component that calls others.
 fn is_open(context: &RunContext, plan: &Plan) -> bool {
     let mut nodes = plan.nodes.iter().chain(&plan.hooks);
     nodes.any(|node| {
@@ -271,7 +272,7 @@ fn file_name(path: &Path) -> String {
     path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-/// Whether the signed statement about a component leaves out the function that an item id names. Nothing of it is compiled to know that.
+/// Checks whether the signed statement about a component lacks the function that an item id names, without compiling.
 fn states_otherwise(item: &str, admitted: &Admitted) -> bool {
     let Some((name, statement)) = function_of(item).zip(admitted.verified.statement()) else { return false };
     !statement.predicate.functions.iter().any(|function| function.name == name)
@@ -280,25 +281,25 @@ fn states_otherwise(item: &str, admitted: &Admitted) -> bool {
 struct Gatherer<'c> {
     context: &'c RunContext,
     site: Site,
-    /// Components by the id that they are dispatched by.
+    /// Components by the item id that they are dispatched by.
     items: BTreeMap<String, Admitted>,
     texts: BTreeMap<(&'static str, String), Text>,
-    /// What was transpiled already.
+    /// Components that were transpiled already, by their digests.
     packed: HashMap<Digest, Component>,
-    /// What components are granted.
+    /// Effective grants of components.
     grants: Vec<EffectiveGrant>,
     left_out: Vec<String>,
     /// The components that no node names by its id.
     optional: BTreeSet<String>,
     signers: Vec<KeyId>,
-    /// The key that signs the components of the program for the page.
+    /// The key that signs built-in components for the page.
     vouching: SigningKey,
-    /// What they may be granted at most, by their ids.
+    /// Ceilings of the built-in components that were signed, by item id.
     vouched: BTreeMap<String, Ceiling>,
 }
 
 impl Gatherer<'_> {
-    /// The graph, and those inside of it.
+    /// Reads the documents of the graph and of its subgraphs.
     fn graphs(&mut self) -> Result<Vec<GraphDocument>> {
         let context = self.context;
         let all = std::iter::once(&context.file).chain(context.subgraphs.files.values());
@@ -319,7 +320,7 @@ impl Gatherer<'_> {
         Ok(GraphDocument { name, id, text })
     }
 
-    /// What the plan has found.
+    /// Takes over the items, texts and grants of the plan.
     fn planned(&mut self, plan: &Plan) {
         for (id, item) in &plan.items {
             if let Ok(admitted) = item {
@@ -334,7 +335,7 @@ impl Gatherer<'_> {
         self.grants = plan.nodes.iter().chain(&plan.hooks).filter_map(|node| node.grant.clone()).collect();
     }
 
-    /// What the manifest permits besides.
+    /// Adds all other items that the manifest permits.
     fn permitted(&mut self) {
         let components = &self.context.components;
         let dispatch = components.manifest.dispatch();
@@ -395,14 +396,14 @@ impl Gatherer<'_> {
     }
 
     fn components(&mut self) -> Result<Vec<ComponentDocument>> {
-        // Each component once, whichever of its functions are called.
+        // Each component appears once, whichever of its functions are called.
         let mut called: BTreeMap<String, (Admitted, Vec<FunctionDocument>, bool)> = BTreeMap::new();
         for (id, admitted) in self.items.clone() {
             let is_optional = self.optional.contains(&id);
             let function = match function_of(&id) {
                 Some(name) => match self.function(&id, name, &admitted) {
                     Ok(function) => Some(function),
-                    // No node names it by its id: in the page it is missing, as every other item that is not in the bundle.
+                    // No node names the item by its id: in the page it is missing, like every other item that is not in the bundle.
                     Err(error) if is_optional => {
                         self.leave_out(&id, &error);
                         self.items.remove(&id);
@@ -417,7 +418,7 @@ impl Gatherer<'_> {
             functions.extend(function);
             *optional &= is_optional;
         }
-        // The same bytes are packed once, for all items that have them.
+        // Equal bytes are packed once for all items that have them.
         let mut functions: HashMap<Digest, Vec<FunctionDocument>> = HashMap::new();
         for (admitted, of_item, _) in called.values() {
             functions.entry(*admitted.verified.digest()).or_default().extend(of_item.iter().cloned());
@@ -437,7 +438,7 @@ impl Gatherer<'_> {
         Ok(documents)
     }
 
-    /// A function that is called in place of the node action of its component.
+    /// Describes a function that is called instead of the node action of its component. It fails if a page cannot call the function.
     fn function(&self, item: &str, name: &str, admitted: &Admitted) -> Result<FunctionDocument> {
         let (engine, verified) = (&self.context.components.engine, &admitted.verified);
         let cannot = |reason: &dyn fmt::Display| {
@@ -539,7 +540,8 @@ impl Gatherer<'_> {
         (knowledge, directives)
     }
 
-    /// The entry of the key that signs the components of the program: for these alone, and with no more than their statements say.
+    /// The trust entry of the key that signs built-in components: for these components only, with no more than their
+    /// statements' ceilings.
     fn entry_of_the_program(&self) -> Result<Vec<TrustedKey>> {
         if self.vouched.is_empty() {
             return Ok(Vec::new());
@@ -560,7 +562,7 @@ impl Gatherer<'_> {
         }])
     }
 
-    /// The part of the trust store that decides about what is in the bundle: a page does not need to know whom else the user trusts.
+    /// Writes the part of the trust store that concerns the bundle's items: a page does not need to know whom else the user trusts.
     fn trust(&self) -> Result<String> {
         let graphs = graphs_of(self.context).map(|graph| graph.id.as_str());
         let texts = self.texts.keys().map(|(_, id)| id.as_str());
@@ -581,7 +583,7 @@ impl Gatherer<'_> {
             .collect()
     }
 
-    /// The project's knowledge below the scopes that components may read.
+    /// Reads the project's knowledge below the scopes that components may read.
     fn entries(&self, host: &Host) -> Result<Vec<EntryDocument>> {
         let rules = self.grants.iter().flat_map(|grant| &grant.knowledge);
         let scopes: BTreeSet<_> = rules.map(|KnowledgeRule { scope, .. }| scope.as_str()).collect();

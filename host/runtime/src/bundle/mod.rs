@@ -1,6 +1,6 @@
-//! A graph with everything that it needs, as a folder that a browser runs from any server of static files.
+//! Packs a graph with everything that it needs into a folder that a browser runs from any server of static files.
 //!
-//! `gather` plans and collects what belongs to a bundle, `native_run` knows what a native run would begin with, `pack` reads
+//! `gather` plans and collects the contents of a bundle, `native_run` computes the pins of a native run, `pack` reads
 //! files of granted folders, `page` knows what a page cannot do, and `folder` writes a bundle and checks one.
 
 mod folder;

@@ -1,4 +1,4 @@
-//! What a native run of the bundled graph begins with, so that a run of the page can be continued natively.
+//! The pins of a native run of the bundled graph, so that a run of the page can be continued natively.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use crate::project::text_file;
 use crate::run::context::Definition;
 use crate::run::start::{RunContext, kept_texts, manifest_folder, parse_manifest};
 
-/// A manifest as it is in its file, with the folder that its paths are relative to.
+/// Reads a manifest: its text, the folder that its paths are relative to, and the parsed manifest.
 pub(super) fn manifest_text(path: &Path) -> Result<(String, String, Manifest)> {
     let text = text_file::read_named_as("the manifest", path)?;
     let (manifest, _) = parse_manifest(path, &text)?;
     Ok((text, manifest_folder(path)?, manifest))
 }
 
-/// The digest of what a native run of a graph is pinned to, and the texts that it keeps: a run that is made elsewhere with
-/// them can be replayed and resumed here.
+/// The digest of the pins of a native run of a graph, and the texts that the run keeps: a run that a page makes with
+/// them can be replayed and resumed natively.
 pub(super) fn pinned(scene: &RunContext, plan: &Plan) -> Result<(Digest, Vec<Snapshot>)> {
     let mut pins = scene.pins.clone();
     pins.of_plan(plan);

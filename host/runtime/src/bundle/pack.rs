@@ -11,14 +11,14 @@ use graph_core::digest::Digest;
 use crate::error::{Error, Result};
 use crate::project;
 
-/// All packed files together, in bytes.
+/// Limit of all packed files together, in bytes.
 const MOST_BYTES: u64 = 12 << 20;
-/// How many files and folders are packed.
+/// Limit of the number of packed files and of the entries of a folder.
 const MOST_ENTRIES: usize = 4096;
-/// How deep folders are.
+/// Limit of the depth of folders.
 const DEEPEST: usize = 64;
 
-/// Adds all regular files of the folders that are to be packed. Links and other files are left out, as they are for components.
+/// Adds all regular files of the folders to pack. Links and other files are left out, as they are for components.
 pub(super) fn pack(folders: &BTreeSet<FolderDocument>, site: &mut Site) -> Result<Vec<FileDocument>> {
     let mut packer = Packer { left: MOST_BYTES, files: Vec::new(), site };
     let mut seen = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! What a page cannot do that this host does.
+//! Checks that this host makes and a page cannot make.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ pub(super) fn no_written_graphs() -> Error {
         .help("run the graph natively: graph-host run GRAPH")
 }
 
-/// What is checked for a node here, and cannot be checked in a page.
+/// Returns the checks of a node that this host makes and that a page cannot make.
 pub(super) fn missing_checks(node: &PlannedNode) -> Vec<MissingCheck> {
     let Some(grant) = &node.grant else { return Vec::new() };
     let check = |message: String| MissingCheck { node: node.name.clone(), message };
@@ -48,7 +48,7 @@ pub(super) fn origins(grants: &[EffectiveGrant]) -> BTreeSet<String> {
     each.filter(|origin| !origin.contains([';', ',', ' ', '\'', '"', '<', '>'])).collect()
 }
 
-/// What may be sent: the requests of the component itself, and those that ask its models.
+/// Returns the HTTP rules of a grant: those of the component's own requests, and those of its requests to models.
 fn rules(grant: &EffectiveGrant) -> impl Iterator<Item = HttpRule> {
     grant.http.iter().cloned().chain(grant.models.iter().map(ModelRule::http))
 }

@@ -1,4 +1,4 @@
-//! Lists, pulls and verifies what a place offers.
+//! Lists, pulls and verifies the artifacts of a place.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,10 +29,10 @@ use crate::registry::pull::Network;
 use crate::registry::yank::named;
 use crate::registry::yank_memory::{remember, remembered};
 
-/// The most time that the cases of one version may take: no version keeps those of the others from being run.
+/// Limit of the time for the cases of one version, so that no version uses up the time of the others.
 const MOST_FOR_CASES: Duration = Duration::from_secs(20);
 
-/// What a program adds to a catalogue of verified items.
+/// The operations that a program adds to a catalogue of verified items.
 pub trait Extras: Send + Sync {
     /// Draws a graph that was verified, as SVG. A graph that cannot be drawn has a page without a picture.
     fn picture(&self, topology: &Topology) -> Result<String>;
@@ -46,28 +46,28 @@ pub trait Extras: Send + Sync {
 /// A verified graph with the cases that were published with it.
 #[derive(Clone, Copy, Debug)]
 pub struct PublishedGraph<'p> {
-    /// Where it is from.
+    /// The artifact that the graph was pulled from.
     pub reference: &'p Reference,
-    /// Its id.
+    /// Item id of the graph.
     pub id: &'p str,
-    /// Its text.
+    /// Text of the graph's document.
     pub text: &'p str,
-    /// The names of the files of its cases, with their texts; at least one.
+    /// File names and texts of its cases; at least one.
     pub cases: &'p [(String, String)],
-    /// When their time is over, that of all of them together.
+    /// Deadline of all cases together.
     pub until: Instant,
 }
 
-/// What was published with an item, besides its content.
+/// The parts that were published with an item, besides its content.
 #[derive(Default)]
 struct PublishedWith {
     cases: Cases,
     capabilities: Option<Text>,
 }
 
-/// Lists what a place offers, pulls and verifies everything, and puts together a catalogue. Nothing is written and nothing is installed.
-/// An error of the connection ends it: a catalogue never leaves out what a registry did not answer in time. `typed`: the place as the user
-/// typed it.
+/// Lists the artifacts of a place, pulls and verifies each, and makes a catalogue of them. Nothing is written or
+/// installed. An error of the connection fails the whole: a catalogue never omits artifacts that a registry did not
+/// send in time. `typed` is the place as the user typed it.
 pub fn collect(
     place: &Reference,
     typed: &str,
@@ -111,14 +111,14 @@ pub fn collect(
     Ok(catalogue)
 }
 
-/// The time that all requests may take together.
+/// Bounds the time of all requests together.
 struct Clock<'n> {
     began: Instant,
     network: &'n Network,
 }
 
 impl Clock<'_> {
-    /// The connection for the next artifact: with the time that is left, and with as many bytes as one command reads.
+    /// Returns the settings of the connection for the next artifact, with the time that is left. It fails if none is left.
     fn network(&self, reference: &Reference) -> Result<Network> {
         let timeout = self.network.timeout.saturating_sub(self.began.elapsed());
         if timeout.is_zero() {
@@ -130,14 +130,14 @@ impl Clock<'_> {
     }
 }
 
-/// The offers of each artifact: those with the same manifest in the same place.
+/// Groups offers by artifact: same manifest, same place.
 fn by_artifact(offers: Vec<Offer>) -> BTreeMap<(String, Digest), Vec<Offer>> {
     let mut artifacts: BTreeMap<_, Vec<Offer>> = BTreeMap::new();
     for offer in offers {
         artifacts.entry((place_of(&offer.reference), offer.manifest)).or_default().push(offer);
     }
     for offers in artifacts.values_mut() {
-        // A tag that is the stated version first, then other tags that are none, then other versions.
+        // First a tag that is the stated version, then tags that are not versions, then other versions.
         offers.sort_by_cached_key(|offer| {
             let tagged = offer.reference.tag.as_deref().and_then(version_of_tag);
             let is_stated = tagged.is_some() && tagged == offer.version.as_deref().map(as_tag).as_deref();
@@ -151,26 +151,26 @@ fn place_of(reference: &Reference) -> String {
     Reference::of_place(reference.place.clone()).to_string()
 }
 
-/// A version as a tag has it.
+/// Spells a version as a tag does, with `_` for `+`.
 fn as_tag(version: &str) -> String {
     version.replace('+', "_")
 }
 
-/// What was collected so far.
+/// The catalogue's items so far, and the means to collect more.
 struct Collected<'c> {
     clock: Clock<'c>,
     trust: &'c TrustStore,
     /// The user's space, which remembers yanks.
     home: &'c Home,
-    /// What is attached to manifests of a directory: all artifacts are in the same one. Registries list nothing of that.
+    /// Attachments to the manifests of a directory, for all artifacts in it. Registries do not list them.
     attached: Option<Attached>,
-    /// What is left of the time that all cases may take together: as much as all requests.
+    /// Time that is left for all cases together; at first as long as that for all requests.
     time_for_cases: Duration,
     extras: &'c dyn Extras,
-    /// By id, kind and place: the order of the catalogue.
+    /// Items by id, kind and place: the order of the catalogue.
     items: BTreeMap<(String, Kind, String), Item>,
     unreadable: Vec<Unreadable>,
-    /// Why it is not known of some versions whether they are yanked.
+    /// Errors that leave it unknown whether some versions are yanked.
     yanks_unread: Vec<Text>,
 }
 
@@ -178,9 +178,9 @@ impl Collected<'_> {
     /// Pulls an artifact by the first of its references, and adds it.
     fn add(&mut self, offers: &[Offer]) -> Result<()> {
         let Some(offer) = offers.first() else { return Ok(()) };
-        // The manifest that was listed, whatever the tag names by now.
+        // The manifest that was listed, even if the tag has moved since.
         let reference = offer.reference.pinned(offer.manifest);
-        // It is in the place that the user has named.
+        // The user has named the place of this artifact.
         let options = self.clock.network(&reference)?.options(self.home, std::slice::from_ref(&reference));
         let judge = Judge { trust: self.trust, at: judged(None) };
         let transport = match transport::open(&reference, &options) {
@@ -193,7 +193,7 @@ impl Collected<'_> {
         }
     }
 
-    /// Adds an artifact that was not pulled, unless nothing else could be pulled, either.
+    /// Adds an artifact that could not be pulled. It fails if no further artifact can be pulled, either.
     fn refused(&mut self, offers: &[Offer], error: PullError) -> Result<()> {
         match Refusal::of(error) {
             Refusal::Fatal(error) => return Err(error),
@@ -209,7 +209,7 @@ impl Collected<'_> {
         Ok(())
     }
 
-    /// What a verified artifact takes along.
+    /// Fetches the manifest and the signed cases of a verified graph, and runs the cases.
     fn published_with(
         &mut self,
         pulled: &Pulled,
@@ -223,7 +223,7 @@ impl Collected<'_> {
             let manifest = listed(CompanionKind::Manifest).next();
             let manifest = manifest.map(|one| companions::fetch_text(transport, &name, one)).transpose()?;
             let mut cases = Vec::new();
-            // Anyone who may write to the registry can add cases: only those run that the publisher has signed.
+            // Anyone who may write to the registry can add cases, so only cases that the publisher signed are run.
             for one in listed(CompanionKind::Case).filter(|one| one.is_signed) {
                 cases.push((one.title.clone(), companions::fetch_text(transport, &name, one)?));
             }
@@ -253,14 +253,14 @@ impl Collected<'_> {
         let until = began + self.time_for_cases.min(MOST_FOR_CASES);
         let graph = PublishedGraph { reference, id: &pulled.id, text, cases: &cases, until };
         let cases = self.extras.run_cases(graph);
-        // The time for requests is not used up by cases, which have one of their own.
+        // The time of the cases does not count as time of requests.
         self.time_for_cases = self.time_for_cases.saturating_sub(began.elapsed());
         self.clock.began += began.elapsed();
         let cases = cases.unwrap_or_else(|error| Cases::NotRun { reason: Text::line(error.message()) });
         Ok(PublishedWith { cases, capabilities })
     }
 
-    /// The yank of a verified version that is in force.
+    /// Returns the yank of a verified version that is in force.
     fn yank_of(
         &mut self,
         pulled: &Pulled,
@@ -351,7 +351,7 @@ impl Collected<'_> {
         Ok(())
     }
 
-    /// Adds an artifact that was not verified, with what it states about itself.
+    /// Adds an artifact that was not verified, with its unverified annotations.
     fn add_stated(&mut self, offers: &[Offer], trust: Trust) {
         let Some(offer) = offers.first() else { return };
         let (kind, place) = (kind(offer.kind), place_of(&offer.reference));
@@ -393,7 +393,7 @@ impl Collected<'_> {
     }
 }
 
-/// What a version needs to be trusted for.
+/// A verified version, with the data that a trust command for it needs.
 struct Signed {
     id: String,
     page: String,
@@ -401,7 +401,7 @@ struct Signed {
     signers: Vec<Signer>,
 }
 
-/// Adds how each verified version is used: with the keys that signed it, and those that signed what comes along with it.
+/// Adds the usage of each verified version: commands with the keys that signed it and the artifacts that it uses.
 fn add_usage(catalogue: &mut Catalogue) {
     let mut signed: BTreeMap<Digest, Signed> = BTreeMap::new();
     for item in &catalogue.items {
@@ -419,7 +419,7 @@ fn add_usage(catalogue: &mut Catalogue) {
     }
     for item in &mut catalogue.items {
         for version in &mut item.versions {
-            // A yanked version is refused by a pull: no command is suggested for it.
+            // A pull refuses a yanked version, so no command is suggested for it.
             let Some(content) = version.content.as_mut().filter(|_| version.yanked.is_none()) else {
                 continue;
             };

@@ -1,4 +1,4 @@
-//! What is inside of a verified item, as a catalogue shows it. Nothing of it is executed.
+//! Describes the contents of a verified item for a catalogue. Nothing of it is executed.
 
 use graph_catalogue::{
     Asks, Callable, Component, Content, Graph, GraphNode, Kind, Picture, Schema, Signer, Text, TextItem,
@@ -16,17 +16,17 @@ use graph_walker::topology::{Topology, TopologyReport};
 use super::collect::Extras;
 use crate::error::{Error, Result};
 
-/// The most functions of a component, and nodes of a graph, that are shown.
+/// Limits of the shown functions of a component and the shown nodes of a graph.
 const MOST_CALLABLES: usize = 200;
 const MOST_NODES: usize = 400;
 
-/// What an item is for, and what it has inside.
+/// Description and content of an item.
 pub(super) struct Described {
     pub(super) description: Option<Text>,
     pub(super) content: Content,
 }
 
-/// The kind, as a catalogue has it.
+/// Converts the kind of an artifact.
 pub(super) const fn kind(kind: artifact::Kind) -> Kind {
     match kind {
         artifact::Kind::Component => Kind::Component,
@@ -36,7 +36,7 @@ pub(super) const fn kind(kind: artifact::Kind) -> Kind {
     }
 }
 
-/// Describes an item that was verified. `page`: the page that it is shown on.
+/// Describes a verified item, which is shown on the page `page`.
 pub(super) fn described(pulled: &Pulled, page: &str, extras: &dyn Extras) -> Result<Described> {
     match &pulled.content {
         PulledContent::Component { component, .. } => of_component(component),
@@ -47,7 +47,7 @@ pub(super) fn described(pulled: &Pulled, page: &str, extras: &dyn Extras) -> Res
     }
 }
 
-/// The keys by which an item is believed, from the trust store.
+/// Returns the keys of the trust store that an item is believed by.
 pub(super) fn signers(pulled: &Pulled, trust: &TrustStore) -> Vec<Signer> {
     let keys: Vec<&KeyName> = match &pulled.content {
         PulledContent::Component { component, .. } => component.standing().keys().collect(),
@@ -61,7 +61,7 @@ pub(super) fn signers(pulled: &Pulled, trust: &TrustStore) -> Vec<Signer> {
 }
 
 fn of_component(component: &VerifiedComponent) -> Result<Described> {
-    // What is pulled is signed, and what is signed has a statement.
+    // Pulled items are signed, and signed components have a statement.
     let Some(statement) = component.statement() else {
         return Err(Error::integrity(format!("`{}` has no signed statement", component.id())));
     };
@@ -94,7 +94,7 @@ fn of_component(component: &VerifiedComponent) -> Result<Described> {
     Ok(Described { description: Some(Text::block(&predicate.description.summary)), content })
 }
 
-/// What nodes can call, by the signed statement: the node action first, if the component is one.
+/// Returns the callables of the signed statement: the node action first, if the component has one.
 fn callables(id: &str, statement: &ComponentStatement) -> Vec<Callable> {
     let predicate = &statement.predicate;
     let description = &predicate.description;

@@ -27,7 +27,7 @@ pub fn replaceable(folder: &Path) -> Result<()> {
     })
 }
 
-/// Writes a catalogue: it is in the folder whole, or the folder is as it was. Gives the files that were written.
+/// Writes a catalogue into a folder and returns the written files. After an error, the folder is unchanged.
 pub fn write(catalogue: Catalogue, folder: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
     replaceable(folder)?;
     let files = files(catalogue).map_err(|error| {

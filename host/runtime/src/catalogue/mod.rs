@@ -1,7 +1,7 @@
 //! A static catalogue of a registry, of a part of it, or of an image-layout directory.
 //!
-//! `collect` lists the artifacts, pulls and verifies each as `graph-host pull` does, and puts together what the catalogue says;
-//! `describe` reads what is inside of a verified item; `folder` writes the pages of [`graph_catalogue`].
+//! `collect` lists the artifacts, pulls and verifies each as `graph-host pull` does, and makes the catalogue;
+//! `describe` reads the contents of a verified item; `folder` writes the pages of [`graph_catalogue`].
 
 mod collect;
 mod describe;

@@ -7,23 +7,23 @@ use graph_registry::transport::TransportError;
 
 use crate::error::Error;
 
-/// What a catalogue does with an artifact that was not pulled.
+/// Treatment of an artifact that was not pulled.
 pub(super) enum Refusal {
-    /// The registry cannot be used any more: without it, the catalogue would leave out what is there.
+    /// The registry cannot be used any more: the catalogue would be incomplete.
     Fatal(Error),
-    /// Its signature does not count.
+    /// No signature of the artifact is accepted.
     NotVerified {
-        /// Why.
+        /// Reason, as a sentence.
         reason: Text,
         /// The ids of the keys that its signatures name.
         key_ids: Vec<Text>,
     },
-    /// It cannot be read.
+    /// The artifact cannot be read.
     Unreadable(Text),
 }
 
 impl Refusal {
-    /// The refusal of a pull.
+    /// Classifies the error of a pull.
     pub(super) fn of(error: PullError) -> Self {
         use TransportError as Trouble;
         let reason = Text::line(&error.to_string());
@@ -48,9 +48,9 @@ impl Refusal {
     }
 }
 
-/// The keys that signatures name. Nothing proves that they made them.
+/// Returns the key ids that signatures name. They are claims: nothing proves that these keys signed.
 fn key_ids(error: &PullError) -> Vec<Text> {
-    /// As many as an artifact's signatures that are tried.
+    /// Limit of the ids, equal to the number of an artifact's signatures that are tried.
     const MOST: usize = 16;
     match error {
         PullError::Signatures { first, .. } => key_ids(first),

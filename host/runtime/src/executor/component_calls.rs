@@ -1,4 +1,4 @@
-//! Calls of other items by components: they use up the caller's fuel and time, and may use only what both are granted.
+//! Calls of other items by components: they use up the caller's fuel and time, and get at most the grants of both.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,18 +18,18 @@ use serde_json::Value;
 
 use crate::executor::{CallSite, Shared};
 
-/// The component that makes the calls, and where in a run it is.
+/// The component that makes the calls, and its place in a run.
 pub(crate) struct Caller {
     pub(crate) shared: Arc<Shared>,
-    /// The task that it is part of.
+    /// Task of the attempt.
     pub(crate) spec: Arc<TaskSpec>,
-    /// Where in the graph that is.
+    /// Call site in the graph.
     pub(crate) place: CallSite,
-    /// What the caller itself is granted.
+    /// Effective grant of the caller.
     pub(crate) grant: Arc<EffectiveGrant>,
-    /// How many calls of components are around it; 0 for the component that the task dispatched.
+    /// Number of component calls around the caller; 0 for the component that the task dispatched.
     pub(crate) depth: u32,
-    /// The seed of its random numbers.
+    /// Seed of the caller's random numbers.
     pub(crate) seed: [u8; 32],
 }
 
@@ -99,7 +99,7 @@ impl Caller {
                 clock: self.spec.clock,
                 limits,
                 observer: self.shared.observer(&self.spec, true),
-                // What the called component asks of the world is journaled in the entry of this call.
+                // Host calls of the called component are journaled in the entry of this call.
                 journal: Journal::Record,
                 services,
                 depth,
@@ -122,7 +122,7 @@ impl Caller {
     }
 }
 
-/// An item of the host, called by a component: a document can be checked, which asks nothing of the world.
+/// Performs an item of the host that a component calls. Only the check of a document is permitted; it has no effects.
 fn host_item(item: HostItem, params: &Value, spec: &TaskSpec, fuel: u64) -> Result<ToolReport, Failure> {
     let refused = match item {
         HostItem::Validate => None,

@@ -38,26 +38,24 @@ use crate::project::knowledge::ProjectKnowledge;
 use crate::project::user_home::Home;
 use graph_driver::{CallObserver, Reservations, TaskExecutor};
 
-/// Attempts that are expected to take less time than this are performed on the driver's own thread: a task of its own
-/// would cost more.
+/// Attempts that are expected to take less time than this run on the driver's own thread: spawning a task would cost more.
 const BRIEF: Duration = Duration::from_micros(60);
-/// How much longer than its deadline an attempt may take before it is given up: the time in which the engine ends a call
-/// by itself.
+/// Time after the deadline within which the engine ends a call by itself; then the attempt is abandoned.
 const GRACE: Duration = Duration::from_millis(100);
 /// The weight of the newest call in the moving average of call durations, as a right shift.
 const NEWEST: u32 = 2;
 
-/// The knowledge of a project.
+/// Opens the knowledge of a project.
 pub(crate) fn knowledge_of(project: &Project, home: &Home) -> Arc<dyn Knowledge> {
     Arc::new(ProjectKnowledge::of(project, home))
 }
 
-/// What an executor needs in addition to components and their plan.
+/// Parts of an executor in addition to components and their plan.
 #[derive(Clone, Debug)]
 pub struct ExecutorParts {
     /// Receives the lines that components log.
     pub notices: Arc<dyn NoticeObserver>,
-    /// In a replay, answers instead of the world, or limits how often the world is asked again.
+    /// In a replay, answers calls instead of the world, or limits how often calls of the world are repeated.
     pub tape: Option<Arc<Tape>>,
     /// The store that keeps the text of every item that a task reads.
     pub keeps_texts: Option<Arc<dyn CheckpointStore>>,
@@ -65,12 +63,12 @@ pub struct ExecutorParts {
     pub knowledge: Option<Arc<dyn Knowledge>>,
     /// Answers HTTP requests instead of the network.
     pub http: Option<Arc<dyn HttpDoubles>>,
-    /// Answers for language models.
+    /// Answers requests instead of the language models.
     pub model: Option<Arc<dyn ModelDoubles>>,
 }
 
 impl ExecutorParts {
-    /// No tape, no store, no knowledge, and no doubles.
+    /// Makes parts without tape, store, knowledge or doubles.
     pub fn bare(notices: Arc<dyn NoticeObserver>) -> Self {
         Self { notices, tape: None, keeps_texts: None, knowledge: None, http: None, model: None }
     }
@@ -84,9 +82,9 @@ pub struct ComponentExecutor {
 pub(crate) struct Shared {
     components: Components,
     primaries: Primaries,
-    /// Components that are ready to be called: by graph and its narrowing, then by call site and item.
+    /// Components that are ready to be called: by graph and narrowing, then by call site and item.
     ready: RwLock<HashMap<Digest, Scopes>>,
-    /// Components that were made ready to be called by other components, by what asks for them.
+    /// Components that are ready to be called by other components.
     callees: RwLock<HashMap<CalleeKey, Arc<CallableItem>>>,
     knowledge: Option<Arc<dyn Knowledge>>,
     http: Option<Arc<dyn HttpDoubles>>,
@@ -94,29 +92,29 @@ pub(crate) struct Shared {
     notices: Arc<dyn NoticeObserver>,
     /// Receives the calls that components make, for telemetry.
     calls: OnceLock<Arc<dyn CallObserver>>,
-    /// Puts on record what attempts may use of language models: in the run that the newest driver drives.
+    /// Stores reservations of attempts for language models, in the run that the newest driver drives.
     reservations: RwLock<Option<Reservations>>,
-    /// In a replay, answers instead of the world.
+    /// In a replay, answers calls instead of the world.
     tape: Option<Arc<Tape>>,
 }
 
-/// A component that another one calls: the graph's digest, its narrowing, the call site, the digest of the caller's
-/// grant, and the item.
+/// Key of a component that another one calls: the graph's digest, its narrowing, the call site, the digest of the
+/// caller's grant, and the item.
 type CalleeKey = (Digest, String, CallSite, Digest, String);
 
-/// What was made ready in one graph, by the narrowing of its grants.
+/// The ready components of one graph, by the narrowing of its grants.
 type Scopes = HashMap<String, HashMap<(CallSite, String), Arc<CallableItem>>>;
 
-/// Where in a graph a component is used.
+/// The place in a graph where a component is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum CallSite {
     Node(NodeIndex),
-    /// At a hook. All hooks of a graph grant an item the same.
+    /// A hook. All hooks of a graph grant an item the same.
     Hook,
 }
 
 impl CallSite {
-    /// What the graph itself takes away from a grant at this call site: interfaces and items, and the limits.
+    /// The restrictions of a grant in the graph itself at this call site: interfaces and items, and the limits.
     pub(crate) fn restrictions(self, graph: &Graph) -> (Option<&NodeCapabilities>, NodeLimits) {
         match self {
             Self::Node(node) => {
@@ -128,7 +126,7 @@ impl CallSite {
     }
 }
 
-/// A component that becomes known when a task dispatches it, or when another component calls it.
+/// A component that becomes known at its first dispatch by a task, or at a call by another component.
 struct Late {
     graph: Arc<Graph>,
     manifest: Arc<Manifest>,
@@ -136,7 +134,7 @@ struct Late {
     item: String,
     /// The recorded time of its superstep.
     clock: Timestamp,
-    /// What the component that calls it is granted.
+    /// Effective grant of the calling component, if a component calls this one.
     caller: Option<Arc<EffectiveGrant>>,
 }
 
@@ -152,12 +150,11 @@ pub(crate) struct CallableItem {
     node: PreparedNode,
     /// The effective grant. Its limits may be below those that the manifest and the node give a task.
     grant: Arc<EffectiveGrant>,
-    /// Whose signature admitted it, and until when that signature counts.
+    /// Signers that admitted it, and the expiry of their signatures.
     standing: Standing,
-    /// The digest of everything that its results depend on in addition to its params: the component, its grant and the
-    /// engine.
+    /// The digest of everything that its results depend on in addition to its params: the component, its grant and the engine.
     performer: Digest,
-    /// The moving average of how long a call takes, in nanoseconds; 0 before the first call.
+    /// Moving average of the durations of its calls, in nanoseconds; 0 before the first call.
     expected: AtomicU64,
 }
 
@@ -172,7 +169,7 @@ impl CallableItem {
         Self { node, grant: Arc::new(grant), standing, performer, expected: AtomicU64::new(0) }
     }
 
-    /// Why its signature has expired by the recorded time of a superstep; none if it still counts.
+    /// Returns the failure for a signature that has expired by the recorded time of a superstep; `None` if it is valid.
     pub(crate) fn expired(&self, item: &str, clock: Timestamp) -> Option<Failure> {
         let error = self.standing.expired(item, clock)?;
         Some(Failure::new(Category::Denied, error.to_string()))
@@ -192,13 +189,12 @@ impl CallableItem {
 }
 
 impl ComponentExecutor {
-    /// An executor over the components that a plan has linked.
+    /// Makes an executor over the components that a plan has linked.
     pub fn new(components: Components, plan: Plan, parts: ExecutorParts) -> Self {
         let ExecutorParts { notices, tape, keeps_texts, knowledge, http, model } = parts;
         let mut primaries = components.primaries();
         primaries.store = keeps_texts;
-        // What is read from now on belongs to later supersteps: the recorded time of the superstep that was resumed does
-        // not apply to it.
+        // Later reads belong to later supersteps, to which the recorded time of the resumed superstep does not apply.
         primaries.texts.recorded = None;
         primaries.pinned =
             plan.texts.into_iter().filter_map(|(key, text)| text.ok().map(|text| (key, text))).collect();
@@ -248,7 +244,7 @@ impl ComponentExecutor {
                 return shared.function(spec, place).await;
             }
             match shared.ready(&spec, place).await {
-                // The component was admitted when the run was started or resumed; its signature may have expired by the
+                // The component was admitted at the start or resume of the run; its signature may have expired by the
                 // recorded time of this superstep.
                 Ok(ready) => match ready.expired(&spec.item_id, spec.clock) {
                     Some(failure) => TaskReport::new(Err(failure), 0),
@@ -292,12 +288,12 @@ impl TaskExecutor for ComponentExecutor {
     fn performer(&self, spec: &TaskSpec) -> BoxFuture<'static, Option<Digest>> {
         let (shared, spec) = (Arc::clone(&self.shared), spec.clone());
         async move {
-            // What the answer of a function depends on is not known, so it is never cached.
+            // The dependencies of a function's answer are unknown, so it is never cached.
             if shared.is_function(&spec) {
                 return None;
             }
             let ready = shared.ready(&spec, CallSite::Node(spec.node)).await.ok()?;
-            // A component whose signature has expired must not have its stored results used either.
+            // Stored results of a component with an expired signature must not be used either.
             ready.expired(&spec.item_id, spec.clock).is_none().then_some(ready.performer)
         }
         .boxed()
@@ -316,7 +312,7 @@ impl TaskExecutor for ComponentExecutor {
     }
 
     fn observe(&self, calls: Arc<dyn CallObserver>) {
-        // The first observer stays: there is one per run.
+        // The first observer is kept: there is one per run.
         let _ = self.shared.calls.set(calls);
     }
 
@@ -325,12 +321,12 @@ impl TaskExecutor for ComponentExecutor {
     }
 
     fn bound(&self, limits: &TaskLimits) -> Duration {
-        // The engine enforces the deadline itself; this one is for host calls that do not return.
+        // The engine enforces the deadline itself; this bound is for host calls that do not return.
         limits.timeout.saturating_add(GRACE)
     }
 
     fn timed_out(&self, limits: &TaskLimits) -> TaskReport {
-        // How much fuel an abandoned call used is not known: it is charged in full, like a trap.
+        // The fuel of an abandoned call is unknown: it is charged in full, like a trap.
         let message = format!("it did not answer within {} ms", limits.timeout.as_millis());
         let failure = Failure::new(Category::Timeout, message);
         TaskReport {
@@ -344,7 +340,7 @@ impl TaskExecutor for ComponentExecutor {
 struct Attempt {
     spec: Arc<TaskSpec>,
     calls: Arc<dyn CallObserver>,
-    /// Whether the component was called by another one: the call of that one is what is reported.
+    /// `true` if another component called this one: then only the call itself is reported, by its caller.
     is_called: bool,
 }
 
@@ -372,7 +368,7 @@ impl Shared {
         scope.get(&(place, spec.item_id.clone())).map(Arc::clone)
     }
 
-    /// The component for a task. One that a template names is looked up at its first dispatch.
+    /// Returns the component for a task. A component that a template names is looked up at its first dispatch.
     async fn ready(self: &Arc<Self>, spec: &TaskSpec, place: CallSite) -> Result<Arc<CallableItem>, Failure> {
         if let Some(ready) = self.known(spec, place) {
             return Ok(ready);
@@ -394,7 +390,7 @@ impl Shared {
         Ok(Arc::new(CallableItem::new(prepared?, &self.components.engine.digest())))
     }
 
-    /// The same for an item that a task dispatches, which is then known.
+    /// Like [`Self::made_ready`], and keeps the component for further dispatches.
     async fn make_ready(self: Arc<Self>, late: Late) -> Result<Arc<CallableItem>, Failure> {
         let late = Arc::new(late);
         let ready = self.made_ready(&late).await?;
@@ -406,7 +402,7 @@ impl Shared {
         Ok(ready)
     }
 
-    /// Whether the item is a function of this program, or was one of the program that recorded the run.
+    /// Checks whether the item is a function of this program, or was one of the program that recorded the run.
     fn is_function(&self, spec: &TaskSpec) -> bool {
         self.components.functions.contains(&spec.item_id)
             || self.tape.as_ref().is_some_and(|tape| {
@@ -414,7 +410,7 @@ impl Shared {
             })
     }
 
-    /// Performs an attempt with a function of the program.
+    /// Performs an attempt with a function of the program; in a replay, the tape answers.
     async fn function(&self, spec: TaskSpec, place: CallSite) -> TaskReport {
         // A function runs outside of the sandbox, so a replay does not repeat it: the tape answers.
         if let Some(tape) = &self.tape {
@@ -430,7 +426,7 @@ impl Shared {
         }
     }
 
-    /// The services of the host that every call may use, as far as it is granted them.
+    /// Returns the host services of a call, which its grant restricts further.
     pub(crate) fn services(&self) -> Services {
         Services {
             knowledge: self.knowledge.clone(),
@@ -440,7 +436,7 @@ impl Shared {
         }
     }
 
-    /// What puts on record what an attempt of a task, or a hook, may use of language models.
+    /// Returns the ledger that reserves the model use of an attempt or a hook; none in a replay.
     pub(crate) fn ledger(&self, spec: &TaskSpec) -> Option<Arc<dyn ModelLedger>> {
         if self.tape.is_some() {
             return None;
@@ -449,7 +445,7 @@ impl Shared {
         Some(Arc::new(Ledger::of(spec, reservations.as_ref()?)))
     }
 
-    /// What a call of a component is reported to.
+    /// Returns the observer of a component's calls.
     pub(crate) fn observer(
         &self,
         spec: &Arc<TaskSpec>,
@@ -459,7 +455,7 @@ impl Shared {
         Some(Arc::new(Attempt { spec: Arc::clone(spec), calls, is_called }))
     }
 
-    /// The component that another one calls, granted no more than its caller.
+    /// Returns the component that another one calls, granted no more than its caller.
     pub(crate) async fn callee(
         self: &Arc<Self>,
         (spec, place): (&TaskSpec, CallSite),
@@ -481,7 +477,7 @@ impl Shared {
     /// Loads, searches or signs an item, or fills a directive in.
     async fn with_text(self: Arc<Self>, spec: TaskSpec, place: CallSite) -> TaskReport {
         let request = items::request(&spec);
-        // A replay never signs again, not even one that asks the world.
+        // A replay never signs again, not even if the world answers.
         let played = self.tape.as_ref().filter(|tape| !tape.is_live() || spec.primary == Primary::Sign);
         if let Some(tape) = played {
             let operation = (items::ITEMS, spec.primary.as_str());
@@ -500,7 +496,7 @@ impl Shared {
                 CallSite::Hook => None,
             };
             let own = own.and_then(|own| own.dispatch.as_ref());
-            // In a child run, the manifest is what its parents leave of it.
+            // In a child run, the manifest is already narrowed by its parents.
             let left = spec.manifest.dispatch().clone();
             let own = own.into_iter().chain(spec.narrowing.as_deref());
             let narrowed = own.fold(left, DispatchPatterns::narrowed_by);
@@ -522,7 +518,7 @@ impl Shared {
     async fn call(self: &Arc<Self>, ready: &CallableItem, mut spec: TaskSpec, place: CallSite) -> TaskReport {
         let began = Instant::now();
         let played = self.tape.as_ref().filter(|tape| !tape.is_live()).map(|tape| tape.entries());
-        // The params are moved to the component: its own calls only ask for the rest of the task.
+        // The params are moved to the component: its own calls need only the rest of the task.
         let params = std::mem::take(&mut spec.params);
         let spec = Arc::new(spec);
         let mut services = self.services();
@@ -565,7 +561,7 @@ impl Shared {
         }
         match (&self.tape, report.difference.take()) {
             (Some(tape), Some(difference)) => tape.differs(difference),
-            // The journal keeps the entries that answered the attempt, unchanged.
+            // The journal consists of the recorded entries that answered the attempt, unchanged.
             _ => report.journal = played.unwrap_or(report.journal),
         }
         let events = report.events.into_iter();
@@ -577,7 +573,7 @@ impl Shared {
         }
     }
 
-    /// Where an attempt's answers come from: the world, the journal of the attempt that is replayed, or the world within
+    /// Chooses the source of an attempt's answers: the world, the journal of the replayed attempt, or the world within
     /// the bounds of that journal.
     fn journal(&self, played: Option<Vec<JournalEntry>>) -> Journal {
         match (&self.tape, played) {

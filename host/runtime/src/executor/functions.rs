@@ -1,6 +1,6 @@
-//! Items that the program which runs graphs performs itself: Rust closures, by item id. Only their deadline and the size
-//! of their answer are limited, so a manifest has to say `unsandboxed: true` for each, and every answer is recorded in
-//! the journal under the interface [`UNSANDBOXED`].
+//! Items that the program itself performs: Rust closures, by item id. Only their deadline and the size of their answer
+//! are limited, so a manifest has to say `unsandboxed: true` for each, and every answer is recorded in the journal
+//! under the interface [`UNSANDBOXED`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,14 +29,14 @@ use crate::executor::tape::Tape;
 /// The interface under which the answers of functions are recorded in journals.
 pub const UNSANDBOXED: &str = "graph-host:unsandboxed";
 
-/// What a function receives about the task that it performs.
+/// The task that a function performs.
 #[derive(Clone, Debug)]
 pub struct FunctionCall {
-    /// The task that is performed; its `task` and `attempt` name the attempt.
+    /// Activation of the task; its `task` and `attempt` name the attempt.
     pub activation: Activation,
     /// The node's params, templates resolved.
     pub params: Value,
-    /// The superstep's recorded time, which a component would read as the time.
+    /// The superstep's recorded time, which components read as the present time.
     pub clock: Timestamp,
     /// The seed of random numbers: the same for every attempt of the task.
     pub seed: Digest,
@@ -63,17 +63,17 @@ type Closure = Arc<dyn Fn(FunctionCall) -> Answer + Send + Sync>;
 /// ```
 #[derive(Clone, Default)]
 pub struct Functions {
-    /// The closure is missing where another program performed the run and only its records are available.
+    /// The closure; `None` if another program performed the run and only its records are available.
     by_id: BTreeMap<String, Option<Closure>>,
 }
 
 impl Functions {
-    /// Adds a function. It takes the place of every component with its id, and of an earlier function. A panic in it is a
-    /// failure of the attempt; dropping its future gives the attempt up. It may run on any thread of the tokio runtime.
+    /// Adds a function. It replaces every component with its id, and an earlier function. A panic in it fails the
+    /// attempt; if the attempt is abandoned, its future is dropped. It may run on any thread of the tokio runtime.
     ///
     /// # Errors
     ///
-    /// The id is not an item id, or it has a version: a function has none.
+    /// If the id is not an item id, or has a version, which functions lack.
     pub fn with<F, A>(mut self, id: &str, function: F) -> Result<Self>
     where
         F: Fn(FunctionCall) -> A + Send + Sync + 'static,
@@ -88,12 +88,12 @@ impl Functions {
         Ok(self)
     }
 
-    /// Functions that the records of a run name and that belong to another program.
+    /// Makes the functions that the records of a run name and that belong to another program.
     pub(crate) fn recorded<'i>(ids: impl IntoIterator<Item = &'i String>) -> Self {
         Self { by_id: ids.into_iter().map(|id| (id.clone(), None)).collect() }
     }
 
-    /// Whether this item id is a function.
+    /// Checks whether this item id is a function.
     pub fn contains(&self, id: &str) -> bool {
         self.by_id.contains_key(id)
     }
@@ -126,7 +126,7 @@ impl Functions {
     }
 }
 
-/// The answer, or a failure where it is larger than the answer of a component may be.
+/// Returns the answer, or a failure if its canonical JSON has more than `most` bytes.
 fn within(result: std::result::Result<Outcome, Failure>, most: u64) -> std::result::Result<Outcome, Failure> {
     let size = match &result {
         Ok(Outcome::Result(value)) => canonical_size(value),
@@ -140,12 +140,12 @@ fn within(result: std::result::Result<Outcome, Failure>, most: u64) -> std::resu
     result
 }
 
-/// The answer of a function as the tape has it.
+/// Returns the recorded answer of a function.
 pub(crate) fn played(tape: &Tape, spec: &TaskSpec) -> TaskReport {
     journal::played(tape, (UNSANDBOXED, &spec.item_id), &journal::request(spec), 0)
 }
 
-/// Why a function may not be performed; none if it may be.
+/// Returns the refusal of a function by the trust store or the manifest; `None` if it may be performed.
 pub(crate) fn refusal(
     id: &str,
     manifest: &Manifest,

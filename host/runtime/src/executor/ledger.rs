@@ -1,4 +1,4 @@
-//! Puts on record what an attempt may use of language models before it asks one.
+//! Reserves an attempt's use of language models in the store before its first request.
 
 use std::sync::Arc;
 

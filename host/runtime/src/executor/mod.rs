@@ -1,4 +1,4 @@
-//! Performs tasks: with components, with operations on other items, and with functions of the program.
+//! Performs tasks with components, with operations on other items, and with functions of the program.
 
 mod component_calls;
 #[allow(clippy::module_inception, reason = "what it has is re-exported")]

@@ -1,5 +1,5 @@
-//! The journal of tasks that no component performs: they load, search and sign items, or are functions of the program.
-//! Their answers depend on the world (the contents of folders, the program), so that a replay needs them recorded.
+//! The journal of tasks without a component: they load, search and sign items, or are functions of the program. Their
+//! answers depend on the world (the contents of folders, the program), so a replay needs them recorded.
 
 use graph_core::node::{Category, Failure, Outcome};
 use graph_core::record::{JournalEntry, JournalReader};
@@ -11,12 +11,12 @@ use crate::executor::tape::Tape;
 /// The interface under which loads, searches and signatures are recorded; the function of such an entry is the primary.
 pub(crate) const ITEMS: &str = "graph-host:items";
 
-/// The request of a task, as its journal entry records it.
+/// Makes the request of a task for its journal entry.
 pub(crate) fn request(spec: &TaskSpec) -> Value {
     json!({ "item_id": spec.item_id, "item_type": spec.item_type.as_str(), "params": spec.params })
 }
 
-/// The journal entry for a task and its answer.
+/// Makes the journal entry of a task and its answer.
 pub(crate) fn entry(interface: &str, function: &str, request: Value, report: &TaskReport) -> JournalEntry {
     let mut result = match &report.result {
         Ok(Outcome::Result(value)) => json!({ "value": value }),
@@ -38,7 +38,7 @@ pub(crate) fn entry(interface: &str, function: &str, request: Value, report: &Ta
     }
 }
 
-/// The answer of a tape. `fuel` is what an attempt is charged that was abandoned at its deadline.
+/// Returns the answer of a tape. `fuel` is the charge for an attempt that was abandoned at its deadline.
 pub(crate) fn played(
     tape: &Tape,
     (interface, function): (&str, &str),
@@ -79,7 +79,7 @@ fn report(entry: &JournalEntry) -> Option<TaskReport> {
         Some(warnings) => serde_json::from_value(warnings.clone()).ok()?,
         None => Vec::new(),
     };
-    // Entries that were written before this work was metered lack the key.
+    // Entries of releases that did not meter this work lack the key.
     let work = kept.get("work").and_then(Value::as_u64).unwrap_or_default();
     Some(TaskReport { warnings, work, ..TaskReport::new(result, 0) })
 }

@@ -19,13 +19,13 @@ struct Inner {
 }
 
 impl Tape {
-    /// A tape that answers everything from its entries.
+    /// Makes a tape that answers all calls from its entries.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A tape that lets the world answer, within the bounds of its entries. It answers calls with effects itself, unless
-    /// `sends` is set: then those are performed again, too.
+    /// Makes a tape that lets the world answer, within the bounds of its entries. It answers calls with effects itself,
+    /// unless `sends` is set: then those are performed again, too.
     pub fn live(sends: bool) -> Self {
         Self { live: Some(sends), ..Self::default() }
     }
@@ -34,12 +34,12 @@ impl Tape {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the world answers.
+    /// Checks whether the world answers.
     pub fn is_live(&self) -> bool {
         self.live.is_some()
     }
 
-    /// Whether calls with effects on the world are performed again.
+    /// Checks whether calls with effects on the world are performed again.
     pub fn sends(&self) -> bool {
         self.live == Some(true)
     }
@@ -49,12 +49,12 @@ impl Tape {
         *self.inner() = Inner { entries, difference: None };
     }
 
-    /// The entries of the attempt under way.
+    /// Returns the entries of the attempt under way.
     pub fn entries(&self) -> Vec<JournalEntry> {
         self.inner().entries.clone()
     }
 
-    /// Records that the attempt differed from its entries. The first difference is kept.
+    /// Records that the attempt differs from its entries. Only the first difference is kept.
     pub fn differs(&self, difference: JournalDifference) {
         self.inner().difference.get_or_insert(difference);
     }

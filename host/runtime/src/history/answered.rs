@@ -1,4 +1,4 @@
-//! Questions that were answered in supersteps that have committed.
+//! Finds questions that were answered in supersteps that have committed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +41,7 @@ pub fn find(
             }
             Ok(())
         })?;
-        // The tasks of a superstep that has not committed may have child runs that have.
+        // Tasks of a superstep that has not committed may have child runs with committed supersteps.
         let mut pending = Vec::new();
         restore::each_pending(store, run, namespace, |record| {
             if let Record::Task(task) =
@@ -68,7 +68,7 @@ pub fn find(
     }))
 }
 
-/// The answers of a task that counted.
+/// Returns the questions of a task whose answers counted.
 fn questions(task: &TaskSummary) -> impl Iterator<Item = AnsweredQuestion> {
     let counts = |number: &u32| !task.dropped.contains(number) && !task.granted.contains(number);
     (0_u32..).zip(&task.answers).filter(move |(number, _)| counts(number)).map(|(number, answer)| {
@@ -85,7 +85,7 @@ fn questions(task: &TaskSummary) -> impl Iterator<Item = AnsweredQuestion> {
     })
 }
 
-/// The number of a task among those of its node, from 1.
+/// Returns the number of a task among those of its node, from 1.
 fn number(checkpoint: &Checkpoint, task: &TaskSummary) -> u64 {
     let of_node = checkpoint.tasks.iter().filter(|other| other.node == task.node);
     let first = of_node.map(|other| ordinal(&other.task)).min().unwrap_or_default();
@@ -96,7 +96,7 @@ fn ordinal(task: &str) -> u64 {
     task.rsplit_once('.').and_then(|(_, ordinal)| ordinal.parse().ok()).unwrap_or_default()
 }
 
-/// The nodes on the way to a task, each with the number of its task.
+/// Returns the nodes on the path to a task, each with the number of its task.
 fn path_to(task: &str, places: &BTreeMap<String, (String, u64)>) -> Vec<(String, u64)> {
     let mut path = match task.rsplit_once('/') {
         Some((namespace, _)) => path_to(task_of_child(namespace), places),

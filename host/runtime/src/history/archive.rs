@@ -1,17 +1,17 @@
-//! Whole runs as files, to take them to another machine and check them there.
+//! Exports and imports whole runs as files, so that other machines can check and continue them.
 //!
 //! A file is JSON lines (one JSON value a line, UTF-8):
 //!
 //! 1. `{"format": "graph-host/run", "version": 3, "run_id", "key"}`: `key` is the public key of the host that made the
 //!    run, in PEM.
-//! 2. `{"row": {…}}`: what `runs list` shows of the run. Nothing of it is signed by itself.
-//! 3. `{"text": {"digest", "text"}}` for each text that the run keeps: the graph, the manifest, inputs, what it is pinned to.
+//! 2. `{"row": {…}}`: the run's entry in `runs list`. It has no signature of its own.
+//! 3. `{"text": {"digest", "text"}}` for each text that the run keeps: the graph, the manifest, the inputs, its pins.
 //! 4. `{"pruning": {"namespace", "note"}}` for each namespace whose first checkpoints were removed: the signed note.
 //! 5. `{"record": {…}}` for each record, namespace by namespace: checkpoints in order, each with the channel values that it
-//!    changed and followed by where the run paused there, then what is pending. `body` is the text that is digested and
-//!    signed, `signature` that of a [`RecordSignature`]; `before` is how many entries of the run's history come before its own.
-//! 6. `{"end": {"lines", "digest", "key_id", "signature"}}`: how many lines came before, the SHA-256 of their bytes, and
-//!    the signature of the host that wrote the file over that digest, if it is the host that made the run.
+//!    changed and followed by the pauses of the run there, then pending records. `body` is the text that is digested and
+//!    signed, `signature` that of a [`RecordSignature`]; `before` is the number of entries of the run's history before its own.
+//! 6. `{"end": {"lines", "digest", "key_id", "signature"}}`: the number of lines before it, the SHA-256 of their bytes, and
+//!    the signature over that digest by the host that wrote the file, if that host made the run.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -43,20 +43,21 @@ const SIGNED_ONE_BY_ONE: u32 = 2;
 /// The first version: it lacks earlier pauses, and its entries get new numbers when it is imported.
 const WITHOUT_NUMBERS: u32 = 1;
 const DOMAIN: &str = "graph-host/export/v1";
-/// The most that all texts of a run have together unless the caller allows more, in bytes: they are held until the run is
-/// stored. Each of them has at most [`LARGEST_SNAPSHOT`].
+/// Default limit of all texts of a run together, in bytes: they are held in memory until the run is stored. Each of
+/// them has at most [`LARGEST_SNAPSHOT`].
 pub const LARGEST_TEXTS: u64 = 2 * LARGEST_SNAPSHOT;
-/// How the lines of each kind begin, and the longest of that kind, in bytes. As a JSON string, a text takes at most two bytes
-/// for one, since it has no control characters but line ends; of a record, what would take more as values is not read.
+/// Beginning of the lines of each kind, and the limit of their length, in bytes. A text takes at most two bytes for
+/// each of its own as a JSON string, since its only control characters are line ends; records of more than
+/// [`TreeLimit::RECORD`] are not read.
 const LONGEST_LINES: [(&str, u64); 4] = [
     ("{\"text\":", 2 * LARGEST_SNAPSHOT + SHORT_LINE),
     ("{\"pruning\":", 2 * (LARGEST_SNAPSHOT + LARGEST_NAME) + SHORT_LINE),
     ("{\"record\":", TreeLimit::RECORD.most()),
     ("{\"row\":", TreeLimit::RECORD.most()),
 ];
-/// The longest line of any other kind: the first and the last.
+/// Limit of the lines of other kinds, the first and the last, in bytes.
 const SHORT_LINE: u64 = 64 << 10;
-/// More bytes than a line of a known kind needs to show its kind.
+/// Number of bytes that suffices to tell the kind of a line.
 const BEGINNING: u64 = 16;
 
 #[derive(Serialize, Deserialize)]
@@ -65,7 +66,7 @@ struct Header {
     format: String,
     version: u32,
     run_id: String,
-    /// PEM; absent where the host that writes the file does not have it.
+    /// Public key in PEM; absent if the exporting host does not have it.
     key: Option<String>,
 }
 
@@ -96,7 +97,7 @@ struct RecordLine<B> {
     values: Vec<ChannelValue>,
 }
 
-/// The line of a record, of which only the place is read: its texts may be long.
+/// The line of a record without its long texts, which are skipped.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(dead_code, reason = "the other fields are known and have to be there")]
@@ -115,9 +116,9 @@ struct RecordPlace {
     values: IgnoredAny,
 }
 
-/// A line as it is written.
+/// Line to write.
 type WrittenLine = Line<RecordLine<Arc<str>>>;
-/// The line of a record as it is read to be stored.
+/// Record line to store.
 type ReadRecord = Line<RecordLine<Box<str>>>;
 
 /// Writes lines, and computes their number and digest.
@@ -141,7 +142,7 @@ impl Writer<'_> {
     }
 }
 
-/// Writes a run, and returns the number of its records. The caller has verified that it is intact.
+/// Writes a run, and returns the number of its records. The caller has verified the run.
 pub fn write(
     store: &dyn CheckpointStore,
     row: &RunRow,
@@ -157,7 +158,7 @@ pub fn write(
     writer.line(&Header { format: FORMAT.to_owned(), version: VERSION, run_id: row.run_id.clone(), key })?;
     writer.line(&WrittenLine::Row(Box::new(RunRow { pid: None, ..row.clone() })))?;
     for digest in restore::texts(store, row)? {
-        // The header already contains the key. The note of the start counts for this host alone.
+        // The header already contains the key. The note of the start counts for this host only.
         if digest != Digest::from_bytes(*row.key.as_bytes())
             && digest != RunStart::of(row).digest()
             && let Some(text) = store.snapshot(&digest)?
@@ -210,12 +211,12 @@ pub fn write(
     Ok(records)
 }
 
-/// The position of each record of a run's history among its entries.
+/// Positions of the records of a run's history among its entries.
 #[derive(Default)]
 struct HistoryNumbers {
-    /// By the first half of a record's digest, in order: how many entries come before its own.
+    /// Number of entries before each record, by the first half of the record's digest, in order.
     numbers: Vec<(u128, u64)>,
-    /// Status records by namespace, in order: the checkpoint that each is under, and how many entries come before.
+    /// Status records by namespace, in order: the number of their checkpoint, and the number of entries before them.
     pauses: BTreeMap<String, Vec<(u64, u64)>>,
 }
 
@@ -239,7 +240,7 @@ impl HistoryNumbers {
     }
 }
 
-/// The first half of a digest: no two records share one.
+/// Returns the first half of a digest: no two records share one.
 fn half(digest: &Digest) -> u128 {
     let (half, _) = digest.as_bytes().split_first_chunk().unwrap_or((&[0; 16], &[]));
     u128::from_be_bytes(*half)
@@ -282,20 +283,20 @@ fn signed(run: &str, line: RecordLine<Box<str>>) -> Result<(Option<u64>, SignedR
     Ok((before, record))
 }
 
-/// A run that was read from a file and found intact. Nothing is stored yet: its records are in a temporary file, so that
+/// A run that was read from a file and verified. Its records are not stored yet: they are in a temporary file, so that
 /// they need not be held in memory.
 #[derive(Debug)]
 pub struct Archive {
     new: NewRun,
     records: Records,
     prunings: Vec<(String, String)>,
-    /// The key that everything was checked with.
+    /// The key that verified the records.
     pub key: VerifyingKey,
-    /// The key came with the file: no one else has confirmed whose it is.
+    /// `true` if the key came with the file, so that no one else has confirmed its owner.
     pub carried: bool,
-    /// The host that made the run has signed the file as a whole, its row included.
+    /// `true` if the host that made the run has signed the whole file, including the row.
     pub row_is_signed: bool,
-    /// The records that were verified, and what they contain.
+    /// The result of the verification.
     pub audit: Audit,
 }
 
@@ -316,7 +317,7 @@ impl Archive {
 struct Records {
     run: String,
     file: File,
-    /// Some records have no numbers, as they were written before entries were numbered: all records get new ones.
+    /// `true` if some records have no numbers, as before entries were numbered: all records get new ones.
     anew: bool,
 }
 
@@ -329,7 +330,7 @@ impl Records {
         })
     }
 
-    /// Keeps a record's line.
+    /// Keeps a record's line in the temporary file.
     fn keep(&mut self, out: &mut BufWriter<File>, place: &RecordPlace, text: &[u8]) -> Result<()> {
         let may_be_history = matches!(place.kind, RecordKind::Checkpoint | RecordKind::Status);
         if place.before.is_none() && may_be_history && !self.anew {
@@ -338,7 +339,7 @@ impl Records {
         out.write_all(text).map_err(|error| spool(&error))
     }
 
-    /// Passes the records to a store. The outer result is that of the file, the inner one that of the store.
+    /// Passes the records to a store. The outer result is that of the temporary file, the inner one that of the store.
     fn import(
         &self,
         store: &dyn Upkeep,
@@ -378,7 +379,7 @@ impl Records {
     }
 }
 
-/// The record of a line.
+/// Parses the line of a record.
 fn record_of(text: &[u8]) -> Result<RecordLine<Box<str>>> {
     match json::read(text, TreeLimit::RECORD) {
         Ok(ReadRecord::Record(line)) => Ok(*line),
@@ -392,8 +393,7 @@ fn spool(error: &io::Error) -> Error {
         .help("name another folder for what is needed for a moment: TMPDIR")
 }
 
-/// Reads and checks a file: with the given key, or else with the key in the file. All its texts together may have
-/// `most_texts` bytes.
+/// Reads and verifies a file: with the given key, or else with the key in the file. All its texts together may have `most_texts` bytes.
 pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>, most_texts: u64) -> Result<Archive> {
     let mut lines = Lines { file, number: 0, digest: DomainHasher::new(DOMAIN), most_texts };
     let header: Header = lines.header()?;
@@ -472,7 +472,7 @@ pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>, most_texts: u64
     let pem = key.to_pem().map_err(|error| Error::invalid(error.to_string()))?;
     snapshots.push(Snapshot { digest: Digest::from_bytes(*key.id().as_bytes()), text: pem.into() });
     let new = NewRun { row: RunRow { pid: None, ..row }, snapshots };
-    // Everything is checked in a temporary database, where it can do no harm and need not be held in memory.
+    // The run is verified in a temporary database, apart from other runs and not in memory.
     let folder = tempfile::tempdir().map_err(|error| spool(&error))?;
     let trial = SqliteStore::open(&folder.path().join("trial.db"), Options::default())?;
     records.import(&trial, &new, &prunings)?.map_err(|error| Error::integrity(error.to_string()))?;
@@ -484,9 +484,9 @@ pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>, most_texts: u64
     Ok(Archive { new: NewRun { row, snapshots }, records, prunings, key, carried, row_is_signed, audit })
 }
 
-/// Checks that a text matches its digest, in one of the ways in which a run names texts.
+/// Checks that a text matches its digest, by one of the digests that runs name texts by.
 fn check_text(digest: Digest, text: String) -> Result<Snapshot> {
-    // Only the digest of a graph is not that of the text: it leaves out the description.
+    // Only the digest of a graph is not that of its text: it leaves out the description.
     let is_graph = || {
         let value: Value = json::read(&text, TreeLimit::DOCUMENT).ok()?;
         (json::canonical_string(&value) == text).then(|| document_digest(&value) == digest)
@@ -507,7 +507,7 @@ struct Lines<'f> {
 }
 
 impl Lines<'_> {
-    /// The next line with its end; empty at the end of the file.
+    /// Reads the next line with its line end; empty at the end of the file.
     fn next(&mut self) -> Result<Vec<u8>> {
         let mut line = Vec::new();
         let mut most = BEGINNING;
@@ -521,7 +521,7 @@ impl Lines<'_> {
                 break;
             }
             if is_beginning {
-                // What a line is shows before it is held.
+                // The beginning of a line shows its kind before the rest is read.
                 let known = LONGEST_LINES.iter().find(|(begins, _)| line.starts_with(begins.as_bytes()));
                 most = known.map_or(SHORT_LINE, |(_, most)| *most);
             } else if line.len() as u64 >= most {
@@ -538,9 +538,9 @@ impl Lines<'_> {
         Ok(line)
     }
 
-    /// Counts a text that is held until the run is stored.
+    /// Adds a text of `length` bytes to the bytes held so far; an error beyond a limit.
     fn held(&self, bytes: u64, length: usize) -> Result<u64> {
-        /// What a text takes apart from its bytes.
+        /// Memory for a text in addition to its bytes.
         const OVERHEAD: u64 = 128;
         let bytes = bytes.saturating_add(length as u64 + OVERHEAD);
         if length as u64 > LARGEST_SNAPSHOT {
@@ -583,7 +583,7 @@ impl Lines<'_> {
         serde_json::from_value(value).map_err(|error| Error::invalid(format!("line 1 of the file: {error}")))
     }
 
-    /// The next line, parsed, with its bytes.
+    /// Reads and parses the next line; returns it with its bytes.
     fn line(&mut self) -> Result<(Line<RecordPlace>, Vec<u8>)> {
         let line = self.next()?;
         if line.is_empty() {
@@ -645,7 +645,7 @@ mod tests {
         let one = lines.held(0, largest).unwrap();
         let refused = lines.held(0, largest + 1).unwrap_err();
         assert!(refused.message().contains("more than 128 MiB"), "{refused}");
-        // Two of the largest are more than both may have together, since each takes something besides.
+        // Two texts of the largest size exceed the limit of all together, because of the overhead of each.
         let refused = lines.held(one, largest).unwrap_err();
         assert_eq!(refused.kind(), crate::error::Kind::Limit);
         assert!(refused.help_text().is_some_and(|help| help.contains("--texts 1024MiB")), "{refused}");

@@ -1,5 +1,5 @@
-//! Finds checkpoints, opens them and walks back from them without reading the whole history of their run. The whole
-//! history is checked by `runs verify`.
+//! Finds checkpoints, opens them and walks back from them without reading the whole history of their run. `runs verify`
+//! checks the whole history.
 
 use std::collections::VecDeque;
 
@@ -16,22 +16,22 @@ use serde::Deserialize;
 use crate::error::{Error, Result};
 use crate::run::restore;
 
-/// How many checkpoints are read at a time.
+/// Number of checkpoints that are read at a time.
 const PAGE: usize = 256;
 
-/// The checkpoints of a namespace, and where they begin.
+/// The checkpoints of a namespace, and the beginning of their history.
 #[derive(Clone, Copy, Debug)]
 pub struct Line<'s> {
     store: &'s dyn CheckpointStore,
     run: &'s str,
     namespace: &'s str,
-    /// The key that checks the records. Without one, as for a run of another host, they can be shown but nothing can be
+    /// The key that checks the records. Without it, as for a run of another host, they can be shown, but nothing can be
     /// resumed from them.
     key: Option<&'s VerifyingKey>,
     begins: Option<&'s Pruning>,
 }
 
-/// The note about the removed checkpoints of a namespace, if there are any. It is checked if there is a key.
+/// Reads the note about the removed checkpoints of a namespace, if there are any. It is checked if there is a key.
 pub fn begins(
     store: &dyn CheckpointStore,
     run: &str,
@@ -48,7 +48,7 @@ pub fn begins(
 }
 
 impl<'s> Line<'s> {
-    /// The checkpoints of a namespace of a run; `begins` is the result of [`begins`] for it.
+    /// Makes a reader of the checkpoints of a namespace; `begins` is the result of [`begins`] for it.
     pub const fn new(
         store: &'s dyn CheckpointStore,
         run: &'s str,
@@ -59,13 +59,13 @@ impl<'s> Line<'s> {
         Self { store, run, namespace, key, begins }
     }
 
-    /// The newest checkpoint, if there is one.
+    /// Returns the newest checkpoint, if there is one.
     pub fn newest(&self) -> Result<Option<SignedRecord>> {
         Ok(self.store.checkpoint(self.run, self.namespace, At::Latest)?)
     }
 
-    /// Opens a checkpoint: checks its signature, and that it and the checkpoints that it builds on follow each other. The
-    /// channels and counts at it are assembled from those and compared with the digests that it names.
+    /// Opens a checkpoint: checks its signature, and the links between it and the checkpoints that it builds on.
+    /// Assembles its channels and counts from those and compares them with the digests that it names.
     pub fn open(&self, record: &SignedRecord) -> Result<Trusted> {
         let broken = |sequence, error| self.broken(sequence, &error);
         let mut stretch =
@@ -78,7 +78,7 @@ impl<'s> Line<'s> {
         stretch.finish().map_err(|error| broken(record.sequence, error))
     }
 
-    /// The checkpoint that a selector names. A node alone is searched for from the newest checkpoint back.
+    /// Finds the checkpoint that a selector names. A node is searched for from the newest checkpoint back.
     pub fn find(&self, place: &CheckpointSelector) -> Result<SignedRecord> {
         let at = |at| self.store.checkpoint(self.run, self.namespace, at);
         let found = match place {
@@ -93,7 +93,7 @@ impl<'s> Line<'s> {
         }
     }
 
-    /// The error of a search without a result. It lists which checkpoints exist.
+    /// Makes the error of a search without result, which lists the existing checkpoints.
     fn lack(&self, place: &CheckpointSelector) -> Result<Error> {
         let mut landmarks = Landmarks::after(self.begins);
         self.each(|record| {
@@ -104,12 +104,10 @@ impl<'s> Line<'s> {
             .help(format!("see them all: graph-host runs history {}", self.run)))
     }
 
-    /// The checkpoint that a superstep made, the newest where it ran more than once; if no superstep made one, the newest
-    /// after that step.
+    /// Finds the newest checkpoint that a run of this superstep made; if no superstep made one, the newest of this step.
     fn of_step(&self, step: u64) -> Result<Option<SignedRecord>> {
         let Some(newest) = self.newest()? else { return Ok(None) };
-        // A superstep increments both numbers, everything else only that of the checkpoint: so their difference never
-        // falls.
+        // A superstep increments both numbers, everything else only that of the checkpoint: so their difference never decreases.
         let first = step;
         let mut last = step.saturating_add(newest.sequence.saturating_sub(newest.step));
         let mut without_superstep = None;
@@ -138,7 +136,7 @@ impl<'s> Line<'s> {
         Ok(without_superstep)
     }
 
-    /// The newest checkpoint in which a node is next.
+    /// Finds the newest checkpoint in which a node is next.
     fn before_node(&self, node: &str) -> Result<Option<SignedRecord>> {
         let Some(mut record) = self.newest()? else { return Ok(None) };
         let broken = |sequence, error| self.broken(sequence, &error);
@@ -158,8 +156,8 @@ impl<'s> Line<'s> {
         }
     }
 
-    /// All warnings up to a checkpoint, and the newest checkpoint that raised some. Each such checkpoint names the one
-    /// before it; the checkpoints of release 0.1.0 do not, so all of those are read.
+    /// Returns all warnings up to a checkpoint, and the newest checkpoint that raised some. Each such checkpoint names
+    /// the one before it; those of release 0.1.0 do not, so all of those are read.
     pub fn warnings(&self, trusted: &Trusted) -> Result<(Vec<String>, Option<CheckpointPlace>)> {
         let broken = |sequence, error| self.broken(sequence, &error);
         let mut lists: Vec<Vec<String>> = Vec::new();
@@ -195,7 +193,7 @@ impl<'s> Line<'s> {
         Ok((lists.into_iter().rev().flatten().collect(), warned))
     }
 
-    /// The supersteps that lead to a checkpoint: an update that went back leaves out what had happened since.
+    /// Returns the spans of checkpoints that lead to a checkpoint, without those that an update went back from.
     pub fn way_to(&self, record: &SignedRecord) -> Result<Way> {
         let (reader, checkpoint) = ChainReader::from_signed(record, self.key, self.begins)
             .map_err(|error| restore::broken(self.run, record.sequence, &error))?;
@@ -203,8 +201,8 @@ impl<'s> Line<'s> {
         Ok(Way { spans })
     }
 
-    /// Walks back to the beginning, and returns the spans of numbers that were passed, oldest first. Every checkpoint but
-    /// the reader's first one is passed to `visit`: its number, its digest and its warnings.
+    /// Walks back to the beginning, and returns the spans of sequence numbers on the way, oldest first. Every
+    /// checkpoint but the reader's first one is passed to `visit`: its number, its digest and its warnings.
     fn back_from(
         &self,
         mut reader: ChainReader,
@@ -233,13 +231,13 @@ impl<'s> Line<'s> {
         }
     }
 
-    /// Whether the checkpoint with this number was not removed by the host.
+    /// Checks that the host has not removed the checkpoint with this number.
     fn is_left(&self, sequence: u64) -> bool {
         self.begins.is_none_or(|begins| sequence >= begins.first_sequence)
     }
 
-    /// Visits all checkpoints from the newest one back. Only the newest one's signature is checked: the digest of every
-    /// other one is confirmed by its successor.
+    /// Visits all checkpoints from the newest one back. Only the newest one's signature is checked: each of the others
+    /// is confirmed by the digest in its successor.
     pub fn each_back(&self, mut visit: impl FnMut(&Checkpoint, Digest) -> Result<()>) -> Result<()> {
         let Some(newest) = self.newest()? else { return Ok(()) };
         let broken = |sequence, error| self.broken(sequence, &error);
@@ -253,30 +251,30 @@ impl<'s> Line<'s> {
             visit(&checkpoint, record.digest)?;
         }
         match before.earlier()? {
-            // A checkpoint before the first one belongs to no history.
+            // A checkpoint before the first one is not part of the history.
             Some(record) => Err(broken(record.sequence, reader.missing())),
             None => Ok(()),
         }
     }
 
-    /// Goes through the checkpoints in order, without their values.
+    /// Visits the checkpoints in order, without their values.
     pub fn each(&self, visit: impl FnMut(&SignedRecord) -> Result<()>) -> Result<()> {
         restore::each_checkpoint(self.store, self.run, self.namespace, visit)
     }
 
-    /// The checkpoints before a number, newest first.
+    /// Returns the checkpoints before a number, newest first.
     pub fn before(&self, sequence: u64) -> Before<'s> {
         Before { line: *self, number: sequence, page: VecDeque::new(), size: FIRST_PAGE }
     }
 
-    /// The error of a damaged checkpoint. Where two do not follow each other, it names the later one.
+    /// Makes the error of a damaged checkpoint. If two do not follow each other, it names the later one.
     fn broken(&self, sequence: u64, error: &ChainError) -> Error {
         let about = if let ChainError::Parent { sequence } = error { *sequence } else { sequence };
         restore::broken(self.run, about, error)
     }
 }
 
-/// Reads a checkpoint without checking it: nothing is built on it before it is opened.
+/// Decodes a checkpoint without checking it: it is opened before it is built on.
 fn decode(record: &SignedRecord) -> Result<Checkpoint> {
     match restore::open_record(record, None)? {
         Record::Checkpoint(checkpoint) => Ok(*checkpoint),
@@ -291,10 +289,10 @@ fn restored(checkpoint: &Checkpoint) -> Option<CheckpointPlace> {
     }
 }
 
-/// The size of the first page that is read backwards: few checkpoints build on more than this.
+/// Size of the first page that is read backwards: few checkpoints build on more than this.
 const FIRST_PAGE: usize = 32;
 
-/// Checkpoints before a number, the newest first.
+/// Iterates over the checkpoints before a number, newest first.
 #[derive(Debug)]
 pub struct Before<'s> {
     line: Line<'s>,
@@ -304,7 +302,7 @@ pub struct Before<'s> {
 }
 
 impl Before<'_> {
-    /// The next one, if there is one.
+    /// Returns the next earlier checkpoint, if there is one.
     pub fn earlier(&mut self) -> Result<Option<SignedRecord>> {
         if self.page.is_empty() {
             self.page = self.read()?.into();
@@ -319,22 +317,22 @@ impl Before<'_> {
         let Line { store, run, namespace, .. } = self.line;
         let read = |size| store.checkpoints_before(run, namespace, Some(self.number), size);
         match read(self.size) {
-            // Behind a damaged checkpoint, checkpoints are read one at a time.
+            // Up to a damaged checkpoint, checkpoints are read one at a time.
             Err(_) if self.size > 1 => Ok(read(1)?),
             read => Ok(read?),
         }
     }
 }
 
-/// The way to a checkpoint, as spans of numbers in order.
+/// The checkpoints that lead to a checkpoint, as spans of sequence numbers in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Way {
     spans: Vec<(u64, u64)>,
 }
 
 impl Way {
-    /// The way to the checkpoint with the number `last` in a history that begins with `first`. `updates` are those that
-    /// have gone back: each with its number and that of the checkpoint that it restored, in order.
+    /// Computes the way to the checkpoint with the number `last` in a history that begins with `first`. `updates` are
+    /// the updates that went back, in order: the number of each, and that of the checkpoint that it restored.
     pub fn of(first: u64, last: u64, updates: &[(u64, u64)]) -> Self {
         let (mut spans, mut last, mut updates) = (Vec::new(), last, updates);
         loop {
@@ -357,7 +355,7 @@ impl Way {
 
     /// Passes the nodes visited on the way to `visit`, in order.
     pub fn each_visited(&self, line: &Line<'_>, visit: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
-        /// The part of a checkpoint that names visited nodes.
+        /// Part of a checkpoint with the visited nodes.
         #[derive(Deserialize)]
         struct Visited {
             visited: Vec<String>,
@@ -389,7 +387,7 @@ impl Way {
 /// Passes the names of nodes to a callback, one at a time.
 pub type Names<'n> = dyn FnMut(&mut dyn FnMut(&str) -> Result<()>) -> Result<()> + 'n;
 
-/// The nodes visited on the way to the newest checkpoint of a run, in order, as documents take them.
+/// Returns the nodes visited on the way to the newest checkpoint of a run, in order, in the form that documents take.
 pub fn visited<'s>(
     store: &'s dyn CheckpointStore,
     run: &'s str,

@@ -24,46 +24,45 @@ use crate::project::user_home::Home;
 use crate::run::restore;
 use crate::run::stop_notes;
 
-/// How many runs are held and removed together. Each is held by an open file, of which a process may have about a
-/// thousand.
+/// Number of runs that are held and removed together. Each is held by an open file, of which a process may have about a thousand.
 const TOGETHER: usize = 128;
 
-/// What is to be removed. Runs that a process holds are always kept.
+/// Selection of data to remove. Runs that a process holds are always kept.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Policy {
-    /// Runs that have not changed for this long.
+    /// Remove runs that have not changed for this long.
     pub older_than: Option<Duration>,
-    /// How many of the newest runs of each graph are kept. With `older_than`, both conditions have to hold.
+    /// Number of the newest runs of each graph to keep. With `older_than`, both conditions have to hold.
     pub keep: Option<usize>,
-    /// How many of the newest checkpoints are kept of the runs that stay.
+    /// Number of the newest checkpoints to keep of the remaining runs.
     pub checkpoints: Option<usize>,
-    /// Not only runs that have ended: those that could be resumed too.
+    /// Remove also runs that could be resumed, not only those that have ended.
     pub all_statuses: bool,
-    /// Cached results of tasks.
+    /// Remove cached results of tasks.
     pub cache: Option<Cached>,
-    /// Nothing is removed, only reported.
+    /// Remove nothing, only report.
     pub dry_run: bool,
 }
 
-/// Which cached results are to be removed.
+/// Selection of cached results to remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cached {
-    /// Those that are older than the `ttl` of the node that computed them.
+    /// Results that are older than the `ttl` of the node that computed them.
     Expired,
-    /// All cached results, also those that have not expired.
+    /// All results.
     All,
 }
 
 /// A run that was removed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Removed {
-    /// The id that the run had.
+    /// Id of the run.
     pub run_id: String,
-    /// The id of the graph that it ran.
+    /// Id of its graph.
     pub graph: String,
-    /// The status that it last had.
+    /// Its last status.
     pub status: Status,
-    /// When it last changed.
+    /// Time of its last change.
     pub updated_at: String,
 }
 
@@ -81,30 +80,30 @@ impl From<&RunRow> for Removed {
 /// A run whose first checkpoints were removed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Pruned {
-    /// The id of the run, which stays.
+    /// Id of the run, which remains.
     pub run_id: String,
-    /// How many, of all namespaces.
+    /// Number of removed checkpoints, of all namespaces.
     pub checkpoints: u64,
 }
 
-/// What was removed, or in a dry run what would be.
+/// Removed data; in a dry run, data that would be removed.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
-    /// This is a dry run: nothing was removed.
+    /// `true` in a dry run: nothing was removed.
     pub dry_run: bool,
-    /// Runs that are gone.
+    /// Removed runs.
     pub removed: Vec<Removed>,
-    /// Runs that have become shorter.
+    /// Shortened runs.
     pub pruned: Vec<Pruned>,
-    /// Texts that no run needs any more.
+    /// Number of removed texts, which no run needed any more.
     pub texts: u64,
-    /// Results of tasks that were kept for later ones.
+    /// Number of removed cached results of tasks.
     pub results: u64,
-    /// Bytes of records, values, texts and results.
+    /// Size of the removed records, values, texts and results, in bytes.
     pub bytes: u64,
-    /// What was kept although the policy names it, and why.
+    /// Data that was kept although the policy selects it, a sentence each with the reason.
     pub left: Vec<String>,
-    /// What was found in place of runs and cannot be read: it is left unchanged.
+    /// Unreadable entries in place of runs; they are left unchanged.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,
 }
@@ -122,7 +121,7 @@ impl Report {
     }
 }
 
-/// Removes what the policy names from one of the stores of a project.
+/// Removes the data that the policy selects from one of the stores of a project.
 pub fn collect(store: &dyn Upkeep, project: &Project, policy: Policy, home: &Home) -> Result<Report> {
     let mut report = Report { dry_run: policy.dry_run, ..Report::default() };
     let Listed { rows, refused } = store.list(&RunFilter::default())?;
@@ -162,13 +161,13 @@ pub fn collect(store: &dyn Upkeep, project: &Project, policy: Policy, home: &Hom
     if refused.is_empty() {
         sweep(store, &gone, policy.dry_run, &mut report)?;
     } else {
-        // It is not known which texts the unreadable runs need.
+        // The texts that the unreadable runs need are not known.
         report.left.push("texts that no run needs stay: there are runs that cannot be read".to_owned());
     }
     Ok(report)
 }
 
-/// The runs that the policy names. Rows are sorted, newest first.
+/// Returns the ids of the runs that the policy selects. `rows` are sorted, newest first.
 fn doomed(rows: &[RunRow], policy: Policy, now: Timestamp) -> BTreeSet<&str> {
     if policy.older_than.is_none() && policy.keep.is_none() {
         return BTreeSet::new();
@@ -190,7 +189,7 @@ fn doomed(rows: &[RunRow], policy: Policy, now: Timestamp) -> BTreeSet<&str> {
     doomed
 }
 
-/// Reports which of these runs would be removed.
+/// Reports the runs that would be removed.
 fn would_remove(store: &dyn Upkeep, rows: &[&RunRow], report: &mut Report) -> Result<()> {
     for row in rows {
         if store.holder(&row.run_id)? == Holder::Nobody {
@@ -286,8 +285,8 @@ pub fn shorten(
     Ok(())
 }
 
-/// Removes the checkpoints of a namespace before the first that stays, and stores a signed note about them. `entries` are
-/// the entries of the run's history that are removed with them.
+/// Removes the checkpoints of a namespace before the first that is kept, and stores a signed note about them. `entries`
+/// are the entries of the run's history that are removed with them.
 fn cut(
     store: &dyn Upkeep,
     guard: &RunGuard,
@@ -344,14 +343,14 @@ fn cut(
     Ok(store.prune(guard, namespace, &cut)?)
 }
 
-/// Where the history of a namespace is to be cut.
+/// Cut of the history of a namespace.
 struct Plan {
     namespace: String,
     /// The note about an earlier cut of this namespace, if there was one.
     before: Option<Pruning>,
-    /// The number of the first checkpoint that stays.
+    /// Number of the first checkpoint that is kept.
     first_sequence: u64,
-    /// The newest checkpoint: its digest and its number.
+    /// Digest and number of the newest checkpoint.
     newest: Digest,
     newest_sequence: u64,
     removed: u64,
@@ -397,19 +396,19 @@ fn plan(
     Ok(Some(Plan { namespace, before, first_sequence: start.sequence, newest, newest_sequence, removed }))
 }
 
-/// What has to be known about a checkpoint to decide whether a history can begin there.
+/// The parts of a checkpoint that decide whether a history can begin with it.
 struct Boundary {
     sequence: u64,
-    /// The earlier checkpoint that it goes back to, if it does.
+    /// Number of the earlier checkpoint that it goes back to, if it does.
     restored: Option<u64>,
-    /// The position of each channel that it changed; for a whole checkpoint, of all channels.
+    /// Positions of the values of the channels that it changed; for a whole checkpoint, of all channels.
     changed: Vec<(u32, Span)>,
 }
 
 /// The first and last position of a channel's value.
 type Span = (u64, u64);
 
-/// Numbers the channels by name.
+/// Assigns numbers to channel names.
 #[derive(Default)]
 struct Channels(BTreeMap<String, u32>);
 
@@ -427,8 +426,8 @@ impl Channels {
     }
 }
 
-/// By namespace, the entries of a run's history in the checkpoints to be removed, and those removed before. The history
-/// is read once for all of them.
+/// Returns, by namespace, the entries of a run's history in the checkpoints to be removed, and those removed before.
+/// The history is read once for all namespaces.
 fn entries_before<'p>(
     store: &dyn Upkeep,
     run: &str,
@@ -438,7 +437,7 @@ fn entries_before<'p>(
     let mut found: BTreeMap<&str, Vec<(u64, u64)>> = BTreeMap::new();
     for Plan { namespace, before, first_sequence, .. } in plans {
         match before {
-            // An earlier removal did not note which entries it took.
+            // The note of an earlier removal lacks the removed entries.
             Some(before) if before.entries.is_empty() => {}
             before => {
                 firsts.insert(namespace, *first_sequence);
@@ -473,8 +472,8 @@ fn entries_before<'p>(
     Ok(found)
 }
 
-/// Whether the checkpoints from `first` on need no value that is not part of the state there. `before` is the channels at
-/// the beginning of the history.
+/// Checks that the checkpoints from `first` on need only values that are part of the state at `first`. `before` are the
+/// channels at the beginning of the history.
 fn stands_alone(line: &[Boundary], first: usize, before: &[(u32, Span)]) -> bool {
     let up_to_start = line[..=first].iter().flat_map(|boundary| &boundary.changed);
     let at_start: BTreeMap<u32, Span> = before.iter().chain(up_to_start).copied().collect();
@@ -491,7 +490,7 @@ fn stands_alone(line: &[Boundary], first: usize, before: &[(u32, Span)]) -> bool
     })
 }
 
-/// Removes the texts that no run names. `gone` are the runs that a dry run only pretends to have removed.
+/// Removes the texts that no run names. `gone` are the runs that a dry run counts as removed.
 fn sweep(store: &dyn Upkeep, gone: &BTreeSet<String>, dry_run: bool, report: &mut Report) -> Result<()> {
     let mark = store.mark()?;
     let mut needed: BTreeSet<Digest> = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! What is kept of runs: read, shown, verified, exported and deleted.
+//! Stored runs: reads, shows, verifies, exports and removes them.
 
 pub mod answered;
 pub mod archive;

@@ -15,8 +15,8 @@ use crate::history::streamed::Streamed;
 use crate::run::restore::Checked;
 use crate::run::typed_answers::TypedAnswers;
 
-/// The outcome of a run as a JSON document. It is written from the summary without a copy, since the state may be large, and the nodes
-/// visited come from the store while it is written.
+/// The outcome of a run as a JSON document. It is written from the summary without a copy, since the state may be
+/// large, and reads the visited nodes from the store while it is written.
 #[derive(Serialize)]
 pub struct RunDocument<'s> {
     // In the order of their names, as in every document.
@@ -48,7 +48,7 @@ pub struct RunDocument<'s> {
 }
 
 impl<'s> RunDocument<'s> {
-    /// The document of a run of a graph, with the nodes `visited`, in order.
+    /// Makes the document of a run of a graph, with the nodes `visited`, in order.
     pub fn of(run: &'s str, graph: &'s str, summary: &'s Summary, mut visited: Box<Names<'s>>) -> Self {
         let error = |error: &RunError| {
             json!({
@@ -95,7 +95,7 @@ impl<'s> RunDocument<'s> {
 }
 
 impl RunDocument<'_> {
-    /// Marks the questions that have expired at that time.
+    /// Marks the questions that have expired at the time `now`.
     #[must_use]
     pub fn at(mut self, now: Timestamp) -> Self {
         for asked in &mut self.interrupts {
@@ -107,25 +107,25 @@ impl RunDocument<'_> {
         self
     }
 
-    /// Adds what was checked before the run was resumed.
+    /// Adds the result of the check before the resume.
     #[must_use]
     pub fn after(self, checked: Option<Checked>) -> Self {
         Self { checked, ..self }
     }
 
-    /// Adds the answers that were given and not used.
+    /// Adds the answers that were not used, with the reasons.
     #[must_use]
     pub fn without_use(self, answers: &TypedAnswers) -> Self {
         let told = |(answer, reason)| json!({ "answer": answer, "reason": reason });
         Self { unused_answers: answers.unused().map(told).collect(), ..self }
     }
 
-    /// Why the nodes visited could not be listed in full; to be asked after the document was written.
+    /// Takes the error for which the list of visited nodes is incomplete; to be called after the document was written.
     pub fn take_failure(&self) -> Option<Error> {
         self.visited.take_failure()
     }
 
-    /// The document as a value that callers can change.
+    /// Converts the document to a value that callers can change.
     pub fn to_value(&self) -> Result<Value> {
         let value = serde_json::to_value(self)
             .map_err(|error| Error::storage(format!("the document cannot be made: {error}")));
@@ -133,7 +133,7 @@ impl RunDocument<'_> {
     }
 }
 
-/// An interrupt, for programs: the question, and how it is answered. A pause has no question and no form.
+/// Makes the document of an interrupt: the question, and the form of its answer. A pause has neither.
 pub(crate) fn interrupt(interrupt: &InterruptRecord) -> Value {
     let InterruptRecord { budget, id, node, payload } = interrupt;
     let form = (!payload.0.is_null()).then(|| Question::of(&payload.0).form());

@@ -1,8 +1,8 @@
-//! The knowledge item of a run, its state item: the state of a run as graphs and people can load it. Runs in the file
-//! store have one, runs of graphs in Rye's dialect, and runs for which the user asked for one.
+//! The knowledge item of a run, its state item, which graphs and people can load. Runs in the file store have one, runs
+//! of graphs in Rye's dialect, and runs for which the user asked for one.
 //!
 //! It is rewritten at each boundary under `durability: sync`, and otherwise at suspensions and at the end. It is a copy
-//! for reading: a run is resumed from its signed records.
+//! for reading: runs are resumed from their signed records.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -24,7 +24,7 @@ use crate::project::{Project, paths};
 use crate::run::restore;
 use graph_core::diagnostic::visible;
 
-/// The items that a host signs with its identity key. That key counts for no others.
+/// The items that a host signs with its identity key, which is trusted for these and for transcripts only.
 pub const ITEMS: &str = "graphs/*";
 
 /// Writes the state items of runs.
@@ -35,12 +35,12 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// Writes into the knowledge of a project, signed with the host's identity.
+    /// Makes a writer into the knowledge of a project, signed with the host's identity.
     pub fn new(project: &Project, key: SigningKey) -> Self {
         Self { project: project.clone(), key }
     }
 
-    /// Writes the item of a run as the run is now.
+    /// Writes the item of a run with the run's present state.
     pub fn write(&self, store: &dyn CheckpointStore, run: &str) -> Result<()> {
         let Some(row) = store.listed_run(run)? else { return Ok(()) };
         let Some(record) = store.checkpoint(run, "", At::Latest)? else { return Ok(()) };
@@ -63,7 +63,7 @@ impl Projection {
     }
 }
 
-/// Keeps the state item of a run up to date while the run is driven, whichever store it is in.
+/// Keeps the state item of a run up to date while the run is driven, whichever store the run is in.
 #[derive(Clone, Debug)]
 pub struct StateItem {
     projection: Projection,
@@ -71,13 +71,13 @@ pub struct StateItem {
 }
 
 impl StateItem {
-    /// Writes into the knowledge of a project, signed with the host's identity.
+    /// Makes a writer into the knowledge of a project, signed with the host's identity.
     pub fn new(project: &Project, key: SigningKey, host: &Host) -> Self {
         Self { projection: Projection::new(project, key), notices: Arc::clone(&host.notices) }
     }
 
-    /// That of a run, where one is written: for what was asked, by its graph, or because the run has one. A fork has one of
-    /// its own if the run has that it was forked from, whose row decides then.
+    /// Makes the writer for a run, if an item is asked for, if its graph's dialect has items, or if an item exists for
+    /// `row`. For a fork, `row` is that of the run that it was forked from.
     pub fn of_run(
         is_asked_for: bool,
         graph: &Graph,
@@ -90,7 +90,7 @@ impl StateItem {
         is_written.then(|| Self::new(project, key.clone(), host))
     }
 
-    /// Writes the item of a run as it is now. One that cannot be written is no reason for the run to stop.
+    /// Writes the item of a run with its present state. A failure is only a notice: the run continues.
     pub fn update(&self, store: &dyn CheckpointStore, run: &str) {
         if let Err(error) = self.projection.write(store, run) {
             self.notices.notice(Notice::RunItemOutdated { run, error: &error });
@@ -98,37 +98,37 @@ impl StateItem {
     }
 }
 
-/// Whether a run has its item.
+/// Checks whether the item of a run exists.
 fn is_written(project: &Project, row: &RunRow) -> bool {
     let Ok(run) = RunId::parse(&row.run_id) else { return false };
     file(project, &item_id(row, &run)).is_ok_and(|place| place.exists())
 }
 
-/// The error of a row whose id cannot be the id of a run.
+/// Makes the error of a row whose id is not a run id.
 fn no_id(row: &RunRow, error: &IdError) -> Error {
     Error::integrity(format!("`{}` is no id of a run: {error}", row.run_id))
 }
 
-/// Removes the item of a run that was removed, where there is one.
+/// Removes the item of a removed run, if there is one.
 pub fn remove(project: &Project, row: &RunRow) {
     let Ok(run) = RunId::parse(&row.run_id) else { return };
-    // If it cannot be removed, it is a copy of the last state: no error.
+    // A failure is no error: the item is only a copy of the last state.
     if let Ok(place) = file(project, &item_id(row, &run)) {
         let _ = place.remove();
     }
 }
 
-/// The path components from `.ai` to an item, without the extension of the last one.
+/// Returns the path components from `.ai` to an item, without the extension of the last one.
 fn names(id: &str) -> Vec<&str> {
     std::iter::once("knowledge").chain(id.split('/')).collect()
 }
 
-/// The file of an item. Links on the way are not followed.
+/// Returns the file of an item. Links on the path are not followed.
 fn file(project: &Project, id: &str) -> Result<FilePlace> {
     paths::file(project, &names(&format!("{id}.md")))
 }
 
-/// The item's id, made from the graph's: characters that item ids cannot contain are replaced.
+/// Makes the item's id from the graph's: characters that item ids cannot contain are replaced.
 fn item_id(row: &RunRow, run: &RunId) -> String {
     let graph: Vec<String> = row
         .graph_id
@@ -143,7 +143,7 @@ fn item_id(row: &RunRow, run: &RunId) -> String {
     format!("graphs/{}/{}", graph.join("/"), run)
 }
 
-/// The status according to the newest record.
+/// Reads the status from the newest record.
 fn newest_status(store: &dyn CheckpointStore, row: &RunRow) -> Result<Status> {
     let newest = restore::pending_status(store, &row.run_id, "")?;
     Ok(match newest.map(|record| record.decode()) {

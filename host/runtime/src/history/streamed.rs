@@ -1,4 +1,4 @@
-//! Lists that are produced while a document is written, so that a long one is never in memory as a whole.
+//! Lists that are produced while a document is written, so that a long one is never wholly in memory.
 
 use std::cell::RefCell;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 
-/// Calls the callback that it is given with each element of a list.
+/// Passes each element of a list to a callback.
 type Elements<'e> = dyn FnMut(&mut dyn FnMut(&Value) -> Result<()>) -> Result<()> + 'e;
 
 /// A list that is produced while the document around it is written. It can be written once.
@@ -17,12 +17,12 @@ pub struct Streamed<'e> {
 }
 
 impl<'e> Streamed<'e> {
-    /// A list of the elements that `elements` passes on.
+    /// Makes a list of the elements that `elements` passes to its callback.
     pub fn new(elements: impl FnMut(&mut dyn FnMut(&Value) -> Result<()>) -> Result<()> + 'e) -> Self {
         Self { elements: RefCell::new(Box::new(elements)), failed: RefCell::default() }
     }
 
-    /// Why the list ended early, if it did.
+    /// Takes the error that ended the list early, if there was one.
     pub fn take_failure(&self) -> Option<Error> {
         self.failed.borrow_mut().take()
     }

@@ -1,4 +1,4 @@
-//! The check of a whole run: every signature, every link of its chains, what its row claims and the texts it keeps.
+//! Checks a whole run: every signature, every link of its chains, the claims of its row, and the texts that it keeps.
 
 use graph_core::digest::Digest;
 use graph_core::record::{
@@ -13,27 +13,27 @@ use crate::run::pins::Pins;
 use crate::run::restore;
 use crate::run::stop_notes::StopNote;
 
-/// What a verified run consists of.
+/// Result of the verification of a run.
 #[derive(Debug)]
 pub struct Audit {
-    /// Checkpoints, of all namespaces.
+    /// Number of checkpoints, of all namespaces.
     pub checkpoints: u64,
-    /// Records that are not checkpoints: tasks, answers, hooks, statuses.
+    /// Number of records that are not checkpoints: tasks, answers, hooks, statuses.
     pub records: u64,
     /// The newest checkpoint of the run itself: its record digest and its result digest.
     pub newest: Option<(Digest, ResultDigest)>,
-    /// Changes of what it is pinned to that its host has accepted.
+    /// Number of changes of its pins that its host has accepted.
     pub accepted: u64,
-    /// Entries of its history, those that were removed included.
+    /// Number of entries of its history, including removed ones.
     pub entries: u64,
-    /// How many child runs it has, at any depth.
+    /// Number of child runs, at any depth.
     pub child_runs: u64,
-    /// Where its history begins, if the host has removed what was before.
+    /// Note about removed checkpoints at the beginning of its history, if its host has removed any.
     pub begins: Option<Pruning>,
 }
 
-/// Verifies a run with the public key of the host that made it. If `last`, the record with which the run last stopped, is
-/// known, it has to exist.
+/// Verifies a run with the public key of the host that made it. If `last`, the record with which the run last stopped,
+/// is given, that record has to exist.
 pub fn audit(
     store: &dyn CheckpointStore,
     row: &RunRow,
@@ -80,7 +80,7 @@ pub fn audit(
             found.child_runs += 1;
         }
     }
-    // What exists is intact; it remains to check that nothing was removed from the end.
+    // The existing records are intact; it remains to check that none was removed from the end.
     if let Some(last) = last.filter(|last| !history.holds(last.sequence, &last.digest)) {
         return Err(Error::integrity(format!(
             "run {run} stopped with the {} record {} ({}), and that is gone: it was taken away, or the store was put back to \
@@ -181,7 +181,7 @@ fn check_child(run: &str, newest: &Checkpoint, store: &dyn CheckpointStore) -> R
     Ok(())
 }
 
-/// A run that has stopped short of its end has a signed record under its newest checkpoint that says so.
+/// Checks that a run which stopped short of its end has a signed record of its status under its newest checkpoint.
 pub(crate) fn check_pause(
     row: &RunRow,
     newest: Option<&Checkpoint>,
@@ -205,12 +205,12 @@ pub(crate) fn check_pause(
     )))
 }
 
-/// Checks what the row claims against what is signed, and the texts that the records name.
+/// Checks the claims of the row against signed records, and the texts that the records name.
 fn check_row(row: &RunRow, newest: Option<&Checkpoint>, store: &dyn CheckpointStore) -> Result<()> {
     let Some(newest) = newest else { return Ok(()) };
     let run = &row.run_id;
     let ended = newest.end.as_ref().map(|end| end.status);
-    // An end with `end` hooks becomes final once these have been asked.
+    // An end with `end` hooks becomes final only after these hooks.
     let unsettled = !newest.hooks.is_empty() && !row.status.is_end();
     let running = row.status == Status::Running;
     if row.step > newest.step

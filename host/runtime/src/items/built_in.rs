@@ -1,7 +1,8 @@
 //! Items that are part of the program, each by its digest.
 //!
-//! Their sources are in `host/builtin`: graphs are taken from there, and `host/builtin/build` writes the components and the digests to
-//! `host/runtime/assets`. Nothing is granted to them by being built in: they need their lines in a manifest as every other item does.
+//! Their sources are in `host/builtin`: graphs are included from there, and `host/builtin/build` writes the components
+//! and the digests to `host/runtime/assets`. Built-in items have no grants by default: they need lines in a manifest
+//! like every other item.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -21,29 +22,29 @@ use crate::error::{Error, Result};
 use crate::items::locate::{Space, refused};
 use crate::items::precedence::Candidate;
 
-/// An item of the program.
+/// A built-in item.
 struct BuiltIn {
     id: &'static str,
     content: Content,
 }
 
-/// What an item of the program is.
+/// Content of a built-in item.
 enum Content {
     Component {
-        /// What the program lists: the component has to have it.
+        /// The listed digest, which the component has to have.
         digest: &'static str,
-        /// The component, compressed: it is a quarter of the size.
+        /// The component, compressed to a quarter of its size.
         compressed: &'static [u8],
         /// The statement of a signed component, without a signature.
         statement: &'static str,
-        /// The component's bytes, once they have been needed.
+        /// The component's bytes, decompressed at first use.
         bytes: OnceLock<Arc<[u8]>>,
     },
     /// The document of a graph, whose digest is in [`GRAPHS`].
     Graph(&'static str),
 }
 
-/// The digests of the graphs that the program lists, a line each: the digest, and the id.
+/// Digests of the graphs, a line each: the digest, and the id.
 const GRAPHS: &str = include_str!("../../assets/graphs.sha256");
 
 static ITEMS: [BuiltIn; 4] = [
@@ -76,7 +77,7 @@ static ITEMS: [BuiltIn; 4] = [
 ];
 
 impl BuiltIn {
-    /// What messages show instead of a file. No file has this path: nothing is ever read from it.
+    /// Returns the path that messages show. No file has this path: it is never read.
     fn place(&self) -> PathBuf {
         let extension = match self.content {
             Content::Component { .. } => "wasm",
@@ -85,7 +86,7 @@ impl BuiltIn {
         Path::new("(built in)").join(format!("{}.{extension}", self.id))
     }
 
-    /// The item with an id, with or without a version.
+    /// Finds the item with an id, with or without a version.
     fn find(item: &str) -> Result<&'static Self> {
         let found = ITEMS.iter().find(|built_in| built_in.id == path_of(item));
         found.ok_or_else(|| missing(item, "there is no such item"))
@@ -96,13 +97,13 @@ fn missing(item: &str, reason: &str) -> Error {
     refused(&VerifyError::BuiltIn { id: printable(item).into_owned(), reason: reason.to_owned() })
 }
 
-/// A digest in the list, of which the algorithm is known.
+/// Parses a listed SHA-256 digest.
 fn listed(item: &str, hex: Option<&str>) -> Result<Digest> {
     let digest = hex.and_then(|hex| format!("sha256:{}", hex.trim()).parse().ok());
     digest.ok_or_else(|| missing(item, "its listed digest is invalid"))
 }
 
-/// Bytes that were compressed for the program.
+/// Decompresses a component, once.
 fn decompressed<'b>(compressed: &[u8], bytes: &'b OnceLock<Arc<[u8]>>) -> Option<&'b Arc<[u8]>> {
     if bytes.get().is_none() {
         let mut all = Vec::new();
@@ -112,7 +113,7 @@ fn decompressed<'b>(compressed: &[u8], bytes: &'b OnceLock<Arc<[u8]>>) -> Option
     bytes.get()
 }
 
-/// The items of a type, with their ids.
+/// Returns the items of a type, with their ids.
 pub(crate) fn candidates(item_type: ItemType) -> impl Iterator<Item = (&'static str, Candidate)> {
     let items = if item_type == ItemType::Tool { &ITEMS[..] } else { &[] };
     items
@@ -120,17 +121,17 @@ pub(crate) fn candidates(item_type: ItemType) -> impl Iterator<Item = (&'static 
         .map(|item| (item.id, Candidate { space: Space::BuiltIn, path: item.place(), is_outside: false }))
 }
 
-/// Whether a path is that of an item of the program.
+/// Checks whether a path is that of a built-in item.
 pub fn is_place(path: &Path) -> bool {
     id_at(path).is_some()
 }
 
-/// The id of the item of the program that has this path.
+/// Returns the id of the built-in item that has this path.
 pub fn id_at(path: &Path) -> Option<&'static str> {
     ITEMS.iter().find(|item| path == item.place()).map(|item| item.id)
 }
 
-/// The component of an item, checked against the listed digest, and against what the trust store requires.
+/// Returns the component of an item, checked against the listed digest and the requirements of the trust store.
 pub fn verify(item: &str, trust: &TrustStore) -> Result<VerifiedComponent> {
     let Content::Component { digest, compressed, statement, bytes } = &BuiltIn::find(item)?.content else {
         return Err(missing(item, "it is a graph"));
@@ -142,14 +143,14 @@ pub fn verify(item: &str, trust: &TrustStore) -> Result<VerifiedComponent> {
         .map_err(|error| refused(&error))
 }
 
-/// The schema of the params of a component of the program, from its statement.
+/// Returns the params schema of a built-in component, from its statement.
 pub(crate) fn params_schema(item: &str) -> Option<Value> {
     let Content::Component { statement, .. } = BuiltIn::find(item).ok()?.content else { return None };
     let statement: Value = json::read(statement, TreeLimit::DOCUMENT).ok()?;
     statement.pointer("/predicate/description/params").cloned()
 }
 
-/// The document of a graph, checked against the listed digest and the version that is asked for.
+/// Returns the document of a graph, checked against the listed digest and the requested version.
 pub fn graph(item: &str) -> Result<&'static str> {
     let built_in = BuiltIn::find(item)?;
     let Content::Graph(text) = built_in.content else { return Err(missing(item, "it is a component")) };
@@ -168,7 +169,7 @@ pub fn graph(item: &str) -> Result<&'static str> {
     Ok(text)
 }
 
-/// The refusal to publish an item of the program.
+/// Makes the refusal to publish a built-in item.
 pub(crate) fn not_published(id: &str) -> Error {
     Error::usage(format!("`{}` is built into graph-host and is not published", printable(id)))
         .help("every graph-host of this version has it")

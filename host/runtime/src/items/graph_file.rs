@@ -1,4 +1,4 @@
-//! A graph from a file or an item id, with what its signature says.
+//! Graphs from files or item ids, with the result of their signature check.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use crate::project::text_file;
 /// A graph document that was read and checked.
 #[derive(Debug)]
 pub struct GraphFile {
-    /// Its file; of one that a program has built, the empty path.
+    /// Its file; the empty path for a graph that a program has built.
     pub path: PathBuf,
-    /// Where it comes from; one that is named by its path is as one from a folder of `--items`.
+    /// Its space; [`Space::Named`] for a graph that is named by its path.
     pub space: Space,
     /// The other items with its id.
     pub precedence: Precedence,
@@ -31,25 +31,25 @@ pub struct GraphFile {
     pub graph: Arc<Graph>,
     /// The warnings of its document.
     pub warnings: Diagnostics,
-    /// What its signature proves, and for whom.
+    /// Result of the check of its signature.
     pub standing: TextStanding,
 }
 
 impl GraphFile {
-    /// Finds and reads a graph: a file, or the id of an item in one of the places. An invalid signature is a refusal.
+    /// Finds and reads a graph: a file, or the id of an item in one of the places. An invalid signature is an error.
     pub fn open(name: &str, places: &ItemLocator, trust: &TrustStore) -> Result<Self> {
         let file = locate(name, places)?;
         let text = file.named_graph_text()?;
         Self::of_text(file, &text, places, trust)
     }
 
-    /// Reads the graph of an item. An invalid signature is a refusal.
+    /// Reads the graph of an item. An invalid signature is an error.
     pub fn read(file: ItemFile, places: &ItemLocator, trust: &TrustStore) -> Result<Self> {
         let text = file.graph_text()?;
         Self::of_text(file, &text, places, trust)
     }
 
-    /// A graph that a program has built: it has no file, and no signature.
+    /// Wraps a graph that a program has built: it has no file, and no signature.
     pub fn of_built(built: &BuiltGraph) -> Self {
         Self {
             path: PathBuf::new(),
@@ -61,7 +61,7 @@ impl GraphFile {
         }
     }
 
-    /// The document as it is now.
+    /// Reads the present document.
     pub fn text(&self) -> Result<String> {
         match self.space {
             Space::BuiltIn => built_in::graph(&self.graph.id).map(str::to_owned),
@@ -93,7 +93,7 @@ impl GraphFile {
     }
 }
 
-/// The file of a graph.
+/// Finds the file of a graph.
 pub fn locate(name: &str, places: &ItemLocator) -> Result<ItemFile> {
     if name.is_empty() {
         return Err(
@@ -127,7 +127,7 @@ pub fn locate(name: &str, places: &ItemLocator) -> Result<ItemFile> {
         );
     }
     match places.find(name) {
-        // The version that was named has to be signed: a signature without a version does not hold for it.
+        // The named version has to be signed: a signature without a version does not cover it.
         Ok(LocatedItem::Graph { file }) => Ok(ItemFile { id: name.to_owned(), ..file }),
         Ok(LocatedItem::Component { file, .. }) => Err(Error::usage(format!(
             "`{}` is a component ({}), a graph is needed",
@@ -141,7 +141,7 @@ pub fn locate(name: &str, places: &ItemLocator) -> Result<ItemFile> {
     }
 }
 
-/// The refusal of a graph whose signature does not hold.
+/// Makes the error of a graph whose signature is invalid.
 pub(crate) fn wrongly_signed(path: &Path, refusal: &TextRefusal) -> Error {
     let shown = project::shown(path);
     if let Some(help) = refusal.help(&shown) {
@@ -158,7 +158,7 @@ pub(crate) fn wrongly_signed(path: &Path, refusal: &TextRefusal) -> Error {
     Error::integrity(refusal.of_file(&shown)).help(help)
 }
 
-/// The state of a graph's signature, for programs.
+/// Makes the JSON document of a signature's state.
 pub fn standing_json(standing: &TextStanding) -> serde_json::Value {
     use serde_json::json;
     match standing {

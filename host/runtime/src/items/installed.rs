@@ -1,4 +1,4 @@
-//! Pulled items: each is installed whole or not at all, next to a record of where it was pulled from.
+//! Pulled items: each is installed whole or not at all, next to a record of its origin.
 
 use std::fs;
 use std::io::Write as _;
@@ -30,15 +30,15 @@ use crate::project::{self, Project};
 /// Marks a folder that contains only pulled items.
 const MARK: &str = ".pulled";
 
-/// Where a file was pulled from: the record for `x.wasm` is `x.wasm.origin.json`, next to it.
+/// Origin of a pulled file: the record for `x.wasm` is `x.wasm.origin.json`, next to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
     /// The id under which it is installed.
     pub id: String,
-    /// Whether it is a component, a graph, knowledge or a directive.
+    /// Kind of the item: component, graph, knowledge or directive.
     pub kind: Kind,
-    /// Where it was pulled from.
+    /// Reference that it was pulled from.
     pub reference: String,
     /// The version that its signature covers.
     pub version: String,
@@ -48,12 +48,12 @@ pub struct Origin {
     pub digest: Digest,
     /// The key by whose signature it was admitted.
     pub key: KeyId,
-    /// When it was pulled.
+    /// Time of the pull.
     pub pulled: Timestamp,
 }
 
 impl Origin {
-    /// The record for an item that was pulled from a reference.
+    /// Makes the record for an item that was pulled from a reference.
     pub fn of(pulled: &Pulled, reference: &Reference) -> Self {
         Self {
             id: pulled.id.clone(),
@@ -67,7 +67,7 @@ impl Origin {
         }
     }
 
-    /// The item's entry in a lockfile.
+    /// Returns the item's entry for a lockfile.
     pub fn locked(&self) -> Option<Locked> {
         Some(Locked {
             kind: self.kind,
@@ -90,13 +90,13 @@ fn origin_path(file: &Path) -> PathBuf {
     beside(file, ".origin.json")
 }
 
-/// Whether a file was pulled: it has a record of its origin, or its folder contains only pulled items.
+/// Checks whether a file was pulled: it has a record of its origin, or its folder contains only pulled items.
 pub fn is_pulled(file: &Path) -> bool {
     let marked = |folder: &Path| folder.join(MARK).exists();
     origin_path(file).exists() || file.ancestors().skip(1).any(marked)
 }
 
-/// The refusal of a pulled file whose signature is missing.
+/// Makes the error of a pulled file without signature.
 pub fn without_signature(file: &Path) -> Error {
     let from = text_file::read(&origin_path(file))
         .ok()
@@ -106,8 +106,7 @@ pub fn without_signature(file: &Path) -> Error {
         .help("pull it again; `--allow-unsigned` is for what you develop yourself, never for what was pulled")
 }
 
-/// Checks a pulled item that is about to be used against the lockfile of a project: another project may have pulled
-/// another version since.
+/// Checks a pulled item against the lockfile of a project before its use: another project may have pulled another version since.
 pub fn as_locked(
     project: &Project,
     file: &Path,
@@ -149,7 +148,7 @@ fn extensions(item_type: ItemType) -> &'static [&'static str] {
     }
 }
 
-/// The record of origin of an item in a folder; none where no such item was pulled.
+/// Reads the record of origin of an item in a folder; `None` if no such item was pulled.
 pub fn origin(root: &Path, item_type: ItemType, id: &str) -> Result<Option<Origin>> {
     for extension in extensions(item_type) {
         let path = origin_path(&folder_of(root, item_type).join(format!("{id}.{extension}")));
@@ -171,7 +170,7 @@ pub fn origin(root: &Path, item_type: ItemType, id: &str) -> Result<Option<Origi
     Ok(None)
 }
 
-/// Whether a folder is marked as containing only pulled items. A link is not accepted as a mark.
+/// Checks whether a folder is marked as containing only pulled items. A link is not accepted as a mark.
 pub(crate) fn is_marked(root: &Path) -> bool {
     fs::symlink_metadata(root.join(MARK)).is_ok_and(|found| found.is_file())
 }
@@ -196,12 +195,12 @@ pub fn mark(root: &Path) -> Result<()> {
 pub struct Installed {
     /// The file that was written.
     pub path: PathBuf,
-    /// The same bytes were installed already.
+    /// `true` if the same bytes were installed already.
     pub was_there: bool,
 }
 
 /// Installs an item below a folder: first the record of origin, so that an item never exists without one, then the
-/// signature, then the item. If this is cut short, the item does not verify, and pulling it again repairs it.
+/// signature, then the item. After an interruption, the item does not verify, and pulling it again repairs it.
 pub fn install(root: &Path, pulled: &Pulled, reference: &Reference) -> Result<Installed> {
     let (extension, bytes) = match &pulled.content {
         PulledContent::Component { component, .. } => ("wasm", &component.bytes()[..]),
@@ -237,7 +236,7 @@ pub fn install(root: &Path, pulled: &Pulled, reference: &Reference) -> Result<In
     }
     let record = serde_json::to_string_pretty(&Origin::of(pulled, reference))
         .map_err(|error| Error::storage(error.to_string()))?;
-    // From here on it is this folder.
+    // From here on, writes go to the held folder, even if its path is exchanged.
     let held = held_below(root, folder)?;
     let write = |path: &Path, bytes: &[u8]| {
         let name = path.file_name().unwrap_or_default();
@@ -265,7 +264,7 @@ pub fn install(root: &Path, pulled: &Pulled, reference: &Reference) -> Result<In
     Ok(Installed { path, was_there: false })
 }
 
-/// Opens a folder below `root`, from there on without following a link.
+/// Opens a folder below `root`, without following links from there on.
 fn held_below(root: &Path, folder: &Path) -> Result<HeldFolder> {
     let names = folder.strip_prefix(root).unwrap_or(folder).components();
     let place = names.fold(FolderPlace::at(root), |folder, name| folder.child(name.as_os_str()));

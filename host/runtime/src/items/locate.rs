@@ -26,12 +26,12 @@ use crate::project::text_file;
 use crate::project::user_home::Home;
 use crate::project::{self, MARK, Project};
 
-/// The largest component that is read, in bytes.
+/// Limit of a component, in bytes.
 pub const LARGEST_COMPONENT: u64 = 256 << 20;
 
-/// How many items of a folder are listed.
+/// Limit of the listed items of a folder.
 const MOST_ITEMS: usize = 10_000;
-/// How many folders of items may be nested.
+/// Limit of nested folders of items.
 const DEEPEST: usize = 16;
 
 /// The space that an item was found in.
@@ -44,14 +44,14 @@ pub enum Space {
     Project,
     /// The user's own items in the user's space.
     User,
-    /// What is installed in the user's space.
+    /// Installed items in the user's space.
     Installed,
-    /// What is part of the program.
+    /// Items that are part of the program.
     BuiltIn,
 }
 
 impl Space {
-    /// Its name in documents and plans.
+    /// Returns its name in documents and plans.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Named => "named",
@@ -62,7 +62,7 @@ impl Space {
         }
     }
 
-    /// The space, as messages name it.
+    /// Names the space in messages.
     pub(crate) const fn place(self) -> &'static str {
         match self {
             Self::Named => "a folder of --items",
@@ -75,13 +75,14 @@ impl Space {
 }
 
 /// Finds items by their ids: in the folders of `--items`, then in the project, then in the user's space, then among the
-/// installed items, and then among those that are built in. If several items have one id, [`crate::items::precedence`] decides between them.
+/// installed items, and then among the built-in ones. If several items have one id, [`crate::items::precedence`]
+/// decides between them.
 #[derive(Clone, Debug)]
 pub struct ItemLocator {
     roots: Vec<Root>,
-    /// The ids of the items that the run under way was started with.
+    /// Ids of the items that the run under way was started with.
     pinned: BTreeSet<String>,
-    /// The project whose lockfile decides which version of a pulled item may be used.
+    /// The project whose lockfile determines the permitted versions of pulled items.
     keeper: Project,
 }
 
@@ -116,32 +117,32 @@ pub struct ItemFile {
     pub id: String,
     /// The path of the file.
     pub path: PathBuf,
-    /// Where it comes from.
+    /// Its space.
     pub space: Space,
     /// The other files with this id.
     pub others: Others,
-    /// The run under way was started with an item of this id.
+    /// `true` if the run under way was started with an item of this id.
     pub is_pinned: bool,
 }
 
 impl ItemFile {
-    /// A file that the user named by its path: there are no others.
+    /// Makes the file that the user named by its path: there are no others.
     pub fn named(id: &str, path: &Path) -> Self {
         let (id, path) = (id.to_owned(), path.to_path_buf());
         Self { id, path, space: Space::Named, others: Others::default(), is_pinned: false }
     }
 
-    /// The text of the file. In a project, no link on its path is followed.
+    /// Reads the text of the file. In a project, no link on its path is followed.
     pub fn text(&self) -> std::io::Result<String> {
         text_file::read_of(self.space, &self.path)
     }
 
-    /// The document of a graph: the text of its file, or that of the program.
+    /// Reads the document of a graph, from its file or from the program.
     pub fn graph_text(&self) -> Result<String> {
         self.graph_text_by(|what, path| self.text().map_err(|error| Error::read(what, path, &error)))
     }
 
-    /// Like [`Self::graph_text`], for a file on the command line: that may be a pipe.
+    /// Like [`Self::graph_text`], for a file on the command line, which may be a pipe.
     pub fn named_graph_text(&self) -> Result<String> {
         self.graph_text_by(text_file::read_named_as)
     }
@@ -153,7 +154,7 @@ impl ItemFile {
         }
     }
 
-    /// What a graph with this text is worth: by its signature, or as a part of the program.
+    /// Checks the trust in a graph with this text: by its signature, or as a built-in item.
     pub fn graph_standing(&self, text: &str, trust: &TrustStore, at: impl Into<Moment>) -> TextStanding {
         match self.space {
             Space::BuiltIn => built_in_text(path_of(&self.id), trust),
@@ -162,7 +163,7 @@ impl ItemFile {
     }
 }
 
-/// Why no item was found for an id.
+/// Reasons for which no item was found for an id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum FindError {
@@ -175,25 +176,25 @@ pub enum FindError {
     #[error("there is no {} `{id}`: {} in {}{}", noun(*item_type), looked_for(*item_type, file), places.join(", "), of_other_runtime(foreign.as_deref()).unwrap_or_else(|| meant(nearest.as_deref())))]
     Missing {
         id: String,
-        /// What kind of item was looked for.
+        /// Type of the wanted item.
         item_type: ItemType,
         /// The id without its version.
         file: String,
-        /// Where it was looked for.
+        /// Folders that were searched.
         places: Vec<String>,
         /// The most similar id that exists.
         nearest: Option<String>,
-        /// A script of this id, which a runtime of Rye's would carry out.
+        /// Script with this id, which a runtime of Rye's would run.
         foreign: Option<Box<str>>,
     },
     /// The path below the project's `.ai` does not consist of folders and a regular file.
     #[error("`{id}` is not read: {reason}")]
     Misplaced {
         id: String,
-        /// Which step of the path is wrong, and why.
+        /// Reason, with the step of the path that is wrong.
         reason: String,
     },
-    /// The file is a link to something outside of its folder.
+    /// The file is a link out of its folder.
     #[error("`{id}` is not read: {file} leads out of {folder}")]
     Outside {
         id: String,
@@ -223,13 +224,13 @@ fn meant(nearest: Option<&str>) -> String {
     nearest.map(|id| format!("; did you mean `{id}`?")).unwrap_or_default()
 }
 
-/// The item that a folder is called like: Rye calls `rye/bash/bash` also `rye/bash`.
+/// Finds the item `a/b/b` for the id `a/b`: Rye calls `rye/bash/bash` also `rye/bash`.
 fn below<'k>(id: &str, mut known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     let last = id.rsplit('/').next()?;
     known.find(|known| known.strip_prefix(id).and_then(|rest| rest.strip_prefix('/')) == Some(last))
 }
 
-/// The extensions of tools that are scripts.
+/// Extensions of tools that are scripts.
 const FOREIGN: [&str; 4] = ["py", "js", "ts", "sh"];
 
 fn of_other_runtime(foreign: Option<&str>) -> Option<String> {
@@ -241,7 +242,7 @@ fn of_other_runtime(foreign: Option<&str>) -> Option<String> {
     })
 }
 
-/// The extensions of items of a type, in order of preference.
+/// Returns the extensions of items of a type, in order of preference.
 const fn extensions(item_type: ItemType) -> &'static [&'static str] {
     match item_type {
         ItemType::Tool => &["wasm", "yaml", "yml"],
@@ -251,7 +252,7 @@ const fn extensions(item_type: ItemType) -> &'static [&'static str] {
 }
 
 impl Root {
-    /// The folders of its items of a type. `--items DIR` may name a folder of tools, or one with a folder for each type.
+    /// Returns the folders of its items of a type. `--items DIR` may name a folder of tools, or one with a folder for each type.
     fn folders(&self, item_type: ItemType) -> Vec<PathBuf> {
         let name = match item_type {
             ItemType::Tool => "tools",
@@ -266,8 +267,8 @@ impl Root {
 }
 
 impl ItemLocator {
-    /// The folders of `--items`, then those of the project, then those of the user's space, then what is installed. What was
-    /// pulled is held to the lockfile of `keeper`.
+    /// Makes a locator over the folders of `--items`, those of the project, those of the user's space, and the
+    /// installed items. Pulled items are checked against the lockfile of `keeper`.
     pub fn new(items: &[PathBuf], project: Option<&Path>, home: &Home, keeper: &Project) -> Self {
         let root = |space, folder: PathBuf| Root { space, folder };
         let mut roots: Vec<_> = items.iter().map(|folder| root(Space::Named, folder.clone())).collect();
@@ -277,7 +278,7 @@ impl ItemLocator {
         Self { roots, pinned: BTreeSet::new(), keeper: keeper.clone() }
     }
 
-    /// The same locator for a run that was started with items of these ids, with or without versions.
+    /// Marks the ids of the items that a run was started with, with or without versions.
     #[must_use]
     pub fn begun_with<'i>(mut self, items: impl IntoIterator<Item = &'i String>) -> Self {
         self.pinned = items.into_iter().map(|item| path_of(item).to_owned()).collect();
@@ -329,7 +330,7 @@ impl ItemLocator {
                 let is_there = match space {
                     Space::Project => match in_project(&folder, &[id, ".", extension].concat()) {
                         Ok(is_there) => is_there,
-                        // A folder that the user named takes precedence, whatever is wrong with the project's item.
+                        // A folder that the user named takes precedence over any error of the project's item.
                         Err(_) if !candidates.is_empty() => false,
                         Err(error) => {
                             let reason = error.message().to_owned();
@@ -370,7 +371,7 @@ impl ItemLocator {
         })
     }
 
-    /// The script of this id in one of the folders: a tool of Rye's, as its projects have them.
+    /// Finds the script of this id in one of the folders: a tool of Rye's, as in its projects.
     fn foreign(&self, item_type: ItemType, id: &str) -> Option<Box<str>> {
         if item_type != ItemType::Tool {
             return None;
@@ -382,12 +383,13 @@ impl ItemLocator {
         found.map(|path| path.display().to_string().into_boxed_str()).next()
     }
 
-    /// Every item of a type, in order of ids; of several with one id, the one that counts. At most 10,000 of each folder.
+    /// Lists the items of a type, in order of ids; of several with one id, the one that [`crate::items::precedence`]
+    /// chooses. At most 10,000 per folder.
     pub fn list(&self, item_type: ItemType) -> Vec<ItemFile> {
         let mut found: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
         for (space, folder) in self.folders(item_type) {
             let mut files = Vec::new();
-            // A link in a project may lead to files that are not the project's.
+            // A link in a project may lead to files outside of the project.
             let follows = space != Space::Project;
             if follows || in_project(&folder, "").is_ok() {
                 list_below(&folder, "", 0, (extensions(item_type), follows), &mut files);
@@ -418,14 +420,14 @@ impl ItemLocator {
             .flat_map(move |root| root.folders(item_type).into_iter().map(|folder| (root.space, folder)))
     }
 
-    /// Where items of a type are searched for, for messages. A folder of tools that `--items` names is listed once.
+    /// Lists the searched folders of items of a type, for messages. A folder of tools that `--items` names is listed once.
     fn shown(&self, item_type: ItemType) -> Vec<String> {
         let folders = self.roots.iter().filter_map(|root| root.folders(item_type).into_iter().next());
         folders.map(|folder| project::shown(&folder)).collect()
     }
 }
 
-/// Whether there is a file at this path below a folder of a project's items, without a link on the path from `.ai` on.
+/// Checks whether there is a file at this path below a folder of a project's items. A link on the path from `.ai` on is an error.
 fn in_project(folder: &Path, file: &str) -> Result<bool> {
     let (Some(project), Some(kind)) =
         (folder.ancestors().nth(2), folder.file_name().and_then(|name| name.to_str()))
@@ -440,8 +442,8 @@ fn in_project(folder: &Path, file: &str) -> Result<bool> {
     Ok(paths::entry(&folder.file(name), kind)?.is_some())
 }
 
-/// Whether a file is inside a folder, after all links were followed. A text is shown to everyone who may load it, so a
-/// stranger's project must not name files outside of it.
+/// Checks whether a file is inside a folder, after following all links. Texts are shown to everyone who may load them,
+/// so a stranger's project must not name files outside of it.
 fn stays_in(path: &Path, folder: &Path) -> bool {
     match (fs::canonicalize(path), fs::canonicalize(folder)) {
         (Ok(path), Ok(folder)) => path.starts_with(folder),
@@ -449,8 +451,8 @@ fn stays_in(path: &Path, folder: &Path) -> bool {
     }
 }
 
-/// The files below a folder that may be items, sorted by name and then by order of extensions. Links to folders are not
-/// followed: they could form a cycle, or lead out of the space.
+/// Lists the files below a folder that may be items, sorted by name and then by order of extensions. Links to folders
+/// are not followed: they could form a cycle, or lead out of the space.
 fn list_below(
     folder: &Path,
     prefix: &str,
@@ -487,15 +489,15 @@ fn list_below(
     }
 }
 
-/// The path of the envelope for a component's file: `x.wasm.dsse.json` for `x.wasm`.
+/// Returns the path of the envelope for a component's file: `x.wasm.dsse.json` for `x.wasm`.
 pub fn envelope_path(component: &Path) -> PathBuf {
     let mut name = component.as_os_str().to_owned();
     name.push(".dsse.json");
     PathBuf::from(name)
 }
 
-/// The type of the item in a file. Below `.ai/tools`, `.ai/knowledge` or `.ai/directives` its folder decides. A Markdown
-/// file elsewhere is a directive if its text declares one, and otherwise knowledge; anything else is a tool.
+/// Detects the type of the item in a file. Below `.ai/tools`, `.ai/knowledge` or `.ai/directives`, its folder decides.
+/// A Markdown file elsewhere is a directive if its text declares one, and otherwise knowledge; anything else is a tool.
 pub fn type_of_file(path: &Path, text: impl FnOnce() -> Option<String>) -> ItemType {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let below =
@@ -515,7 +517,7 @@ pub fn type_of_file(path: &Path, text: impl FnOnce() -> Option<String>) -> ItemT
     }
 }
 
-/// The item id of a file: its path below the nearest `.ai/tools`, or else its name, both without the extension.
+/// Returns the item id of a file: its path below the nearest `.ai/tools`, or else its name, both without the extension.
 pub fn id_of_file(path: &Path) -> String {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let below = absolute.ancestors().skip(1).find_map(|folder| {
@@ -528,8 +530,8 @@ pub fn id_of_file(path: &Path) -> String {
     parts.join("/")
 }
 
-/// The id of a graph's file: its path below `.ai/tools`, or else the file's name without the extension. A file named
-/// `graph` gets the name of its folder instead.
+/// Returns the id of a graph's file: its path below `.ai/tools`, or else the file's name without the extension. A file
+/// named `graph` gets the name of its folder instead.
 pub fn id_of_graph(path: &Path) -> String {
     let id = id_of_file(path);
     if id != "graph" {
@@ -540,8 +542,8 @@ pub fn id_of_graph(path: &Path) -> String {
     folder.and_then(Path::file_name).map_or(id, |name| name.to_string_lossy().into_owned())
 }
 
-/// Whether a text consists of segments of letters, digits, `_` and `-`, joined by `/`: it cannot contain `..` or an
-/// absolute path.
+/// Checks whether a text consists of segments of letters, digits, `_` and `-`, joined by `/`: it cannot contain `..` or
+/// an absolute path.
 fn is_id(id: &str) -> bool {
     let segment = |segment: &str| {
         !segment.is_empty()
@@ -579,8 +581,8 @@ fn read_component_from(path: &Path, opened: std::io::Result<fs::File>) -> Result
     Ok(bytes.into())
 }
 
-/// Reads a component and verifies it: it has to be signed by a trusted key or built in, or may be unsigned if the user allows
-/// that and it was not pulled.
+/// Reads a component and verifies it: it has to be signed by a trusted key or built in, or may be unsigned if the user
+/// allows that and it was not pulled.
 pub fn verify(
     item: &str,
     file: &ItemFile,
@@ -619,13 +621,13 @@ pub fn verify(
     }
 }
 
-/// The moment at which signatures are judged, for a superstep with this recorded time; without one, the present.
+/// Returns the moment at which signatures are judged, for a superstep with this recorded time; without one, the present.
 pub fn judged(recorded: Option<Timestamp>) -> Moment {
     let now = now();
     Moment { now, recorded: recorded.unwrap_or(now) }
 }
 
-/// The error for the user about a component that was not admitted.
+/// Makes the error for a component that was not admitted.
 pub fn refused(error: &VerifyError) -> Error {
     Error::new(Kind::Integrity, "integrity", error.to_string()).help(error.help())
 }

@@ -1,4 +1,4 @@
-//! The lockfile of a project: which versions of pulled items it uses.
+//! The lockfile of a project: the versions of the pulled items that it uses.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::run::pins::absolute;
 #[derive(Debug)]
 pub struct LockFile {
     path: PathBuf,
-    /// What it locks, by type and id.
+    /// Its entries, by type and id.
     pub lock: Lock,
 }
 
@@ -33,7 +33,7 @@ impl LockFile {
         Ok(Self { path, lock })
     }
 
-    /// Whether anything is locked. `Err` explains why nothing is, naming the file.
+    /// Checks whether there are entries. The error is a sentence with the path of the file.
     pub fn has_entries(&self) -> Result<(), String> {
         if !self.lock.is_empty() {
             return Ok(());
@@ -42,7 +42,7 @@ impl LockFile {
         Err(format!("{} {reason}", project::shown(&self.path)))
     }
 
-    /// The path of the lockfile, whether it exists or not.
+    /// Returns the path of the lockfile, whether it exists or not.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -51,12 +51,12 @@ impl LockFile {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
-    /// The entry of an item; a directory in it is resolved from the current folder.
+    /// Returns the entry of an item; a directory in it is resolved from the current folder.
     pub fn get(&self, item_type: ItemType, id: &str) -> Option<Locked> {
         self.lock.get(item_type, id).map(|locked| self.resolved(locked))
     }
 
-    /// The entry with its directory made absolute.
+    /// Returns the entry with its directory made absolute.
     pub fn resolved(&self, locked: &Locked) -> Locked {
         let reference = locked.reference.clone().in_folder(|folder| self.folder().join(folder));
         Locked { reference, ..locked.clone() }
@@ -77,7 +77,7 @@ impl LockFile {
         self.lock.insert(&brought.pulled.id, locked);
     }
 
-    /// Writes the file if it has changed, and returns whether it has.
+    /// Writes the file and returns `true`, or returns `false` if it is unchanged.
     pub fn write(&self) -> Result<bool> {
         let text = self.lock.to_text();
         if text_file::read(&self.path).is_ok_and(|there| there == text) {

@@ -1,4 +1,4 @@
-//! The hooks of the project and of the user, which every run asks after the hooks of its graph.
+//! The hooks of the project and of the user, which every run dispatches after the hooks of its graph.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ const FILE: &str = "hooks.yaml";
 /// Hooks from outside of a graph.
 #[derive(Clone, Debug, Default)]
 pub struct OuterHooks {
-    /// Those of the project, then those of the user.
+    /// The hooks of the project, then those of the user.
     pub hooks: Arc<Vec<Hook>>,
-    /// What a run keeps of them; `None` where there are none.
+    /// The document that a run keeps; `None` without hooks.
     pub document: Option<Value>,
-    /// The files of the project and of the user, where there are any: how messages call each, and its text.
+    /// The files of the project and of the user, if they exist: the name in messages, and the text.
     pub texts: [Option<(String, String)>; 2],
 }
 
@@ -65,7 +65,7 @@ impl OuterHooks {
         Ok(Self { hooks: Arc::new(hooks), document, texts })
     }
 
-    /// The hooks that a run began with, from what it keeps.
+    /// Reads the hooks that a run was started with from the document that it keeps.
     pub fn of_snapshot(text: &str) -> Result<Self> {
         let unreadable = |error: &dyn std::fmt::Display| {
             Error::integrity(format!("the hooks that the run keeps cannot be read: {error}"))

@@ -1,17 +1,18 @@
-//! Decides which of several items with one id is used, and describes the others.
+//! Chooses between items with one id, and describes the others.
 //!
-//! The first space with the item wins, with two exceptions, as the files of a project may come from a stranger while the
-//! user's space and what is installed there were put there by the user:
+//! The first space with the item wins, with two exceptions, as the files of a project may come from a stranger while
+//! the user has put the items into the user's space:
 //!
-//! - an unsigned item is passed over where a later space has a signed one: taking a signature away must not be a way to
-//!   replace what the user trusts. An item whose signature does not hold is not unsigned: it is chosen, and refused;
+//! - an unsigned item is passed over if a later space has a signed one: removing a signature must not be a way to
+//!   replace an item that the user trusts. An item with an invalid signature is not unsigned: it is chosen, and
+//!   refused;
 //! - an item of the project whose signed version is older than the user's own is refused: a valid signature does not
-//!   prove that it is still the version to use.
+//!   prove that the version is still current.
 //!
-//! What is built into the program comes last and counts as signed: an unsigned item does not replace it, and a signed one of the
-//! project replaces it with a warning.
+//! Built-in items come last and count as signed: an unsigned item does not replace them, and a signed one of the
+//! project replaces them with a warning.
 //!
-//! A folder that the command line names with `--items` is the user's own decision: what is in it wins, signed or not.
+//! A folder that the command line names with `--items` is the user's own decision: its items win, signed or not.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -33,14 +34,14 @@ use crate::project;
 use crate::project::text_file;
 use graph_core::diagnostic::printable;
 
-/// A file that has the wanted id.
+/// A file with the wanted id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Where it comes from.
+    /// Its space.
     pub space: Space,
     /// The path of its file.
     pub path: PathBuf,
-    /// It is a link out of its space. It is not read before it is chosen, and then it is refused.
+    /// `true` for a link out of its space. It is not read before it is chosen, and then it is refused.
     pub is_outside: bool,
 }
 
@@ -53,43 +54,43 @@ pub struct Others {
     pub hidden: Vec<Candidate>,
 }
 
-/// What the other items with an item's id are, for plans and warnings.
+/// Other items with an item's id, for plans and warnings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Precedence {
     /// Unsigned items of earlier spaces.
     pub passed_over: Vec<OtherItem>,
     /// Items of later spaces.
     pub hides: Vec<OtherItem>,
-    /// What the user has to know before the item is used.
+    /// Warnings for the user before the item is used.
     #[serde(skip)]
     pub warnings: Vec<String>,
 }
 
-/// An item that another one was preferred to.
+/// An item that was not chosen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OtherItem {
-    /// Where it comes from.
+    /// Its space.
     pub space: Space,
     /// The path of its file, as messages show it.
     pub file: String,
-    /// Its version, where a trusted key signed it.
+    /// Its version, if a trusted key signed it.
     pub version: Option<String>,
-    /// The name of that key.
+    /// Name of that key.
     pub signer: Option<String>,
 }
 
-/// An item that a trusted key signed.
+/// Version, signer and content of an item that a trusted key signed.
 struct Release {
     version: Option<String>,
     signer: String,
     content: Digest,
 }
 
-/// Picks the item that counts: the first one that a folder of the command line has, or that carries a signature, or that no
-/// later space has a signed item for.
+/// Picks the first item that is in a folder of the command line, that carries a signature, or for which no later space
+/// has a signed item.
 pub(crate) fn choose(id: &str, candidates: Vec<Candidate>) -> Option<(Candidate, Others)> {
     let first = candidates.first()?.space;
-    // Nothing is read unless there is a choice.
+    // Files are read only if there is a choice.
     let at = if first == Space::Named || candidates.iter().all(|candidate| candidate.space == first) {
         0
     } else {
@@ -108,8 +109,8 @@ pub(crate) fn choose(id: &str, candidates: Vec<Candidate>) -> Option<(Candidate,
     Some((chosen, Others { passed_over: earlier, hidden: later }))
 }
 
-/// Whether an item is treated as a signed one. An item that cannot be read must be refused, not passed over, so it is
-/// treated as signed.
+/// Checks whether an item is treated as a signed one. An item that cannot be read must be refused, not passed over, so
+/// it is treated as signed.
 fn claims_signature(id: &str, candidate: &Candidate) -> bool {
     if candidate.is_outside || candidate.space == Space::BuiltIn {
         return true;
@@ -123,8 +124,7 @@ fn claims_signature(id: &str, candidate: &Candidate) -> bool {
     !matches!(standing, TextStanding::Unsigned | TextStanding::Legacy { .. })
 }
 
-/// The other items with a component's id, once the component is verified. A component of the project that is older than
-/// the user's own is refused.
+/// Describes the other items with a verified component's id. A component of the project that is older than the user's own is an error.
 pub fn of_component(
     file: &ItemFile,
     verified: &VerifiedComponent,
@@ -134,7 +134,7 @@ pub fn of_component(
     judge(ItemType::Tool, file, trust, at, || Release::of_component(verified))
 }
 
-/// As [`of_component`], for a text: a graph, knowledge or a directive.
+/// Like [`of_component`], for a text: a graph, knowledge or a directive.
 pub fn of_text(
     item_type: ItemType,
     file: &ItemFile,
@@ -150,15 +150,15 @@ pub fn of_text(
 /// The rank of a file among the items with its id, whether it is used or not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rank {
-    /// The space that it is in; none for a file elsewhere.
+    /// Its space; `None` for a file elsewhere.
     pub space: Option<Space>,
-    /// The others, where this is the one that counts.
+    /// The other items, if this one is chosen.
     pub precedence: Precedence,
-    /// The item that is used instead of it.
+    /// The item that is chosen instead of it.
     pub hidden_by: Option<OtherItem>,
 }
 
-/// Where a file is among the items with an id. Nothing is refused here, and versions are not compared.
+/// Returns the rank of a file among the items with an id. Nothing is refused here, and versions are not compared.
 pub fn rank(
     (item_type, id): (ItemType, &str),
     path: &Path,
@@ -192,7 +192,7 @@ pub fn rank(
 }
 
 impl Rank {
-    /// The line of `inspect` about it; none for the only file with its id.
+    /// Returns the line of `inspect` about the rank; `None` for the only file with its id.
     pub fn line(&self) -> Option<String> {
         let space = self.space?;
         match &self.hidden_by {
@@ -214,8 +214,8 @@ fn judge(
         precedence.warnings.push(passed_over(file, other));
         precedence.passed_over.push(OtherItem::of(other, None));
     }
-    // Resuming a run compares digests with those that the run was started with, which reports every change; and an item
-    // that was admitted at the start stays admitted. So only other items are compared here.
+    // A resume compares digests with those of the start, which reports every change; and an item that was admitted at
+    // the start stays admitted. So only other items are compared here.
     let is_compared = file.space == Space::Project && !file.is_pinned && !file.others.hidden.is_empty();
     let own = is_compared.then(own).flatten();
     for other in &file.others.hidden {
@@ -236,7 +236,7 @@ fn judge(
     Ok(precedence)
 }
 
-/// An item that a trusted key signed; none for any other.
+/// Verifies an item; `None` if no trusted key signed it.
 fn release(
     item_type: ItemType,
     id: &str,
@@ -293,7 +293,7 @@ fn is_component(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "wasm")
 }
 
-/// The option that names the folder of an item's space: `--items P/.ai` has its tools, knowledge and directives.
+/// Returns the option that names the folder of an item's space: `--items P/.ai` has its tools, knowledge and directives.
 fn naming_option(file: &str, path: &Path) -> String {
     let below = |name: &&Path| ["tools", "knowledge", "directives"].iter().any(|kind| name.ends_with(kind));
     let folder = path.ancestors().skip(1).filter(below).last().and_then(Path::parent);
@@ -369,7 +369,7 @@ impl fmt::Display for OtherItem {
 }
 
 impl Precedence {
-    /// The line of a plan about the other items; none for the only item with its id.
+    /// Returns the line of a plan about the other items; `None` for the only item with its id.
     pub fn line(&self, space: Space) -> Option<String> {
         let list = |items: &[OtherItem]| items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let mut parts = Vec::new();
@@ -397,7 +397,7 @@ mod tests {
         Candidate { space, path: path.to_path_buf(), is_outside: false }
     }
 
-    /// What is chosen among texts of these spaces, and the spaces of what is passed over and of what is hidden.
+    /// Chooses among texts of these spaces; returns the space of the chosen one, and those of the passed over and the hidden ones.
     fn chosen(texts: &[(Space, Option<&str>)]) -> (Space, Vec<Space>, Vec<Space>) {
         let folder = tempfile::tempdir().unwrap();
         let candidates = texts.iter().enumerate().map(|(at, (space, text))| {
@@ -418,7 +418,7 @@ mod tests {
         let key = graph_core::trust::SigningKey::from_seed(&[1; 32]);
         let mark = graph_core::trust::CommentMark::Angle;
         let signed = graph_core::trust::sign_text(TextKind::Knowledge, "x", "# X\n", mark, &key, now());
-        // The signature line is not the first line of the text, so it does not hold.
+        // The signature line is not the first line of the text, so it is invalid.
         let misplaced = format!("new\n{signed}");
         for (texts, expected) in [
             (vec![(Project, UNSIGNED)], (Project, vec![], vec![])),
@@ -439,7 +439,7 @@ mod tests {
             (vec![(Project, UNREADABLE), (User, SIGNED)], (Project, vec![], vec![User])),
             // The user names it.
             (vec![(Named, UNSIGNED), (User, SIGNED)], (Named, vec![], vec![User])),
-            // A signed item of the same space is no reason to pass over.
+            // A signed item of the same space does not make an item passed over.
             (vec![(Project, UNSIGNED), (Project, SIGNED)], (Project, vec![], vec![])),
         ] {
             assert_eq!(chosen(&texts), expected, "{texts:?}");

@@ -1,4 +1,4 @@
-//! The graphs that nodes of a graph dispatch, found before a run starts, with how far each is trusted.
+//! The graphs that nodes of a graph dispatch, found before a run starts, with the state of their signatures.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -18,8 +18,8 @@ use crate::items::locate::{ItemFile, ItemLocator, LocatedItem};
 use crate::project;
 use graph_core::diagnostic::{block, printable};
 
-/// What the documents of all graphs that a graph may start can take up together, as [`size::of`] measures it. Each document
-/// has limits of its own, and all of them are in memory at one time.
+/// Limit of the documents of all graphs that a graph may start, as [`size::of`] measures them. Each document has limits
+/// of its own, and all of them are in memory at one time.
 const MOST: u64 = 256 << 20;
 
 /// The graphs that a graph may start, by item id without a version.
@@ -27,18 +27,18 @@ const MOST: u64 = 256 << 20;
 pub struct Subgraphs {
     /// The graphs, for the walker.
     pub graphs: Graphs,
-    /// The files of those that were found as items.
+    /// Files of the graphs that were found as items.
     pub files: BTreeMap<String, GraphFile>,
     /// Unusable graphs that a template might name.
     pub warnings: Vec<String>,
-    /// What their documents take up together.
+    /// Size of their documents together.
     size: u64,
 }
 
 impl Subgraphs {
-    /// Finds the graphs that a graph names by written-out ids, and those that they name; where an id is a template, all
-    /// graphs among the items that the manifest lets a node dispatch. `graphs` are known already; what is `skipped` is
-    /// never looked for. A graph that is named and cannot be used is an error: nothing has run.
+    /// Finds the graphs that a graph names by written-out ids, and those that they name in turn; if an id is a
+    /// template, all graphs among the items that the manifest lets a node dispatch. `graphs` are known already; ids for
+    /// which `skipped` is true are not looked for. A named graph that cannot be used is an error: nothing has run.
     pub fn resolve(
         graph: &Graph,
         graphs: Graphs,
@@ -63,7 +63,7 @@ impl Subgraphs {
                         Ok(LocatedItem::Graph { file }) => {
                             found.add(&id, GraphFile::read(file, places, trust)?)?
                         }
-                        // Components and missing items are checked by the plan.
+                        // The plan checks components and missing items.
                         Ok(LocatedItem::Component { .. }) | Err(_) => continue,
                     },
                 };
@@ -111,13 +111,13 @@ impl Subgraphs {
     }
 }
 
-/// Whether any node's item id is a template, known only at its dispatch, or a graph that is written during the run and may
-/// name any other.
+/// Checks whether any node's item id is a template, known only at its dispatch, or a graph that is written during the
+/// run and may name any other.
 fn has_templates(graph: &Graph) -> bool {
     graph.nodes.iter().filter_map(|node| node.action.as_ref()).any(|action| HostItem::Run.may_be(action))
 }
 
-/// A warning for each cycle of graphs that name each other.
+/// Makes a warning for each cycle of graphs that name each other.
 pub fn recursion_warnings(graph: &Graph, graphs: &Graphs) -> Vec<String> {
     let chain = |ids: &Vec<String>| {
         ids.iter().map(|id| format!("`{}`", printable(id))).collect::<Vec<_>>().join(" → ")
@@ -135,7 +135,7 @@ pub fn recursion_warnings(graph: &Graph, graphs: &Graphs) -> Vec<String> {
 }
 
 impl ItemLocator {
-    /// The graphs in all folders, by id; of several items with one id, the one that [`ItemLocator::find`] chooses.
+    /// Returns the graphs in all folders, by id; of several items with one id, the one that [`ItemLocator::find`] chooses.
     pub fn graphs(&self) -> BTreeMap<String, ItemFile> {
         let is_text = |path: &Path| path.extension().is_some_and(|end| end == "yaml" || end == "yml");
         let tools = self.list(ItemType::Tool).into_iter();
@@ -146,7 +146,7 @@ impl ItemLocator {
     }
 }
 
-/// Whether a file declares itself a graph: there are other items in YAML.
+/// Checks whether a file declares itself a graph: there are other items in YAML.
 fn is_graph(file: &ItemFile) -> bool {
     let Ok(text) = file.graph_text() else { return false };
     let problems = graph_core::diagnostic::Problems::new();

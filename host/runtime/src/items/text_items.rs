@@ -23,19 +23,19 @@ use crate::project;
 pub struct Text {
     /// Its id, without a version.
     pub id: String,
-    /// Whether it is knowledge or a directive.
+    /// Type: knowledge or directive.
     pub item_type: ItemType,
-    /// How it is written.
+    /// Format of its document.
     pub format: TextFormat,
     /// Its file; `None` for an item that is known only from a run's records.
     pub file: Option<ItemFile>,
-    /// Which other items with its id there are.
+    /// The other items with its id.
     pub precedence: Precedence,
-    /// What its signature is worth.
+    /// Result of the check of its signature.
     pub standing: TextStanding,
     /// Its text, without the signature line.
     pub content: String,
-    /// The digest of that.
+    /// Digest of `content`.
     pub digest: Digest,
     /// Its metadata and its body.
     pub item: TextItem,
@@ -43,7 +43,7 @@ pub struct Text {
     pub warnings: Diagnostics,
 }
 
-/// Why a text item cannot be used.
+/// Reasons for which a text item cannot be used.
 #[derive(Debug)]
 pub enum TextError {
     /// It was not found, or its id is invalid.
@@ -54,7 +54,7 @@ pub enum TextError {
     Refused {
         /// The path of the file, for messages.
         file: String,
-        /// Why the signature is refused.
+        /// Refusal of the signature.
         refusal: Box<TextRefusal>,
     },
     /// Its document is invalid.
@@ -69,7 +69,7 @@ pub enum TextError {
 }
 
 impl TextError {
-    /// The error at the edge.
+    /// Converts this into the error for the user.
     pub fn into_error(self) -> Error {
         let message = self.to_string();
         match self {
@@ -93,7 +93,7 @@ impl TextError {
         }
     }
 
-    /// The failure of a task that uses the item.
+    /// Converts this into the failure of a task that uses the item.
     pub fn into_failure(self) -> Failure {
         let category = match self {
             Self::Refused { .. } | Self::Find(FindError::Outside { .. } | FindError::Misplaced { .. }) => {
@@ -126,17 +126,17 @@ impl fmt::Display for TextError {
 /// Finds, verifies and reads text items.
 #[derive(Clone, Debug)]
 pub struct Texts {
-    /// Where the items are looked for.
+    /// The places of the items.
     pub places: ItemLocator,
     /// The trust store that decides which signatures count.
     pub trust: TrustStore,
     /// The texts that a run has stored, by [`key`]: they replace items that no longer exist.
     pub kept: Arc<BTreeMap<String, String>>,
-    /// The recorded time of the superstep that they are read for; none for the present.
+    /// Recorded time of the superstep for which items are read; `None` for the present.
     pub recorded: Option<Timestamp>,
 }
 
-/// The key of a text item in a run's pins: `knowledge acme/x.md`.
+/// Returns the key of a text item in a run's pins: `knowledge acme/x.md`.
 pub fn key(item_type: ItemType, id: &str, format: TextFormat) -> String {
     let extension = match format {
         TextFormat::Markdown => "md",
@@ -145,20 +145,20 @@ pub fn key(item_type: ItemType, id: &str, format: TextFormat) -> String {
     format!("{} {id}.{extension}", item_type.as_str())
 }
 
-/// The id in a [`key`].
+/// Returns the id in a [`key`].
 pub(crate) fn id_of_key(key: &str) -> &str {
     let file = key.split_once(' ').map_or(key, |(_, file)| file);
     file.rsplit_once('.').map_or(file, |(id, _)| id)
 }
 
-/// The format of a file, by its extension.
+/// Returns the format of a file, by its extension.
 pub fn format_of(path: &std::path::Path) -> TextFormat {
     let is_yaml = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
     if is_yaml { TextFormat::Yaml } else { TextFormat::Markdown }
 }
 
 impl Texts {
-    /// Finds and reads an item, `a/b` or `a/b@1.2.0`. A signature that does not hold is a refusal.
+    /// Finds and reads an item, `a/b` or `a/b@1.2.0`. An invalid signature is an error.
     pub fn read(&self, item_type: ItemType, item: &str) -> Result<Text, TextError> {
         let (id, version) = item.split_once('@').map_or((item, None), |(id, version)| (id, Some(version)));
         let text = match self.places.file(item_type, item) {
@@ -209,7 +209,7 @@ impl Texts {
         })
     }
 
-    /// An item as a run has stored it: it was admitted when the run was started.
+    /// Reads an item that a run has stored: it was admitted when the run was started.
     fn kept(&self, item_type: ItemType, id: &str) -> Option<Result<Text, TextError>> {
         let formats = [TextFormat::Markdown, TextFormat::Yaml];
         let kept = |format| Some((format, self.kept.get(&key(item_type, id, format))?));
@@ -231,7 +231,7 @@ impl Texts {
 }
 
 impl Text {
-    /// The space that it was found in; `None` for an item that is known only from a run's records.
+    /// Returns its space; `None` for an item that is known only from a run's records.
     pub fn space(&self) -> Option<Space> {
         self.file.as_ref().map(|file| file.space)
     }

@@ -30,29 +30,29 @@ use crate::project;
 use crate::trust::describe::ComponentDescription;
 use crate::trust::log::TrustLog;
 
-/// What components are admitted and linked with.
+/// Means to admit and link components.
 #[derive(Clone)]
 pub struct Components {
     /// Compiles and calls components.
     pub engine: Engine,
-    /// Where components and graphs are looked for.
+    /// The places of components and graphs.
     pub places: ItemLocator,
     /// The trust store that decides which signatures count.
     pub trust: TrustStore,
     /// The manifest that grants come from.
     pub manifest: Arc<Manifest>,
-    /// Whether components without a signature are admitted.
+    /// Admits components without a signature.
     pub allow_unsigned: bool,
     /// The texts that the run has stored: they replace text items that no longer exist.
     pub kept_texts: Arc<BTreeMap<String, String>>,
-    /// In a run that is resumed, the recorded time of the next superstep: the expiry of signatures is judged by it.
+    /// In a run that is resumed, the recorded time of the next superstep, by which the expiry of signatures is judged.
     pub recorded: Option<Timestamp>,
-    /// The log that records what is admitted while a run is under way.
+    /// The log of items that are admitted while a run is under way.
     pub log: Option<TrustLog>,
     /// The key with which the user lets the run sign.
     pub signing_key: Option<SigningKey>,
-    /// Whether no secret is read: its value is entered elsewhere, as in a page, or nothing is executed, as where files are checked. Nothing
-    /// that is linked can send one then.
+    /// Reads no secrets: their values are entered elsewhere, as in a page, or nothing is executed, as in checks of
+    /// files. Linked components then cannot send any.
     pub without_secrets: bool,
     /// The items that the program performs itself.
     pub functions: Arc<Functions>,
@@ -65,13 +65,13 @@ pub struct Admitted {
     pub path: PathBuf,
     /// The space that it was found in; `None` for a file that the user named.
     pub space: Option<Space>,
-    /// Which other items with its id there are.
+    /// The other items with its id.
     pub precedence: Precedence,
     /// Its bytes and signers.
     pub verified: VerifiedComponent,
     /// Its compiled code; `None` before it is compiled.
     pub loaded: Option<LoadedComponent>,
-    /// The interfaces that its statement declares; for one under development, those that it imports.
+    /// The interfaces that its statement declares; for a component under development, those that it imports.
     pub declared: Vec<InterfaceName>,
 }
 
@@ -81,11 +81,11 @@ pub(crate) struct LinkedComponent {
     pub(crate) grant: EffectiveGrant,
     /// The digest of its bytes.
     pub(crate) component: Digest,
-    /// Whose signature it runs by.
+    /// Signers that admitted it.
     pub(crate) standing: Standing,
 }
 
-/// Why an item cannot be used.
+/// Reasons for which an item cannot be used.
 #[derive(Debug)]
 pub enum AdmitError {
     /// It was not found, or its id is invalid.
@@ -111,7 +111,7 @@ pub enum AdmitError {
 }
 
 impl AdmitError {
-    /// The error at the edge.
+    /// Converts this into the error for the user.
     pub fn into_error(self) -> Error {
         match self {
             Self::Find(error @ FindError::Missing { .. }) => Error::not_found(error.to_string())
@@ -127,7 +127,7 @@ impl AdmitError {
         }
     }
 
-    /// The failure of a task that dispatches the item.
+    /// Converts this into the failure of a task that dispatches the item.
     pub(crate) fn failure(self) -> Failure {
         let category = match &self {
             Self::Find(_) | Self::Graph { .. } => Category::Permanent,
@@ -161,7 +161,7 @@ impl fmt::Display for AdmitError {
 }
 
 impl Components {
-    /// What can be done with items besides running them.
+    /// Returns the operations on items other than running them.
     pub fn primaries(&self) -> Primaries {
         let dispatch = self.manifest.dispatch();
         let mut primaries = Primaries::new(&self.places, &self.trust, dispatch, self.allow_unsigned);
@@ -177,8 +177,8 @@ impl Components {
         self.compile(examined)
     }
 
-    /// Finds and verifies an item for a superstep with this recorded time, and reads its imports. Compiled code is loaded
-    /// from the cache if it is there; nothing is compiled.
+    /// Finds and verifies an item for a superstep with this recorded time, and reads its imports. Compiled code is
+    /// loaded if it is in the cache; nothing is compiled.
     pub fn examine(&self, item: &str, recorded: Option<Timestamp>) -> Result<Admitted, AdmitError> {
         let (file, envelope) = match self.places.find(item).map_err(AdmitError::Find)? {
             LocatedItem::Component { file, envelope } => (file, envelope),
@@ -214,8 +214,7 @@ impl Components {
         Ok(Admitted { declared: declared(&examined.verified, &imports)?, ..examined })
     }
 
-    /// Compiles an admitted component unless that was done, and checks its imports against the interfaces that it
-    /// declares.
+    /// Compiles an admitted component unless it is compiled already, and checks its imports against the interfaces that it declares.
     pub fn compile(&self, admitted: Admitted) -> Result<Admitted, AdmitError> {
         if admitted.loaded.is_some() {
             return Ok(admitted);
@@ -237,8 +236,7 @@ impl Components {
         })
     }
 
-    /// The effective grant of a component at one use, under a manifest; in a child run that is what its parents leave of
-    /// the whole.
+    /// Computes the effective grant of a component at one use, under a manifest; a child run's manifest is narrowed by its parents.
     pub fn grant(
         &self,
         item: &str,
@@ -250,7 +248,7 @@ impl Components {
         grant_within(item, admitted, manifest, capabilities, limits, None)
     }
 
-    /// The problem of a refused grant; where a key's ceiling refuses it, with the command to type.
+    /// Makes the problem of a refused grant; if a key's ceiling refuses it, with the command to type.
     pub fn problem_of(&self, refusal: Refusal, verified: &VerifiedComponent) -> PlanProblem {
         let help = match (&refusal.reason, refusal.kind) {
             (RefusalReason::Ceiling { .. }, Some(kind)) => Some(self.ceiling_help(kind, verified)),
@@ -277,8 +275,7 @@ impl Components {
         }
     }
 
-    /// The description of a component, and of its functions: from its statement, or, under development, from its types and a call of
-    /// `describe`.
+    /// Describes a component and its functions: from its statement, or, under development, from its types and a call of `describe`.
     pub async fn description(&self, admitted: &Admitted) -> Result<ComponentDescription, Error> {
         match admitted.verified.statement() {
             Some(statement) => Ok(ComponentDescription::stated(statement)),
@@ -286,7 +283,7 @@ impl Components {
         }
     }
 
-    /// The description of a component that was compiled, with the functions that nodes cannot call, also where its statement describes it.
+    /// Describes a component and its functions, including those that nodes cannot call, which statements lack.
     pub async fn complete_description(&self, admitted: &Admitted) -> Result<ComponentDescription, Error> {
         let mut description = self.description(admitted).await?;
         if admitted.verified.statement().is_some() {
@@ -295,7 +292,7 @@ impl Components {
         Ok(description)
     }
 
-    /// Links the component of an item id with its grant. `None` if it is not compiled.
+    /// Links a component with its grant, for the function that the item id names. The error is `None` if the component is not compiled.
     pub(crate) fn link(
         &self,
         item: &str,
@@ -353,7 +350,7 @@ impl fmt::Debug for Admitted {
     }
 }
 
-/// The error for the user about a component that cannot be loaded.
+/// Makes the error for a component that cannot be loaded.
 pub fn cannot_load(error: &LoadError) -> Error {
     if let LoadError::Functions { .. } = error {
         Error::new(Kind::Limit, "limit", error.to_string()).help(SMALLER_TYPES)
@@ -365,7 +362,7 @@ pub fn cannot_load(error: &LoadError) -> Error {
     }
 }
 
-/// The error for the user about a component that cannot be described.
+/// Makes the error for a component that cannot be described.
 pub fn cannot_describe(error: &DescribeError) -> Error {
     match error {
         DescribeError::Load(error) => cannot_load(error),
@@ -373,10 +370,10 @@ pub fn cannot_describe(error: &DescribeError) -> Error {
     }
 }
 
-/// What to do about types that are too large to be described.
+/// Help for types that are too large to be described.
 const SMALLER_TYPES: &str = "have it export fewer functions, or functions of smaller types: a type counts for each use, with its names";
 
-/// The error for the user about a component that cannot be linked.
+/// Makes the error for a component that cannot be linked.
 pub fn cannot_prepare(error: &PrepareError) -> Error {
     match error {
         PrepareError::NotGranted { .. } => Error::denied(error.to_string()),
@@ -407,8 +404,8 @@ pub fn cannot_prepare(error: &PrepareError) -> Error {
     }
 }
 
-/// The interfaces that a component declares, which have to include all its imports; for one under development, its
-/// imports.
+/// Returns the interfaces that a component declares, which have to include all its imports; for a component under
+/// development, its imports.
 fn declared(verified: &VerifiedComponent, imports: &[Import]) -> Result<Vec<InterfaceName>, AdmitError> {
     let imported = imports.iter().filter(|import| !import.type_only).map(|import| import.name.as_str());
     let imported: Vec<&str> = imported.collect();
@@ -429,7 +426,7 @@ fn declared(verified: &VerifiedComponent, imports: &[Import]) -> Result<Vec<Inte
     }
 }
 
-/// The effective grant of a component; one that another component calls gets at most its caller's.
+/// Computes the effective grant of a component; a called component gets at most its caller's.
 fn grant_within(
     item: &str,
     admitted: &Admitted,

@@ -1,4 +1,4 @@
-//! What can be said before a run starts of nodes whose items the walker performs: those that take a graph, and the one about threads.
+//! Checks before a run of the nodes whose items the walker performs: those that take a graph, and the one about threads.
 
 use graph_core::capability::Manifest;
 use graph_core::schema::InputSchema;
@@ -11,7 +11,7 @@ use super::work::PlanWork;
 use super::{PlanProblem, PlannedNode};
 use crate::error::Error;
 
-/// Checks a node's entry: its params as far as they are written out, a written-out document as well.
+/// Checks a node's entry: its written-out params, including a written-out document.
 pub(super) fn check_node(
     item: HostItem,
     node: &Node,
@@ -56,13 +56,13 @@ pub(super) fn check_node(
         );
         problems.push(refused.help("take `cache` out, or write it at the nodes inside that graph").into());
     }
-    // With templates among its params, the node may handle its failure.
+    // If its params have templates, the node may handle its failure.
     if problems.is_empty() && action.params.literal().is_some() {
         problems.extend(problem_of_written(action, work));
     }
 }
 
-/// What is wrong with a call of `graph/run`, as far as it is written out: what templates give is known once the node runs.
+/// Checks a call of `graph/run`, as far as it is written out; values of templates are known only once the node runs.
 fn problem_of_written(action: &Action, work: &PlanWork) -> Option<PlanProblem> {
     let params = match action.params.literal() {
         Some(params) => params.clone(),
@@ -74,7 +74,7 @@ fn problem_of_written(action: &Action, work: &PlanWork) -> Option<PlanProblem> {
     Some(refused.help("correct the document among the params of the node").into())
 }
 
-/// The nodes of a graph that can never be performed, whatever is permitted: known from the document alone.
+/// Returns the nodes of a graph that can never be performed, whatever is permitted: known from the document alone.
 pub fn refused_nodes(graph: &Graph) -> impl Iterator<Item = (&str, PlanProblem)> {
     let work = PlanWork::default();
     graph.nodes.iter().filter_map(move |node| {
@@ -90,7 +90,7 @@ fn refused(refusal: String) -> PlanProblem {
     Error::invalid(refusal).help("take the node out, or let it do something else").into()
 }
 
-/// The problem of a hook that names such an item.
+/// Makes the problem of a hook that names an item for nodes only.
 pub(super) fn not_in_hooks(item: HostItem) -> PlanProblem {
     let id = item.id();
     Error::invalid(format!("`{id}` is performed for a node, and not for a hook; name a component")).into()

@@ -1,4 +1,4 @@
-//! What is known before a run starts: which items it dispatches, who signed them, what each is granted, what is missing.
+//! Plans of runs: the items that a run dispatches, their signers and grants, and everything that is missing.
 
 pub mod admission;
 mod host_items;

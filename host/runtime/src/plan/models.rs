@@ -1,5 +1,5 @@
-//! The language models that written-out params name: whether the manifest names and grants them. What is missing is a warning: only the
-//! component that gets such a name knows what it does with it, and a graph can handle that it is denied.
+//! Checks whether the manifest defines and grants the language models that written-out params name. A missing model is
+//! only a warning: its use is up to the component that gets the name, and a graph can handle a denial.
 
 use graph_core::capability::{MODEL_FORMAT, Manifest, is_model_name};
 use graph_core::diagnostic::{nearest, printable};
@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::work::PlanWork;
 
-/// The models that the params of an action name and that nothing can ask under this manifest. `schema` is that of the params. `item` is
-/// the component that asks; of a graph, any item may be the one that does.
+/// Warns of the models that the params of an action name and that this manifest defines or grants to none. `schema` is
+/// that of the params. `item` is the component that uses the model; `None` for a graph, in which any item may.
 pub(super) fn warnings(
     schema: Option<&Value>,
     action: &Action,

@@ -1,5 +1,4 @@
-//! Everything that can be known before a run starts: which items it dispatches, who vouches for them, what each is
-//! granted, and what is missing. Nothing of the graph runs here.
+//! Plans: everything that is known before a run starts. Nothing of the graph runs here.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -24,12 +23,12 @@ use crate::items::text_items::Text;
 use crate::plan::admission::{Admitted, Components};
 use graph_core::diagnostic::printable;
 
-/// What a run of a graph would dispatch and may use.
+/// The items that a run of a graph would dispatch, and their grants.
 #[derive(Debug)]
 pub struct Plan {
     /// The nodes with an action, in document order.
     pub nodes: Vec<PlannedNode>,
-    /// The hooks that dispatch an item, in the order in which they are asked.
+    /// The hooks that dispatch an item, in their order of dispatch.
     pub hooks: Vec<PlannedNode>,
     /// The items that they name, by id.
     pub items: BTreeMap<String, Result<Admitted, PlanProblem>>,
@@ -39,23 +38,23 @@ pub struct Plan {
 
 /// A node with an action, or a hook with one.
 pub struct PlannedNode {
-    /// The graph that it belongs to, and the manifest as it holds there.
+    /// The graph that it belongs to, under the manifest that holds there.
     pub scope: Scope,
     /// Its index in its graph; meaningless for a hook.
     pub index: NodeIndex,
-    /// Its name; in a child graph the path of nodes to it.
+    /// Its name; in a child graph, after the path of nodes to that graph.
     pub name: String,
-    /// The item is a graph.
+    /// `true` if the item is a graph.
     pub is_graph: bool,
-    /// The item is a function of the program.
+    /// `true` if the item is a function of the program.
     pub is_function: bool,
-    /// When the hook is asked, if it is one.
+    /// Event of the hook, if it is one.
     pub hook: Option<HookEvent>,
     /// The item, or the template that gives it.
     pub item: PlannedId,
-    /// Whether the manifest permits the dispatch; `None` for a template.
+    /// `true` if the manifest permits the dispatch; `None` for a template.
     pub dispatch: Option<bool>,
-    /// The manifest permits it, but `capabilities` among the inputs, or of a node above, leave it out.
+    /// `true` if the manifest permits the dispatch, but `capabilities` among the inputs or of a node above leave it out.
     pub left_out: bool,
     /// The capability that the dispatch needs.
     pub capability: Option<String>,
@@ -63,18 +62,18 @@ pub struct PlannedNode {
     pub grant: Option<EffectiveGrant>,
     /// Its component, linked with its grant; `None` if it cannot be called.
     pub ready: Option<PreparedNode>,
-    /// What keeps the node from running.
+    /// Problems that keep the node from running.
     pub problems: Vec<PlanProblem>,
-    /// What may make it fail.
+    /// Problems that may make it fail.
     pub warnings: Vec<String>,
 }
 
-/// The most graphs that a plan has, each counted once for every manifest under which it runs.
+/// Limit of the graphs of a plan, each counted once for every manifest under which it runs.
 const MOST_SCOPES: usize = 4096;
-/// The most nodes and hooks that a plan has before it adds the nodes of another graph.
+/// Limit of the nodes and hooks of a plan, above which it adds no further graphs.
 const MOST_NODES: usize = 200_000;
 
-/// A graph under a manifest: a child graph gets what its parents leave of theirs.
+/// A graph under a manifest, which its parents narrow for a child graph.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Scope {
     /// The digest of the graph, which identifies it among all graphs of the run.
@@ -107,7 +106,7 @@ impl PlannedNode {
         if self.hook.is_some() { "hook" } else { "node" }
     }
 
-    /// The node or hook, as messages name it.
+    /// Names the node or hook in messages.
     pub fn subject(&self) -> String {
         match self.hook {
             Some(event) => format!("hook `{}` ({event})", printable(&self.name)),
@@ -117,12 +116,12 @@ impl PlannedNode {
 }
 
 impl Plan {
-    /// Plans a graph with the hooks from outside of it. This may compile components, which takes time.
+    /// Plans a graph with the hooks outside of it. This may compile components, which takes time.
     pub async fn make(graph: &Arc<Graph>, graphs: &Graphs, outer: &[Hook], components: &Components) -> Self {
         Self::make_for(graph, graphs, outer, components, |_| true).await
     }
 
-    /// Like [`Plan::make`], but only for the nodes and hooks whose action is `wanted`.
+    /// Like [`Plan::make`], but only for the nodes and hooks whose action satisfies `wanted`.
     pub async fn make_for(
         graph: &Arc<Graph>,
         graphs: &Graphs,
@@ -131,7 +130,7 @@ impl Plan {
         wanted: impl Fn(&Action) -> bool,
     ) -> Self {
         let mut items = BTreeSet::new();
-        // The nodes and hooks of these items, with the graph that each is in.
+        // The nodes and hooks of these items, with their graphs.
         let mut named = Vec::new();
         let mut texts = BTreeMap::new();
         let mut schemas = HashMap::new();
@@ -207,7 +206,7 @@ impl Plan {
             }
         }
         let mut items = examine_all(components, items);
-        // An item that is refused need not be compiled.
+        // Refused items need not be compiled.
         let refused = refused(&named, outer, components, &items, (&nodes, &hooks));
         compile_all(components, &mut items, |id| !refused.contains(id));
         for named in &named {
@@ -226,12 +225,12 @@ impl Plan {
     }
 }
 
-/// The graphs within graphs that are still to be planned.
+/// The graphs within graphs that still have to be planned.
 struct WaitingGraphs {
     graphs: VecDeque<Inside>,
-    /// Those that were ever added: one that is named again under the same manifest adds nothing.
+    /// All graphs that were ever added: each is planned once per manifest.
     seen: HashSet<Scope>,
-    /// The most levels that a run starts graphs within graphs.
+    /// Limit of the levels of graphs within graphs.
     depth: u32,
     is_too_wide: bool,
 }
@@ -242,7 +241,7 @@ impl WaitingGraphs {
         Self { graphs: VecDeque::from([top]), seen, depth, is_too_wide: false }
     }
 
-    /// Adds a graph, next to `planned` nodes and hooks. Gives the error of the first one for which there is no room.
+    /// Adds a graph. `planned` is the number of nodes and hooks so far. Returns an error for the first graph beyond a limit.
     fn add(&mut self, graph: Inside, planned: usize) -> Option<Error> {
         let scope = graph.scope();
         if graph.level > self.depth || self.seen.contains(&scope) {
@@ -263,7 +262,7 @@ impl WaitingGraphs {
     }
 }
 
-/// The items that are refused at a node that may dispatch them, and those that no node may dispatch.
+/// Returns the items that are refused at a node that may dispatch them, and those that no node may dispatch.
 fn refused(
     named: &[Named],
     outer: &[Hook],
@@ -294,14 +293,14 @@ fn refused(
 struct Named {
     /// The graph that it is in.
     inside: Arc<Inside>,
-    /// Its place among the hooks of its graph and those from outside, if it is one.
+    /// Index among the hooks of its graph and those from outside, if it is a hook.
     hook: Option<usize>,
-    /// Its place in the plan.
+    /// Index among the nodes or the hooks of the plan.
     at: usize,
 }
 
 impl Named {
-    /// Its action, and what limits it. `index` is that of its node.
+    /// Returns its action, and the restrictions of its use. `index` is that of its node.
     fn what<'a>(&'a self, index: NodeIndex, outer: &'a [Hook]) -> Option<(&'a Action, Use<'a>)> {
         let graph = &self.inside.graph;
         if let Some(place) = self.hook {

@@ -7,13 +7,13 @@ use crate::error::{Error, Kind};
 /// Something that keeps a node from running.
 #[derive(Clone, Debug)]
 pub struct PlanProblem {
-    /// The kind of the error that it becomes.
+    /// Kind of the error that it is reported as.
     pub kind: Kind,
-    /// Its code, which stays the same when the message is worded differently.
+    /// Stable code of the error.
     pub code: &'static str,
     /// The message, without the help.
     pub message: String,
-    /// What the user can do about it.
+    /// Advice for the user.
     pub help: Option<String>,
     /// The interface that is not granted.
     pub interface: Option<String>,

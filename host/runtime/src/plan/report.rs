@@ -40,12 +40,12 @@ impl Plan {
         self.all().filter(|node| node.dispatch == Some(false))
     }
 
-    /// Nodes, then hooks.
+    /// Returns the nodes, then the hooks.
     fn all(&self) -> impl Iterator<Item = &PlannedNode> {
         self.nodes.iter().chain(&self.hooks)
     }
 
-    /// What may make nodes fail that are dispatched.
+    /// Returns the warnings of nodes and hooks that are permitted.
     pub fn warnings(&self) -> Vec<String> {
         let dispatched = self.all().filter(|node| node.dispatch != Some(false));
         let warnings = dispatched.flat_map(|node| {
@@ -54,7 +54,7 @@ impl Plan {
         warnings.collect()
     }
 
-    /// Dispatches that will be denied when their node runs, what may make a node fail, and items without a signature.
+    /// Returns the dispatches that will be denied, all warnings, and the text items without a signature.
     pub fn notices(&self) -> Vec<String> {
         let denied = self.not_permitted().map(|node| {
             let capability = node.capability.as_deref().unwrap_or_default();
@@ -74,8 +74,8 @@ impl Plan {
         denied.chain(self.warnings()).chain(unsigned).chain(warnings).collect()
     }
 
-    /// What keeps the run from starting: every problem of a node that may be dispatched. If no node may be dispatched at
-    /// all, everything that is missing: the permissions, and what would be refused once they are granted.
+    /// Returns the problems that keep the run from starting: those of all nodes that may be dispatched. If no node may
+    /// be dispatched at all, these are the missing permissions and all further problems.
     pub fn refusals(&self) -> Vec<(&PlannedNode, PlanProblem)> {
         let nothing_could_run =
             !self.nodes.is_empty() && self.nodes.iter().all(|node| node.dispatch == Some(false));
@@ -89,7 +89,7 @@ impl Plan {
         if refusals.is_empty() {
             return refusals;
         }
-        // The run is refused anyway, so what would be refused next is reported at once.
+        // The run is refused anyway, so later refusals are reported as well.
         let denied = self.not_permitted().flat_map(|node| {
             let problems = node.problems.iter().cloned();
             std::iter::once(not_permitted(node)).chain(problems).map(move |problem| (node, problem))
@@ -97,14 +97,14 @@ impl Plan {
         refusals.into_iter().chain(denied).collect()
     }
 
-    /// Everything that is missing, for `--plan`.
+    /// Returns everything that is missing, for `--plan`.
     pub fn missing(&self) -> Vec<(&PlannedNode, PlanProblem)> {
         let problems =
             self.all().flat_map(|node| node.problems.iter().map(move |problem| (node, problem.clone())));
         self.not_permitted().map(|node| (node, not_permitted(node))).chain(problems).collect()
     }
 
-    /// The refusal of a run, with everything that is missing and the command that would help.
+    /// Makes the refusal of a run, with everything that is missing and the command that would help.
     pub fn refusal(&self, suggest: &str) -> Option<Error> {
         let refusals = self.refusals();
         let (_, first) = refusals.first()?;
@@ -135,7 +135,7 @@ impl Plan {
                 }
             }
         }
-        // No suggestion has a key that is missing, or what a node above leaves out.
+        // A manifest cannot suggest a missing key, nor what a node above leaves out.
         let suggested =
             |problem: &PlanProblem| problem.interface.is_some() || problem.manifest_lines.is_some();
         let denied = refusals.iter().any(|(_, problem)| problem.kind == Kind::Denied && suggested(problem));
@@ -144,7 +144,7 @@ impl Plan {
         Some(if denied { error.help(format!("see what the graph needs: {suggest}")) } else { error })
     }
 
-    /// The plan as `--plan --json` prints it.
+    /// Makes the document of `--plan --json`.
     pub fn to_json(&self) -> Value {
         let items: Vec<_> = self
             .items
@@ -211,7 +211,7 @@ impl PlanProblem {
     }
 }
 
-/// A component as programs see it.
+/// Makes the JSON document of a component for programs.
 pub fn item_json(id: &str, admitted: &Admitted) -> Value {
     let verified = &admitted.verified;
     let signer = match verified.standing() {
@@ -231,7 +231,7 @@ pub fn item_json(id: &str, admitted: &Admitted) -> Value {
     })
 }
 
-/// Why a dispatch that the manifest permits is denied.
+/// The reason of a denied dispatch that the manifest permits.
 const LEFT_OUT: &str = "`capabilities` among the inputs, or of a node above, leave it out";
 
 fn not_permitted(node: &PlannedNode) -> PlanProblem {

@@ -19,7 +19,7 @@ use crate::executor::functions;
 use crate::items::locate::judged;
 use crate::plan::admission::{Admitted, Components, cannot_prepare};
 
-/// The schema of an item's params.
+/// The params schema of an item, compiled and as written.
 pub(super) struct ParamsSchema {
     compiled: InputSchema,
     written: Value,
@@ -70,8 +70,8 @@ fn side_by_side<T: Send, R: Send, C: FromIterator<R>>(
     })
 }
 
-/// Checks the text item that an action uses, or inserts the id of its component into the items to examine. Returns
-/// whether the item is known by its id.
+/// Checks the text item or function that an action uses, or inserts the id of its component into the items to examine.
+/// Returns `true` in the latter case.
 pub(super) fn resolve_item(
     components: &Components,
     used: Use<'_>,
@@ -133,7 +133,7 @@ pub(super) async fn check_node(
     if !schemas.contains_key(id) {
         let schema = match components.description(admitted).await {
             Ok(description) => match description.params(function_of(id)) {
-                // Linking has said that there is no such function, or no node action.
+                // Linking reports the missing function or node action.
                 None => None,
                 Some(params) => match work.step(|meter| InputSchema::compile(params, meter)) {
                     Ok(compiled) => Some(ParamsSchema { compiled, written: params.clone() }),

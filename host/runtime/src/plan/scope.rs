@@ -1,4 +1,4 @@
-//! A graph under the capabilities that its parents leave it, and what its entries say by themselves.
+//! A graph under the capabilities that its parents leave it, and the checks of its entries alone.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(super) struct Inside {
     pub(super) manifest: Arc<Manifest>,
     /// The path of nodes to it; empty for the graph at the top.
     pub(super) path: String,
-    /// How many graphs are around it.
+    /// Number of graphs around it.
     pub(super) level: u32,
 }
 
@@ -46,12 +46,12 @@ impl Inside {
         if self.path.is_empty() { name.to_owned() } else { format!("{}/{name}", self.path) }
     }
 
-    /// Whether the manifest permits a dispatch. What a node's own `capabilities` leave out is denied by the walker.
+    /// Checks whether the manifest permits a dispatch. The walker denies what a node's own `capabilities` leave out.
     fn permits(&self, action: &Action, id: &str) -> bool {
         self.manifest.dispatch().permits(action.primary, action.item_type, id)
     }
 
-    /// The graph that a node starts by a written-out id, with what is left for it.
+    /// Returns the graph that a node starts by a written-out id, under its narrowed manifest.
     pub(super) fn child(&self, node: &Node, action: &Action, graphs: &Graphs) -> Option<Self> {
         if action.primary != Primary::Execute || action.item_type != ItemType::Tool {
             return None;
@@ -69,7 +69,7 @@ impl Inside {
     }
 }
 
-/// The problems of a node's written-out params with the schema of its graph.
+/// Checks a node's written-out params against the schema of its graph.
 pub(super) fn param_problems(action: &Action, graph: &Graph, work: &PlanWork) -> Vec<PlanProblem> {
     let params = parameters::written(graph, &action.params);
     let wrong = params.parameters.err().unwrap_or_default();
@@ -109,14 +109,14 @@ fn unfit_inputs(params: &ValueTemplate, graph: &Graph, meter: &Meter) -> Vec<Pla
     }
 }
 
-/// Whether an action names a graph by a written-out id.
+/// Checks whether an action names a graph by a written-out id.
 pub(super) fn names_graph(action: &Action, graphs: &Graphs) -> bool {
     let id = action.item_id.literal().and_then(Value::as_str);
     (action.primary, action.item_type) == (Primary::Execute, ItemType::Tool)
         && id.is_some_and(|id| graphs.contains_key(&*without_version(id)))
 }
 
-/// What limits a component at one use.
+/// Restrictions of a component at one use.
 #[derive(Clone, Copy)]
 pub(super) struct Use<'a> {
     pub(super) manifest: &'a Manifest,
@@ -124,13 +124,13 @@ pub(super) struct Use<'a> {
     pub(super) limits: NodeLimits,
 }
 
-/// Whether it is the built-in item, which the host performs itself.
+/// Checks whether an action is the built-in control item, which the host performs itself.
 pub fn is_built_in(action: &Action) -> bool {
     let id = action.item_id.literal().and_then(Value::as_str);
     id.is_some_and(|id| is_control_item(action.primary, action.item_type, id))
 }
 
-/// What an entry alone says about a node.
+/// Makes the plan of a node from its entry alone.
 pub(super) fn outline(index: NodeIndex, name: &str, action: &Action, inside: &Inside) -> PlannedNode {
     let literal = match action.item_id.literal() {
         // A search without an id covers everything.

@@ -1,7 +1,7 @@
 //! Shell scripts in written-out params: the params that a schema gives the format `shell`.
 //!
-//! A template in one is filled in before the shell reads the script, so its value is read as script, too. That is a warning: a
-//! component takes values in other params. A template that was meant for the shell is an error.
+//! A template in a script is filled in before the shell reads it, so its value is read as script, too. That is a
+//! warning: components take values in other params. A template that was meant for the shell is an error.
 
 use graph_core::diagnostic::printable;
 use graph_core::schema::every_text_of_format;
@@ -18,7 +18,7 @@ use crate::items::built_in;
 /// The format of a param that is a shell script.
 const SHELL_FORMAT: &str = "shell";
 
-/// What is to be said of the scripts of a node.
+/// Problems and warnings about the scripts of a node.
 #[derive(Debug, Default)]
 pub struct ScriptReport {
     /// Templates that were meant for the shell.
@@ -27,7 +27,7 @@ pub struct ScriptReport {
     pub warnings: Vec<String>,
 }
 
-/// Checks the scripts in the params of an action. `schema` is that of the params.
+/// Checks the scripts in the params of an action, whose schema is `schema`.
 pub(super) fn check(schema: &Value, action: &Action, work: &PlanWork) -> ScriptReport {
     let mut report = ScriptReport::default();
     let scripts =
@@ -52,8 +52,8 @@ pub(super) fn check(schema: &Value, action: &Action, work: &PlanWork) -> ScriptR
     report
 }
 
-/// Checks the scripts that a graph passes to items of the program, by the nodes and hooks that do, each with how messages name it. Nothing
-/// is resolved.
+/// Checks the scripts that nodes and hooks of a graph pass to built-in items. Returns for each its subject in messages,
+/// its name and its report. No item is looked up.
 pub fn of_built_in(graph: &Graph) -> Vec<(String, &str, ScriptReport)> {
     let nodes = graph.nodes.iter().filter_map(|node| Some(("node", &*node.name, node.action.as_ref()?)));
     let hooks = graph.hooks.iter().filter_map(|hook| match &hook.action {

@@ -19,7 +19,7 @@ use crate::plan::admission::{AdmitError, Components};
 /// Texts by type and id.
 pub(super) type Texts = BTreeMap<(&'static str, String), Result<Arc<Text>, PlanProblem>>;
 
-/// Finds and reads what an action names, and checks what is literal in its params.
+/// Finds and reads the item of an action, and checks the literal parts of its params.
 pub(super) fn check_node(
     components: &Components,
     action: &Action,
@@ -75,7 +75,7 @@ pub(super) fn check_node(
     }
 }
 
-/// As the error at the edge, but every mistake of a text on a line of its own: a plan has no snippets.
+/// Like [`TextError::into_error`], but with a line for every mistake of a text: a plan has no snippets.
 fn problem(error: TextError) -> Error {
     match &error {
         TextError::Invalid(problems) => Error::invalid(problems.to_lines().join("\n    ")),

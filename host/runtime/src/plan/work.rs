@@ -1,13 +1,13 @@
-//! What checking the params of all nodes of a plan may cost.
+//! Bounds the cost of checking the params of all nodes of a plan.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use graph_core::work::{Meter, rates};
 
-/// The most that all checks of a plan cost together: about five seconds. Each compiles the schema of a stranger.
+/// Limit for all checks of a plan together: about five seconds. Each compiles the schema of a stranger.
 const MOST: u64 = 50 * rates::STEP;
 
-/// The fuel that the checks of a plan have left. Nothing is charged for it: what is beyond is refused.
+/// The fuel that is left for the checks of a plan. The run is not charged for it.
 pub(super) struct PlanWork {
     left: AtomicU64,
 }
@@ -19,7 +19,7 @@ impl Default for PlanWork {
 }
 
 impl PlanWork {
-    /// Does one check, with a meter for it.
+    /// Makes one check with a meter over the fuel that is left.
     pub(super) fn step<T>(&self, check: impl FnOnce(&Meter) -> T) -> T {
         let left = self.left.load(Ordering::Relaxed);
         let meter = Meter::new(left);

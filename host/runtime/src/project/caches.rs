@@ -1,5 +1,5 @@
-//! The caches in the user's space: compiled components, items that commands have named by a reference, and build folders
-//! of nodes. All of it can be compiled, fetched or built again.
+//! The caches in the user's space: compiled components, items that commands have named by a reference, and build
+//! folders of nodes. All of these can be compiled, fetched or built again.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -26,14 +26,14 @@ use crate::run::restore;
 
 /// The environment variable that limits the cache of compiled components.
 pub const LIMIT_VARIABLE: &str = "GRAPH_HOST_CACHE_LIMIT";
-/// The limit, in bytes, where the environment sets none.
+/// Default limit, in bytes.
 pub const DEFAULT_LIMIT: u64 = 2 << 30;
-/// What cargo writes into each folder that it builds into.
+/// The file that cargo writes into each of its build folders.
 const CARGO_FILE: &str = ".rustc_info.json";
-/// An unfinished fetch that is older than this has been abandoned.
+/// Age from which an unfinished fetch counts as abandoned.
 const ABANDONED: Duration = Duration::from_hours(24);
 
-/// The limit of the cache of compiled components: that of the environment, or the default; `None` where the user wants none.
+/// Returns the limit of the cache of compiled components: that of the environment, or the default; `None` for `none`.
 pub fn limit() -> Result<Option<u64>> {
     match std::env::var(LIMIT_VARIABLE) {
         Ok(text) if text == "none" => Ok(None),
@@ -50,13 +50,13 @@ pub fn limit() -> Result<Option<u64>> {
 pub struct FetchedItem {
     /// The digest of its manifest.
     pub manifest: String,
-    /// Its file, from its folder.
+    /// Path of its file in its folder.
     pub item: String,
-    /// The bytes of its files, with those that came along.
+    /// Size of its files and of those that came with it, in bytes.
     pub bytes: u64,
-    /// When it was used last.
+    /// Time of its last use.
     pub last_used: SystemTime,
-    /// What needs it, if anything does: then nothing removes it.
+    /// The lockfile or run that needs it, if any: then nothing removes it.
     pub needed_by: Option<String>,
     folder: PathBuf,
 }
@@ -68,16 +68,16 @@ pub struct Cached {
     pub compiled: Vec<CachedComponent>,
     /// Items that were named by a reference, with those that came with them.
     pub fetched: Vec<FetchedItem>,
-    /// The build folder of nodes, if it exists.
+    /// Build folder of nodes, if it exists.
     pub built: Option<BuiltNodes>,
 }
 
 /// The folder that `build` compiles nodes into.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuiltNodes {
-    /// The bytes of its files.
+    /// Size of its files, in bytes.
     pub bytes: u64,
-    /// When something was built last.
+    /// Time of the last build.
     pub last_used: SystemTime,
 }
 
@@ -88,8 +88,9 @@ pub fn list(home: &Home, project: &Project) -> Result<Cached> {
     Ok(Cached { compiled, fetched: fetched(home, project)?, built: built(home) })
 }
 
-/// Removes what the policy names, and returns what that was. The limit applies to compiled components; fetched items are
-/// removed if they were not used for the given time, or all of them, except those that the project needs.
+/// Removes the data that the policy selects, and returns what was removed. The limit applies to compiled components;
+/// fetched items are removed if they were not used for the given time, or all of them, except those that the project
+/// needs.
 pub fn prune(home: &Home, project: &Project, policy: CachePolicy) -> Result<Cached> {
     let compiled = CacheFolder::at(home.cache().to_owned()).prune(policy);
     let compiled = compiled.map_err(|error| Error::write("the cache", home.cache(), &error))?;
@@ -116,7 +117,7 @@ pub fn prune(home: &Home, project: &Project, policy: CachePolicy) -> Result<Cach
     Ok(Cached { compiled, fetched, built })
 }
 
-/// The build folder of nodes. A folder that cargo has not built in is not this program's, and is not reported.
+/// Inspects the build folder of nodes. A folder that cargo has not built in is not this program's, and is not reported.
 fn built(home: &Home) -> Option<BuiltNodes> {
     let folder = home.built();
     let is_folder = fs::symlink_metadata(&folder).is_ok_and(|found| found.is_dir());
@@ -141,7 +142,7 @@ fn remove(home: &Home, folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes what killed processes have left in the folder of fetched items.
+/// Removes leftovers of killed processes in the folder of fetched items.
 fn remove_abandoned(home: &Home) {
     for (name, path) in folders(&home.fetched()) {
         let is_unfinished = name.strip_prefix(UNFINISHED).is_some_and(|random| random.len() == 6);
@@ -153,7 +154,7 @@ fn remove_abandoned(home: &Home) {
     }
 }
 
-/// The folders in a folder that is no link, without links.
+/// Lists the folders in a folder; links are left out, and not followed.
 fn folders(folder: &Path) -> Vec<(String, PathBuf)> {
     let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
     let entries = is_folder(folder).then(|| fs::read_dir(folder).ok()).flatten();
@@ -169,7 +170,7 @@ fn fetched(home: &Home, project: &Project) -> Result<Vec<FetchedItem>> {
     let mut found = Vec::new();
     let is_digest = |name: &str| name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     for (name, folder) in folders(&home.fetched()) {
-        // Only folders that `run oci://…` has made: one without the mark is not this program's.
+        // Only folders that `run oci://…` has made: a folder without the mark is not this program's.
         if !is_digest(&name) || !is_marked(&folder) {
             continue;
         }
@@ -194,7 +195,7 @@ fn fetched(home: &Home, project: &Project) -> Result<Vec<FetchedItem>> {
     Ok(found)
 }
 
-/// The bytes of all files below a folder; links are not followed.
+/// Returns the size of all files below a folder, in bytes; links are not followed.
 fn size(folder: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
     let sizes = entries.flatten().map(|entry| match fs::symlink_metadata(entry.path()) {
@@ -205,7 +206,7 @@ fn size(folder: &Path) -> u64 {
     sizes.sum()
 }
 
-/// Marks the items that the lockfile of the project names, and those that a run of it could be resumed with.
+/// Marks the items that the project's lockfile names, and those that a run of the project could be resumed with.
 fn mark_needed(items: &mut [FetchedItem], home: &Home, project: &Project) -> Result<()> {
     let lock = LockFile::open(project.folder())?;
     let locked: BTreeSet<Digest> = lock.lock.iter().map(|(_, locked)| locked.manifest).collect();

@@ -1,7 +1,7 @@
 //! The identity keys of this host: the present one, which signs, and earlier ones.
 //!
-//! `identities/KEYID.pem` is a private key that was retired (mode 0600), `identities/KEYID.pub.pem` the public half of one
-//! whose private half was destroyed, `identities/KEYID.rotation.json` the statement by which the next one followed it.
+//! `identities/KEYID.pem` is a retired private key (mode 0600), `identities/KEYID.pub.pem` the public half of a key
+//! whose private half was destroyed, `identities/KEYID.rotation.json` the statement that its successor follows it.
 
 use std::fs::{self, File};
 use std::io;
@@ -21,22 +21,22 @@ const ROTATION: &str = ".rotation.json";
 /// The result of a rotation of identity keys.
 #[derive(Clone, Debug)]
 pub struct Followed {
-    /// The key that signed until now.
+    /// The key that signed before the rotation.
     pub old: KeyId,
-    /// The one that signs from now on.
+    /// The key that signs from now on.
     pub new: KeyId,
-    /// The file of the signed statement that the new key succeeds the old one.
+    /// File of the signed statement that the new key succeeds the old one.
     pub statement: PathBuf,
 }
 
 impl Home {
-    /// `identities/`: the keys that this host has signed with before.
+    /// Returns `identities/`, the folder of keys that this host has signed with before.
     pub fn identities(&self) -> PathBuf {
         self.root().join("identities")
     }
 
-    /// The private key of this host with that id, present or retired; `None` where this host has none. It is an error if
-    /// its private half was destroyed.
+    /// Returns the private key of this host with that id, present or retired; `None` if this host has none. It is an
+    /// error if its private half was destroyed.
     pub fn signing_identity(&self, id: KeyId) -> Result<Option<SigningKey>> {
         let present = self.identity()?;
         if present.id() == id {
@@ -54,8 +54,8 @@ impl Home {
         }
     }
 
-    /// Whether a key is this host's identity, present or earlier. One that was added for the runs of a page is not: an earlier
-    /// identity has a statement by which the next one followed it.
+    /// Checks whether a key is this host's identity, present or earlier. A key that was added for the runs of a page is
+    /// not: an earlier identity has the statement of its successor.
     pub fn is_own_identity(&self, id: KeyId) -> Result<bool> {
         if self.identity()?.id() == id {
             return Ok(true);
@@ -65,8 +65,8 @@ impl Home {
         Ok(Rotation::parse(&text).map_err(|error| unusable(&path, &error))?.old().id() == id)
     }
 
-    /// Takes a key that something else of this user has signed runs with, a page for example: this host resumes them with it. Its
-    /// own identity stays what it is.
+    /// Adds a key with which another program of this user, for example a page, has signed runs, so that this host can
+    /// resume them. The host's own identity stays unchanged.
     pub fn add_signing_identity(&self, key: &SigningKey) -> Result<()> {
         if self.signing_identity(key.id())?.is_some() {
             return Ok(());
@@ -78,7 +78,7 @@ impl Home {
         write_atomic(&path, text.as_bytes(), true).map_err(|error| Error::write("the key", &path, &error))
     }
 
-    /// The public half of a key of this host; `None` where it has no such key.
+    /// Returns the public half of a key of this host; `None` if it has no such key.
     pub fn verifying_identity(&self, id: KeyId) -> Result<Option<VerifyingKey>> {
         let present = self.identity()?.verifying_key();
         if present.id() == id {
@@ -91,7 +91,7 @@ impl Home {
         }
     }
 
-    /// The public halves of all keys of this host, the present one first.
+    /// Returns the public halves of all keys of this host, the present one first.
     pub fn verifying_identities(&self) -> Result<Vec<VerifyingKey>> {
         let mut keys = vec![self.identity()?.verifying_key()];
         for id in self.retired_identities()? {
@@ -100,7 +100,7 @@ impl Home {
         Ok(keys)
     }
 
-    /// The ids of the keys that this host has signed with before, in order.
+    /// Returns the ids of the keys that this host has signed with before, in order.
     pub fn retired_identities(&self) -> Result<Vec<KeyId>> {
         let folder = self.identities();
         let entries = match fs::read_dir(&folder) {
@@ -121,9 +121,9 @@ impl Home {
         Ok(ids)
     }
 
-    /// Gives this host a new identity key. The old key is kept, so that the runs it has signed can be resumed; with
-    /// `destroy` only its public half is kept, and they can only be verified. The old key is stored safely before the new
-    /// one replaces it.
+    /// Gives this host a new identity key. The old key is kept, so that the runs that it has signed can be resumed;
+    /// with `destroy`, only its public half is kept, and those runs can only be verified. The old key is stored safely
+    /// before the new one replaces it.
     pub fn rotate_identity(&self, destroy: bool, at: Timestamp) -> Result<Followed> {
         create_private_folder(self.root())?;
         let lock_path = self.rotation_lock();
@@ -131,7 +131,7 @@ impl Home {
         let lock = File::create(&lock_path).map_err(|error| failed(&error))?;
         lock.lock().map_err(|error| failed(&error))?;
         let old = self.identity()?;
-        // An earlier rotation that was cut short may have left a copy of the present key, which would survive `destroy`.
+        // An interrupted rotation may have left a copy of the present key, which would survive `destroy`.
         self.forget_rotation_of(old.id());
         let mut seed = [0; 32];
         getrandom::fill(&mut seed).map_err(|error| {
@@ -165,8 +165,8 @@ impl Home {
         self.root().join(".identity.lock")
     }
 
-    /// Undoes a rotation that was cut short before the new key replaced the old one: the retired key is still the present
-    /// one. A rotation by a running process is left alone.
+    /// Undoes a rotation that was interrupted before the new key replaced the old one: the retired key is still the
+    /// present one. A rotation by a running process is left alone.
     pub(crate) fn undo_half_rotation(&self) {
         let present = || {
             let text = text_file::read(&self.identity_file()).ok()?;
@@ -189,8 +189,8 @@ impl Home {
         }
     }
 
-    /// Removes the files that retiring the present key has written, but not its own. A statement is kept where its new
-    /// key is known here: that rotation was completed, and the old key was put back later.
+    /// Removes the files that a rotation has written about the present key, but not the key itself. A statement whose
+    /// new key is known here is kept: that rotation was completed, and the old key was put back later.
     fn forget_rotation_of(&self, present: KeyId) {
         let at = |end: &str| self.identities().join(format!("{present}{end}"));
         let named = text_file::read(&at(ROTATION)).ok().and_then(|text| Rotation::parse(&text).ok());
@@ -199,7 +199,7 @@ impl Home {
         };
         let was_completed = named.is_some_and(|rotation| is_known(rotation.new_key().id()));
         for end in [PRIVATE, PUBLIC].into_iter().chain((!was_completed).then_some(ROTATION)) {
-            // What cannot be removed is overwritten by the next rotation.
+            // The next rotation overwrites files that cannot be removed.
             let _ = fs::remove_file(at(end));
         }
     }
@@ -297,7 +297,7 @@ mod tests {
         assert!(home.signing_identity(page.id()).unwrap().is_some());
         assert!(!home.is_own_identity(page.id()).unwrap(), "a key that was added");
         assert!(home.verifying_identity(stranger.id()).unwrap().is_none());
-        // A key under the name of another one is not taken for it.
+        // A key under the name of another one is not accepted.
         let public = stranger.verifying_key().to_pem().unwrap();
         fs::write(home.identities().join(format!("{}.pub.pem", second.id())), public).unwrap();
         assert_eq!(home.verifying_identity(second.id()).unwrap_err().kind(), Kind::Integrity);

@@ -12,19 +12,19 @@ use crate::project::user_home::{Home, create_private_folder, write_atomic, write
 
 const PRIVATE: &str = ".pem";
 const PUBLIC: &str = ".pub.pem";
-/// Larger than any key file; what is longer is something else.
+/// Limit of a key file, in bytes; a larger file is no key.
 const LARGEST_KEY_FILE: u64 = 64 << 10;
 
 /// A key pair in the user's space.
 #[derive(Clone, Debug)]
 pub struct KeyPair {
-    /// The name under which commands refer to it.
+    /// Its name in commands.
     pub name: String,
-    /// The public half, which others need to trust its signatures.
+    /// Its public half, which others need to trust its signatures.
     pub public: VerifyingKey,
-    /// The file of the private half.
+    /// File of the private half.
     pub private_file: PathBuf,
-    /// The file of the public half.
+    /// File of the public half.
     pub public_file: PathBuf,
 }
 
@@ -35,22 +35,22 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// The key pairs in the user's space.
+    /// Opens the key pairs in the user's space.
     pub fn of(home: &Home) -> Self {
         Self { folder: home.keys() }
     }
 
-    /// The key pairs in a folder.
+    /// Opens the key pairs in a folder.
     pub fn at(folder: PathBuf) -> Self {
         Self { folder }
     }
 
-    /// Makes a key pair. One that is there is replaced only with `replace`.
+    /// Makes a key pair. An existing one is replaced only with `replace`.
     pub fn generate(&self, name: &str, replace: bool) -> Result<KeyPair> {
         self.generate_after(name, replace, |_| Ok(()))
     }
 
-    /// Makes a key pair, and calls `before` with the new key before it is written: a process that is killed in between
+    /// Makes a key pair, and calls `first` with the new key before it is written: a process that is killed in between
     /// leaves no key, so that the same command can be repeated.
     pub fn generate_after(
         &self,
@@ -86,7 +86,7 @@ impl Pairs {
         }
         first(&key)?;
         if replace {
-            // A missing public half is computed from the private one; a stale one would be believed.
+            // A missing public half is computed from the private one; a stale one would be used.
             match fs::remove_file(&public_file) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
                     return Err(failed(&public_file, &error));
@@ -104,21 +104,21 @@ impl Pairs {
         Ok(KeyPair { name: name.to_owned(), public: key.verifying_key(), private_file, public_file })
     }
 
-    /// A key pair by its name. The public half is computed from the private one, so the two always belong together.
+    /// Reads a key pair by its name. The public half is computed from the private one, so the two always match.
     pub fn get(&self, name: &str) -> Result<KeyPair> {
         let (private_file, public_file) = self.files(name)?;
         let public = read_private(&private_file)?.verifying_key();
         Ok(KeyPair { name: name.to_owned(), public, private_file, public_file })
     }
 
-    /// Writes the public halves that are missing, as after a kill between the two files of a pair.
+    /// Writes missing public halves, as after a kill between the two files of a pair.
     pub(crate) fn restore_public_halves(&self) {
         if fs::symlink_metadata(&self.folder).is_ok_and(|found| found.is_dir()) {
             self.names().unwrap_or_default().iter().for_each(|name| self.restore_public_half(name));
         }
     }
 
-    /// An error is ignored: the public half can be computed at any time.
+    /// Writes the public half if it is missing. Errors are ignored: it can be computed at any time.
     fn restore_public_half(&self, name: &str) {
         let Ok((private_file, public_file)) = self.files(name) else { return };
         let is_missing =
@@ -134,13 +134,13 @@ impl Pairs {
         }
     }
 
-    /// The private half of the key pair with an id, if it is one of these. Files that are no keys are none.
+    /// Returns the private half of the key pair with an id, if there is one. Files that are not keys are skipped.
     pub fn with_id(&self, id: KeyId) -> Result<Option<SigningKey>> {
         let keys = self.names()?.into_iter().filter_map(|name| read_private(&self.files(&name).ok()?.0).ok());
         Ok(keys.into_iter().find(|key| key.id() == id))
     }
 
-    /// The names of all key pairs, sorted.
+    /// Returns the names of all key pairs, sorted.
     pub fn names(&self) -> Result<Vec<String>> {
         let folder = match fs::read_dir(&self.folder) {
             Ok(folder) => folder,
@@ -173,7 +173,7 @@ fn is_key_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
 }
 
-/// The private key of a name in the user's space, or of a file.
+/// Reads the private key with a name in the user's space, or in a file.
 pub fn signing_key(home: &Home, name_or_file: &str) -> Result<SigningKey> {
     if is_key_name(name_or_file) {
         let (file, _) = Pairs::of(home).files(name_or_file)?;
@@ -192,7 +192,7 @@ pub fn signing_key(home: &Home, name_or_file: &str) -> Result<SigningKey> {
     read_private(Path::new(name_or_file))
 }
 
-/// The public key of a name in the user's space, of a file, or in 64 hexadecimal digits.
+/// Reads the public key with a name in the user's space, in a file, or in 64 hexadecimal digits.
 pub fn verifying_key(home: &Home, name_file_or_hex: &str) -> Result<VerifyingKey> {
     if let Ok(key) = VerifyingKey::parse(name_file_or_hex) {
         return Ok(key);
@@ -213,12 +213,12 @@ fn unusable(path: &Path, error: &KeyError) -> Error {
     Error::invalid(format!("{}: {error}", path.display()))
 }
 
-/// The text of a key file, if it is no larger than such a file can be.
+/// Reads a key file of at most [`LARGEST_KEY_FILE`] bytes.
 pub(super) fn read_key_file(path: &Path) -> Result<String> {
     let failed = |error: &std::io::Error| Error::read("the key file", path, error);
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(|error| failed(&error))?;
-    // What is named may be a device that never ends.
+    // The path may name a device that never ends.
     file.take(LARGEST_KEY_FILE + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
     if bytes.len() as u64 > LARGEST_KEY_FILE {
         return Err(Error::invalid(format!("{} is too large for a key file", path.display())));

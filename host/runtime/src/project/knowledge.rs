@@ -1,4 +1,4 @@
-//! The project's knowledge, as components use it.
+//! The project's knowledge for components.
 
 use std::sync::OnceLock;
 
@@ -10,22 +10,22 @@ use crate::project::Project;
 use crate::project::state::{OwnState, Ownership};
 use crate::project::user_home::Home;
 
-/// The knowledge of one project, in `.ai/state/knowledge.db`. State that is not this host's is not used.
+/// The knowledge of one project, in `.ai/state/knowledge.db`. State of another host is not used.
 #[derive(Debug)]
 pub(crate) struct ProjectKnowledge {
     project: Project,
     home: Home,
-    /// Opened with the first entry that is written, or read where there is state.
+    /// Opened at the first write, or at the first read if the project has state.
     store: OnceLock<Result<KnowledgeStore, String>>,
 }
 
 impl ProjectKnowledge {
-    /// The knowledge of the project in a folder. Its file is made with the first entry.
+    /// Makes the knowledge of a project. Its file is made with the first entry.
     pub(crate) fn of(project: &Project, home: &Home) -> Self {
         Self { project: project.clone(), home: home.clone(), store: OnceLock::new() }
     }
 
-    /// The store to write to.
+    /// Opens the store to write to.
     fn to_write(&self) -> Result<&KnowledgeStore, KnowledgeError> {
         let open = || {
             let file = OwnState::open(&self.project, &self.home)?.knowledge()?;
@@ -35,7 +35,7 @@ impl ProjectKnowledge {
         store.as_ref().map_err(|message| KnowledgeError::Unavailable(message.clone()))
     }
 
-    /// The store to read; `None` where the project has no state yet.
+    /// Opens the store to read; `None` if the project has no state yet.
     fn to_read(&self) -> Result<Option<&KnowledgeStore>, KnowledgeError> {
         let absent = || match Ownership::of(&self.project, &self.home) {
             Ok(standing) => Ok(standing == Ownership::Absent),

@@ -1,6 +1,6 @@
-//! The public keys of other hosts whose runs the user trusts, the user's pages for example: `hosts/KEYID.pub.pem`.
+//! The public keys of other hosts whose runs the user trusts, for example the user's pages: `hosts/KEYID.pub.pem`.
 //!
-//! They say who signed a run, and admit nothing: components and texts are admitted by the trust store alone.
+//! They prove who signed a run, and admit nothing: only the trust store admits components and texts.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ impl Home {
             .map_err(|error| Error::write("the key of the host", &path, &error))
     }
 
-    /// The public key with that id: of this host, or of one that was remembered.
+    /// Returns the public key with that id: of this host, or of a remembered one.
     pub fn known_key(&self, id: KeyId) -> Result<Option<VerifyingKey>> {
         if let Some(own) = self.verifying_identity(id)? {
             return Ok(Some(own));

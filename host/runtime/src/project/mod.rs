@@ -1,4 +1,4 @@
-//! Projects and the user's space: where items, keys, runs and what components keep are stored.
+//! Projects and the user's space, which store items, keys, runs and the knowledge of components.
 
 pub mod caches;
 pub mod host_identity;

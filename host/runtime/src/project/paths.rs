@@ -1,7 +1,7 @@
-//! Access to the `.ai` folder of a project, which a stranger may have made, and which a component may change while it runs. It is
-//! reached from the handle of that folder, one segment at a time. No segment may be a link, and the end must be a folder or a
-//! regular file: a link would make graph-host read, overwrite or remove files elsewhere, and a pipe or a device would block it
-//! without end.
+//! Access to the `.ai` folder of a project, which a stranger may have made, and which a component may change while it
+//! runs. Paths are resolved from the handle of that folder, one segment at a time. No segment may be a link, and the
+//! end must be a folder or a regular file: a link would make graph-host read, overwrite or remove files elsewhere, and
+//! a pipe or a device would block it without end.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use graph_store::held::{Entry, FilePlace, FolderPlace, HeldFolder, Refusal};
 use crate::error::{Error, Result};
 use crate::project::{self, MARK, Project};
 
-/// What the end of a path has to be, if it exists.
+/// Required kind of the end of a path, if it exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// A folder, not a link to one.
@@ -20,15 +20,15 @@ pub enum FileKind {
     File,
 }
 
-/// The place of a folder below the `.ai` folder of a project, by its segments from there.
+/// Returns the place of a folder below the `.ai` folder of a project, by its segments from there.
 pub fn folder_place(project: &Project, names: &[&str]) -> FolderPlace {
     names.iter().fold(project.mark().clone(), |folder, name| folder.child(name))
 }
 
-/// The place of a file below the `.ai` folder of a project, by its segments from there: the file need not exist.
+/// Returns the place of a file below the `.ai` folder of a project, by its segments from there: the file need not exist.
 ///
-/// It is an integrity error if a step is a link, and a storage error if a step on the way is no folder, or the end not a
-/// regular file.
+/// It is an integrity error if a segment is a link, and a storage error if an inner segment is no folder, or the end
+/// not a regular file.
 pub fn file(project: &Project, names: &[&str]) -> Result<FilePlace> {
     let (name, folders) = names.split_last().unwrap_or((&"", &[]));
     let place = folder_place(project, folders).file(name);
@@ -36,7 +36,7 @@ pub fn file(project: &Project, names: &[&str]) -> Result<FilePlace> {
     Ok(place)
 }
 
-/// The place of a file that a path names. From a `.ai` folder on, no link on the path is followed.
+/// Returns the place of the file at a path. From a `.ai` folder on, no link on the path is followed.
 pub fn named(path: &Path) -> FilePlace {
     let mut segments: Vec<_> = path.components().collect();
     let Some(at) = segments.iter().rposition(|segment| segment.as_os_str() == MARK) else {
@@ -50,7 +50,7 @@ pub fn named(path: &Path) -> FilePlace {
     folders.iter().fold(project, |folder, name| folder.child(name)).file(name)
 }
 
-/// The file or folder at a place; `None` where there is none. It is an error if it is not of that kind.
+/// Returns the file or folder at a place; `None` if there is none. It is an error if it is of another kind.
 pub fn entry(place: &FilePlace, kind: FileKind) -> Result<Option<Entry>> {
     let Some(found) = place.entry().map_err(|error| failed(&error, &place.path()))? else { return Ok(None) };
     let refusal = match kind {
@@ -65,8 +65,8 @@ pub fn entry(place: &FilePlace, kind: FileKind) -> Result<Option<Entry>> {
     Err(refused(&refusal))
 }
 
-/// Like [`entry`], for a file that is changed in place: a file with a second name (a hard link) is an integrity error, as
-/// it would be changed there, too.
+/// Like [`entry`], for a file that is changed in place: a file with a second name (a hard link) is an integrity error,
+/// as the change would affect that name, too.
 pub fn entry_to_change(place: &FilePlace) -> Result<Option<Entry>> {
     match entry(place, FileKind::File)? {
         Some(found) if found.names() > 1 => Err(refused(&Refusal::HardLink { path: place.path() })),
@@ -74,20 +74,20 @@ pub fn entry_to_change(place: &FilePlace) -> Result<Option<Entry>> {
     }
 }
 
-/// A folder below the `.ai` folder of a project. It and its parents are made where they are missing.
+/// Opens a folder below the `.ai` folder of a project. It and its parents are made if they are missing.
 pub fn folder(project: &Project, names: &[&str]) -> Result<HeldFolder> {
     let place = folder_place(project, names);
     place.make().map_err(|error| not_made(&error, place.path()))
 }
 
-/// The error of a folder that cannot be made.
+/// Makes the error of a folder that cannot be made.
 pub fn not_made(error: &io::Error, path: &Path) -> Error {
-    // The first one that is missing could not be made.
+    // The first missing folder could not be made.
     let missing = path.ancestors().take_while(|folder| folder.symlink_metadata().is_err()).last();
     not_written("the folder", error, missing.unwrap_or(path))
 }
 
-/// The folder at a place; `None` where it is missing.
+/// Opens the folder at a place; `None` if it is missing.
 pub fn open_folder(place: &FolderPlace) -> Result<Option<HeldFolder>> {
     match place.get() {
         Ok(folder) => Ok(Some(folder)),
@@ -96,7 +96,7 @@ pub fn open_folder(place: &FolderPlace) -> Result<Option<HeldFolder>> {
     }
 }
 
-/// The error of a place that cannot be looked at or read.
+/// Makes the error of a place that cannot be inspected or read.
 pub fn failed(error: &io::Error, path: &Path) -> Error {
     match Refusal::of(error) {
         Some(refusal) => refused(refusal),
@@ -104,7 +104,7 @@ pub fn failed(error: &io::Error, path: &Path) -> Error {
     }
 }
 
-/// The error of a file that cannot be written; `what` is how messages call it.
+/// Makes the error of a file that cannot be written; `what` names it in messages.
 pub fn not_written(what: &str, error: &io::Error, path: &Path) -> Error {
     match Refusal::of(error) {
         Some(refusal) => refused(refusal),
@@ -112,7 +112,7 @@ pub fn not_written(what: &str, error: &io::Error, path: &Path) -> Error {
     }
 }
 
-/// The error of something that is refused.
+/// Makes the error of a refused place.
 fn refused(refusal: &Refusal) -> Error {
     let shown = project::shown(refusal.path());
     let error = match refusal {

@@ -1,8 +1,8 @@
-//! Files that are written whole or not at all, and removal of what killed processes have left of them.
+//! Files that are written whole or not at all, and removal of their remains after a kill.
 //!
-//! A temporary file is named after this program and locked by the process that writes it. A later clean-up can so
-//! distinguish a file that is being written from one whose writer was killed. A new private file has no name before it is
-//! complete, where the file system supports that.
+//! A temporary file is named after this program and locked by the process that writes it. So a later clean-up can
+//! distinguish a file that is being written from one whose writer was killed. A new private file has no name before it
+//! is complete, if the file system supports that.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -25,7 +25,7 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     Ok(is_new)
 }
 
-/// Writes it under another name first.
+/// Writes a file under another name first.
 fn write_named(folder: &HeldFolder, name: &OsStr, bytes: &[u8]) -> io::Result<bool> {
     let draft = folder.draft(Written::with_mode(0o600), |file| file.write_all(bytes))?;
     let linked = folder.link(&draft, name);
@@ -37,8 +37,8 @@ fn write_named(folder: &HeldFolder, name: &OsStr, bytes: &[u8]) -> io::Result<bo
     }
 }
 
-/// Removes the temporary files that killed processes of this program have left in a folder, and returns how many there
-/// were. A folder that is a link is skipped, and so is everything in it that is not a regular file of this user.
+/// Removes the temporary files that killed processes of this program have left in a folder, and returns their number. A
+/// folder that is a link is skipped, and so is everything in it that is not a regular file of this user.
 pub(crate) fn remove_leftovers(folder: &Path) -> usize {
     let is_folder = fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir());
     let Some(folder) = is_folder.then(|| HeldFolder::open(folder).ok()).flatten() else { return 0 };
@@ -65,7 +65,7 @@ fn is_own(found: &fs::Metadata) -> bool {
     found.uid() == rustix::process::geteuid().as_raw()
 }
 
-/// Writes a file that gets its name once it is complete. `None` where the file system has no such files, or `/proc` is missing.
+/// Writes a file that gets its name once it is complete. `None` if the file system has no such files, or `/proc` is missing.
 #[cfg(target_os = "linux")]
 fn write_unnamed(folder: &HeldFolder, name: &OsStr, bytes: &[u8]) -> io::Result<Option<bool>> {
     use std::fs::File;
@@ -91,7 +91,7 @@ fn write_unnamed(folder: &HeldFolder, name: &OsStr, bytes: &[u8]) -> io::Result<
     }
 }
 
-/// Writes a file that gets its name once it is complete: no other system has such files.
+/// Returns `None`: only Linux has files without a name.
 #[cfg(not(target_os = "linux"))]
 #[allow(clippy::unnecessary_wraps, reason = "it is fallible on Linux")]
 fn write_unnamed(_: &HeldFolder, _: &OsStr, _: &[u8]) -> io::Result<Option<bool>> {

@@ -8,20 +8,20 @@ use graph_store::held::FolderPlace;
 
 use crate::error::{Error, Result};
 
-/// The folder that makes a project.
+/// Name of the folder that makes a folder a project.
 pub const MARK: &str = ".ai";
-/// The folder in it that keeps the state of runs.
+/// Name of the folder in it with the state of runs.
 const STATE: &str = "state";
 
-/// The nearest folder with `.ai` in it, at or above `start`.
+/// Finds the nearest folder with `.ai` in it, at or above `start`.
 pub fn nearest(start: &Path) -> Option<PathBuf> {
     start.ancestors().find(|folder| folder.join(MARK).is_dir()).map(Path::to_path_buf)
 }
 
 /// The project that keeps a run: its state, its knowledge, and the lockfile that its items are checked against.
 ///
-/// Its folders are held open from the moment on at which they are first there, and what is in them is reached from their handles:
-/// a project's component that has been granted the folder cannot put another project's in their place.
+/// Its folders are held open from their first use on, and paths in them are resolved from their handles: a project's
+/// component that has been granted the folder cannot exchange them for another project's.
 #[derive(Clone, Debug)]
 pub struct Project {
     folder: PathBuf,
@@ -38,31 +38,31 @@ impl PartialEq for Project {
 impl Eq for Project {}
 
 impl Project {
-    /// The project in this folder, which need not have a `.ai` folder yet.
+    /// Opens the project in this folder, which need not have a `.ai` folder yet.
     pub fn at(folder: PathBuf) -> Self {
         let mark = FolderPlace::at(&folder).child(MARK);
         let state = mark.child(STATE);
-        // From here on it is these folders. What cannot be opened is reported where it is used.
+        // From here on, these folders are held. A failure to open them is reported at their use.
         let _ = state.get();
         Self { folder, mark, state }
     }
 
-    /// The project around a folder: the nearest one with `.ai`, or the folder itself.
+    /// Opens the project around a folder: the nearest one with `.ai`, or the folder itself.
     pub fn around(folder: PathBuf) -> Self {
         Self::at(nearest(&folder).unwrap_or(folder))
     }
 
-    /// The folder that contains `.ai`, or will.
+    /// Returns the folder that contains `.ai`, or will contain it.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Its `.ai` folder.
+    /// Returns its `.ai` folder.
     pub fn mark(&self) -> &FolderPlace {
         &self.mark
     }
 
-    /// Its state folder, `.ai/state`.
+    /// Returns its state folder, `.ai/state`.
     pub fn state(&self) -> &FolderPlace {
         &self.state
     }
@@ -80,13 +80,13 @@ pub fn check_folder(folder: &Path) -> Result<()> {
 /// The folder that [`shown`] makes paths relative to.
 static SHOWN_FROM: OnceLock<PathBuf> = OnceLock::new();
 
-/// Makes messages show paths in this folder relative to it, as a command line wants. Otherwise they show paths unchanged.
+/// Makes messages show paths in this folder relative to it, for command lines. Otherwise they show paths unchanged.
 /// Only the first call has an effect.
 pub fn show_paths_from(folder: PathBuf) {
     let _ = SHOWN_FROM.set(folder);
 }
 
-/// A path as messages show it.
+/// Formats a path for messages.
 pub fn shown(path: &Path) -> String {
     let relative = SHOWN_FROM.get().and_then(|folder| path.strip_prefix(folder).ok());
     let path = relative.filter(|path| !path.as_os_str().is_empty()).unwrap_or(path);

@@ -1,5 +1,5 @@
-//! A run's folder in its project, `.ai/threads/<run>`: other processes leave requests there for the process that runs it,
-//! and a background run writes its output there.
+//! A run's folder in its project, `.ai/threads/<run>`: other processes leave requests there for the process that runs
+//! it, and a background run writes its output there.
 
 use std::io;
 use std::sync::mpsc;
@@ -14,9 +14,9 @@ use crate::project::Project;
 use crate::project::paths::{self, FileKind};
 use graph_driver::Control;
 
-/// How often a running process checks for requests. A thread of its own does it, so that supersteps are not slowed down.
+/// Interval at which a running process checks for requests. A separate thread does it, so that supersteps are not slowed down.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long a run that is killed may take to stop before its process exits.
+/// Time within which a killed run has to stop before its process exits.
 pub const GRACE: Duration = Duration::from_secs(3);
 
 /// A run's folder. It is created when something is written into it.
@@ -30,7 +30,7 @@ const THREADS: &str = "threads";
 const LOG: &str = "output.log";
 
 impl RunFolder {
-    /// The folder of a run of a project. An id that is not a plain file name is represented by its digest.
+    /// Makes the folder of a run of a project. An id that is not a plain file name is represented by its digest.
     pub fn of(project: &Project, run: &str) -> Self {
         let name = match graph_core::id::RunId::parse(run) {
             Ok(run) => run.to_string(),
@@ -39,12 +39,12 @@ impl RunFolder {
         Self { project: project.clone(), name }
     }
 
-    /// The project that the run is kept in.
+    /// Returns the project of the run.
     pub fn project(&self) -> &Project {
         &self.project
     }
 
-    /// Whether runs of a project can have such folders: asked before a run is made that needs one.
+    /// Checks whether runs of a project can have such folders, before a run is made that needs one.
     pub fn check(project: &Project) -> Result<()> {
         let folder = paths::folder(project, &[THREADS])?;
         let failed = |error: io::Error| Error::write("the folder", folder.path(), &error);
@@ -52,12 +52,12 @@ impl RunFolder {
         folder.remove(trial).map_err(failed)
     }
 
-    /// The place of the folder. It is opened for each use: it comes and goes while a run is under way.
+    /// Returns the place of the folder. It is opened for each use: it may be made and removed while a run is under way.
     fn place(&self) -> FolderPlace {
         paths::folder_place(&self.project, &[THREADS, &self.name])
     }
 
-    /// The folder, if it is there. A link on the path, which a stranger may have left there, is an error.
+    /// Opens the folder, if it exists. A link on the path, which a stranger may have left there, is an error.
     pub fn folder(&self) -> Result<Option<HeldFolder>> {
         paths::open_folder(&self.place())
     }
@@ -67,21 +67,21 @@ impl RunFolder {
         paths::folder(&self.project, &[THREADS, &self.name])
     }
 
-    /// The file of a background run's output.
+    /// Returns the place of a background run's output.
     pub fn log_file(&self) -> Result<FilePlace> {
         let place = self.place().file(LOG);
         paths::entry_to_change(&place)?;
         Ok(place)
     }
 
-    /// The file whose existence is the request: `cancel` or `kill`.
+    /// Returns the place of the file whose existence is the request: `cancel` or `kill`.
     pub fn wish_file(&self, wish: Control) -> Result<FilePlace> {
         let place = self.place().file(wish_name(wish));
         paths::entry(&place, FileKind::File)?;
         Ok(place)
     }
 
-    /// Requests that the run's process stops it.
+    /// Requests a stop of the run from its process.
     pub fn ask(&self, wish: Control) -> Result<()> {
         self.create()?;
         let place = self.wish_file(wish)?;
@@ -98,7 +98,7 @@ impl RunFolder {
         self.tidy();
     }
 
-    /// Removes every file that graph-host has put there, and the folder if it is empty.
+    /// Removes all files that graph-host has written there, and the folder if it is empty.
     pub fn remove(&self) {
         for name in [LOG, wish_name(Control::Cancel), wish_name(Control::Kill)] {
             self.forget(name);
@@ -108,25 +108,25 @@ impl RunFolder {
 
     /// Removes the folder if it is empty.
     fn tidy(&self) {
-        // This fails, as it should, if the folder contains other files or does not exist.
+        // This fails, as intended, if the folder contains other files or does not exist.
         if let Ok(Some(folder)) = self.threads() {
             let _ = folder.remove_folder(&self.name);
         }
     }
 
-    /// The folder of the folders of runs.
+    /// Opens the folder of the folders of runs.
     fn threads(&self) -> Result<Option<HeldFolder>> {
         paths::open_folder(&paths::folder_place(&self.project, &[THREADS]))
     }
 
-    /// A file that cannot be removed makes the next resume stop at once, which is reported. Links are not followed.
+    /// Removes a file; links are not followed. A request that cannot be removed stops the next resume at once, which is reported.
     fn forget(&self, name: &str) {
         if let Ok(Some(folder)) = self.folder() {
             let _ = folder.remove(name);
         }
     }
 
-    /// Whether there is a request.
+    /// Checks whether there is a request.
     fn has(&self, wish: Control) -> bool {
         self.wish_file(wish).is_ok_and(|file| file.exists())
     }
@@ -147,7 +147,7 @@ pub struct Listener {
     looking: Option<JoinHandle<Heard>>,
 }
 
-/// The requests that a listener has passed on.
+/// Requests that a listener has reported.
 #[derive(Clone, Copy, Debug, Default)]
 struct Heard {
     cancel: bool,
@@ -155,10 +155,10 @@ struct Heard {
 }
 
 impl Listener {
-    /// Starts to check for requests, and passes each on once.
+    /// Starts to check for requests, and passes each to `tell` once.
     ///
-    /// `overdue` is called if a run that is to be killed has not stopped after [`GRACE`], for whatever reason: the caller
-    /// then ends its process, so that others can take the run.
+    /// `overdue` is called if a killed run has not stopped after [`GRACE`], for whatever reason: the caller then ends
+    /// its process, so that others can take the run.
     pub fn start(
         thread: RunFolder,
         tell: impl Fn(Control) + Send + 'static,
@@ -172,7 +172,7 @@ impl Listener {
         Ok(Self { thread, stop: Some(stop), looking: Some(looking) })
     }
 
-    /// Stops checking, and removes the requests that were passed on; for a run that has ended, all requests.
+    /// Stops checking, and removes the requests that were reported; for a run that has ended, all requests.
     pub fn finish(mut self, ended: bool) {
         let heard = self.stop();
         if heard.cancel || ended {
@@ -212,7 +212,7 @@ fn watch(
             heard.cancel = true;
             tell(Control::Cancel);
         }
-        // Whatever keeps the run from stopping must not keep other processes from taking it.
+        // A run that does not stop must not keep other processes from taking it.
         if heard.kill.is_some_and(|at| at.elapsed() > GRACE) {
             thread.forget(wish_name(Control::Kill));
             overdue();

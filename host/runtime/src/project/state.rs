@@ -1,8 +1,8 @@
-//! The state folder of a project, `.ai/state`: which host it belongs to, and the files in it.
+//! The state folder of a project, `.ai/state`: its owner, and the files in it.
 //!
-//! A project may come from a stranger, with a state folder in it. Such state can be shown and verified on request. It is
-//! written, and runs in it are resumed, only if a marker that this host has signed for this very folder proves that this
-//! host made it. A copied or moved folder has a marker for another path.
+//! A project may come from a stranger, with a state folder in it. Such state can be shown and verified on request. It
+//! is written, and runs in it are resumed, only if a marker that this host has signed for this very folder proves that
+//! this host made it. A copied or moved folder has a marker for another path.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -20,21 +20,21 @@ use crate::project::{Project, shown};
 const DATABASE: &str = "runs.db";
 const FILES: &str = "files";
 const KNOWLEDGE: &str = "knowledge.db";
-/// The marker's file, in the folder.
+/// Name of the marker's file in the folder.
 const MARKER: &str = "host.json";
 
-/// The place of the database of a project's runs, for reading.
+/// Returns the place of the database of a project's runs, for reading.
 pub fn database(project: &Project) -> Result<FilePlace> {
     file(project, DATABASE, FileKind::File)
 }
 
-/// The place of the folder of the project's runs in files, for reading.
+/// Returns the place of the folder of the project's runs in files, for reading.
 pub fn files(project: &Project) -> Result<FolderPlace> {
     file(project, FILES, FileKind::Folder)?;
     Ok(project.state().child(FILES))
 }
 
-/// The place of the database of the project's knowledge, for reading.
+/// Returns the place of the database of the project's knowledge, for reading.
 pub fn knowledge(project: &Project) -> Result<FilePlace> {
     file(project, KNOWLEDGE, FileKind::File)
 }
@@ -45,19 +45,19 @@ fn file(project: &Project, name: &str, kind: FileKind) -> Result<FilePlace> {
     Ok(place)
 }
 
-/// Which host the state of a project belongs to.
+/// Owner of the state of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ownership {
     /// The project has no state yet.
     Absent,
-    /// It is this host's, and of this folder.
+    /// This host made the state, in this folder.
     Own,
-    /// It is another host's, or of another folder; with the reason.
+    /// Another host made the state, or in another folder; with the reason.
     Foreign(String),
 }
 
 impl Ownership {
-    /// Determines which host the state of a project belongs to.
+    /// Determines the owner of the state of a project.
     pub fn of(project: &Project, home: &Home) -> Result<Self> {
         let Some(folder) = paths::open_folder(project.state())? else { return Ok(Self::Absent) };
         let place = file(project, MARKER, FileKind::File)?;
@@ -107,14 +107,14 @@ impl Ownership {
     }
 }
 
-/// The state folder of a project, known to be this host's: it may be written, and runs in it may be resumed.
+/// The state folder of a project that this host made: it may be written, and runs in it may be resumed.
 #[derive(Clone, Debug)]
 pub struct OwnState {
     project: Project,
 }
 
 impl OwnState {
-    /// Opens the state folder of a project. Where there is no state yet, the folder and its marker are made; another
+    /// Opens the state folder of a project. If there is no state yet, the folder and its marker are made; another
     /// host's state is an integrity error, with help.
     pub fn open(project: &Project, home: &Home) -> Result<Self> {
         match Ownership::of(project, home)? {
@@ -125,7 +125,7 @@ impl OwnState {
         Ok(Self { project: project.clone() })
     }
 
-    /// Refuses another host's state, without making anything.
+    /// Fails for another host's state, without making anything.
     pub fn check(project: &Project, home: &Home) -> Result<()> {
         match Ownership::of(project, home)? {
             Ownership::Own | Ownership::Absent => Ok(()),
@@ -133,7 +133,7 @@ impl OwnState {
         }
     }
 
-    /// Takes over a state folder, whichever host made it, at its user's request. `false` if it was this host's already.
+    /// Takes over a state folder of any host, at the user's request. Returns `false` if it was this host's already.
     pub fn adopt(project: &Project, home: &Home) -> Result<bool> {
         match Ownership::of(project, home)? {
             Ownership::Own => Ok(false),
@@ -145,22 +145,22 @@ impl OwnState {
         }
     }
 
-    /// The folder of the project.
+    /// Returns the project.
     pub fn project(&self) -> &Project {
         &self.project
     }
 
-    /// The place of the database of runs.
+    /// Returns the place of the database of runs.
     pub fn database(&self) -> Result<FilePlace> {
         database(&self.project)
     }
 
-    /// The place of the folder of runs in files.
+    /// Returns the place of the folder of runs in files.
     pub fn files(&self) -> Result<FolderPlace> {
         files(&self.project)
     }
 
-    /// The place of the database of knowledge.
+    /// Returns the place of the database of knowledge.
     pub fn knowledge(&self) -> Result<FilePlace> {
         knowledge(&self.project)
     }
@@ -186,7 +186,7 @@ fn refused(project: &Project, why: &str) -> Error {
         )
 }
 
-/// The canonical path of the folder that is held: what a marker is for. Its path has to lead to it.
+/// Returns the canonical path of a held folder, which markers are made for. It is an error if the path leads to another folder by now.
 fn real(folder: &HeldFolder) -> Result<PathBuf> {
     let shown = shown(folder.path());
     let path = folder.canonical().map_err(|error| Error::read("the folder", Path::new(&shown), &error))?;
@@ -196,8 +196,8 @@ fn real(folder: &HeldFolder) -> Result<PathBuf> {
     })
 }
 
-/// Whether a state folder contains anything that a store would read: a database, one of SQLite's files next to it, or a
-/// folder of runs.
+/// Checks whether a state folder contains anything that a store would read: a database, one of SQLite's files next to
+/// it, or a folder of runs.
 fn has_state(folder: &HeldFolder) -> Result<bool> {
     let names = folder.names();
     let names = names.map_err(|error| Error::read("the folder", Path::new(&shown(folder.path())), &error))?;

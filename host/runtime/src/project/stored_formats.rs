@@ -20,13 +20,13 @@ use crate::project::text_file;
 use crate::project::user_home::Home;
 use crate::project::{self, Project};
 
-/// What has to be done about a stored file.
+/// State of a stored file's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// It has the current version.
     Current,
-    /// It is of an older version: `migrate` brings it up to date, and so does the first command that opens it.
+    /// It has an older version: `migrate` brings it up to date, and so does the first command that opens it.
     Older,
     /// It has just been brought up to date.
     Migrated,
@@ -39,17 +39,17 @@ pub enum State {
 /// A file or folder in a versioned format, and its version.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stored {
-    /// The name of its format.
+    /// Name of its format.
     pub format: &'static str,
-    /// The file, or the folder.
+    /// Path of the file or folder.
     pub file: String,
-    /// The version that it is of, where that can be read.
+    /// Its version, if it can be read.
     pub version: Option<u64>,
-    /// The version that this program writes.
+    /// Version that this program writes.
     pub current: u64,
-    /// What has to be done about it.
+    /// State of its format.
     pub state: State,
-    /// Why it cannot be read.
+    /// Reason for which it cannot be read.
     pub reason: Option<String>,
     /// The kind and the place of the store, if it is one.
     #[serde(skip)]
@@ -63,7 +63,7 @@ pub struct Report {
     pub files: Vec<Stored>,
 }
 
-/// Looks at the stores of a project, at its lockfile, and at the trust store of the user's space.
+/// Inspects the stores of a project, its lockfile, and the trust store and the trust log of the user's space.
 pub fn inspect(project: &Project, home: &Home) -> Report {
     let at = |name: &str| project.state().file(name);
     let found = [
@@ -90,7 +90,7 @@ pub fn migrate(report: &mut Report, project: &Project, home: &Home) -> Result<()
 }
 
 impl Report {
-    /// Whether a file is in one of these states.
+    /// Checks whether a file is in one of these states.
     pub fn has(&self, states: &[State]) -> bool {
         self.files.iter().any(|stored| states.contains(&stored.state))
     }
@@ -119,7 +119,7 @@ fn text(format: &'static str, path: &Path, version: fn(&str) -> Result<u64, Stri
         Err(error) if error.kind() == ErrorKind::NotFound => return None,
         Err(error) => return Some(Stored::unreadable(format, path, format::CURRENT, error.to_string())),
     };
-    // A link to a file is followed, as it is when these files are used: a user may store them elsewhere.
+    // A link to a file is followed, as when these files are used: a user may store them elsewhere.
     let read = if kind.is_dir() {
         Err("it is a folder".to_owned())
     } else {
@@ -133,7 +133,7 @@ fn text(format: &'static str, path: &Path, version: fn(&str) -> Result<u64, Stri
     })
 }
 
-/// The `version` of a document; 1 where it states none.
+/// Reads the `version` of a document; 1 if it states none.
 fn version_of_yaml(text: &str) -> Result<u64, String> {
     let problems = Problems::new();
     let root = yaml::parse(text, &problems).filter(|_| !problems.has_errors());
@@ -147,7 +147,7 @@ fn version_of_yaml(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The highest version among lines of JSON. A last line without a line break was cut short, and does not count.
+/// Returns the highest version among lines of JSON. A last line without a line break was cut short, and does not count.
 fn version_of_lines(text: &str) -> Result<u64, String> {
     let whole = text.rfind('\n').map_or(0, |at| at + 1);
     let mut latest = format::CURRENT;
@@ -178,7 +178,7 @@ impl Stored {
         Self { format, file, version: None, current, state, reason, store: None }
     }
 
-    /// The state as a sentence.
+    /// Describes the state in a sentence.
     pub fn sentence(&self) -> String {
         let version = self.version.unwrap_or_default();
         match self.state {

@@ -19,19 +19,19 @@ use crate::project::state::{self, OwnState};
 use crate::project::user_home::Home;
 use crate::run::restore;
 
-/// Where a run is kept.
+/// Kinds of stores for runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoreKind {
-    /// In the project's database, .ai/state/runs.db
+    /// The project's database, .ai/state/runs.db.
     #[default]
     Sqlite,
-    /// As files in .ai/state/files, and as knowledge that graphs can load
+    /// Files in .ai/state/files, and knowledge that graphs can load.
     File,
-    /// Nowhere: it is gone when it ends
+    /// Memory of the process: the run is gone at its end.
     Memory,
 }
 
-/// Whether a project has runs in any store.
+/// Checks whether a project has runs in any store.
 pub fn any(project: &Project) -> Result<bool> {
     Ok(state::database(project)?.exists() || FileStore::at(&state::files(project)?).exists())
 }
@@ -55,7 +55,7 @@ pub fn open(project: &Project, kind: StoreKind, host: &Host) -> Result<Arc<dyn C
     })
 }
 
-/// The file that a process on this machine has open while it holds a run of a store; none where only this process can hold one.
+/// Returns the file that a process on this machine has open while it holds a run of a store; `None` if only this process can hold one.
 pub fn lock_file(project: &Project, kind: StoreKind, run: &str) -> Result<Option<FilePlace>> {
     Ok(match kind {
         StoreKind::Sqlite => Some(SqliteStore::lock_place(&state::database(project)?, run)),
@@ -71,12 +71,12 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// Opens the stores that exist; it is an error if there are none. An older database is migrated if it is this host's,
-    /// and refused otherwise: only its owner writes it.
+    /// Opens the stores that exist; it is an error if there are none. An older database is migrated if it is this
+    /// host's, and refused otherwise: only its owner writes it.
     pub fn to_read(project: &Project, home: &Home) -> Result<Self> {
         let mut stores: Vec<(StoreKind, Arc<dyn CheckpointStore>)> = Vec::new();
         let files = FileStore::at(&state::files(project)?);
-        // Where there is neither, the error is that of the database.
+        // If there is neither, the error is that of the database.
         if state::database(project)?.exists() || !files.exists() {
             stores.push((StoreKind::Sqlite, restore::open_to_read(project, home)?));
         }
@@ -87,7 +87,7 @@ impl Stores {
         Ok(Self { stores })
     }
 
-    /// Finds a run by the name that the user typed: its store, and its row without result and error.
+    /// Finds a run by the name that the user typed; returns its store, and its row without result and error.
     pub fn find(&self, name: &str) -> Result<(StoreKind, Arc<dyn CheckpointStore>, RunRow)> {
         let mut found: Vec<(StoreKind, &Arc<dyn CheckpointStore>, RunRow)> = Vec::new();
         let mut refused = None;
@@ -123,7 +123,7 @@ impl Stores {
     }
 
     /// Visits the rows of all runs with their stores, newest first, without results and errors. They are read page by
-    /// page. If some cannot be read, that is the error, after all others were visited.
+    /// page. If some cannot be read, all others are visited before the error is returned.
     pub fn each(
         &self,
         filter: &RunFilter,
@@ -135,7 +135,7 @@ impl Stores {
         }
     }
 
-    /// The same, but returns what was found in place of rows.
+    /// Like [`Stores::each`], but returns the refusals of unreadable rows.
     pub fn each_readable(
         &self,
         filter: &RunFilter,
@@ -175,7 +175,7 @@ impl Stores {
     }
 }
 
-/// How many rows are read at a time.
+/// Number of rows that are read at a time.
 const PAGE: usize = 256;
 
 /// The rows of a store, page by page.
@@ -183,12 +183,12 @@ struct Pages<'s> {
     store: &'s dyn CheckpointStore,
     filter: RunFilter,
     page: VecDeque<RunRow>,
-    /// What was found in place of rows.
+    /// Refusals of unreadable rows.
     refused: Vec<StorageError>,
 }
 
 impl Pages<'_> {
-    /// When the next run was created; `None` at the end.
+    /// Returns the creation time of the next run; `None` at the end.
     fn created(&mut self) -> Result<Option<Timestamp>> {
         if self.page.is_empty() {
             let limit = self.filter.limit.map_or(PAGE, |limit| limit.min(PAGE));

@@ -9,8 +9,7 @@ use crate::error::{Error, Result};
 use crate::items::locate::Space;
 use crate::project::paths;
 
-/// The largest text that is read, in bytes. It is more than a document may have, so that the document's reader reports
-/// its own limit.
+/// Limit of a text, in bytes. It is higher than that of documents, so that the reader of a document reports its own limit.
 pub const LARGEST: u64 = 16 << 20;
 
 /// Reads a text of at most [`LARGEST`] bytes. A larger one is `FileTooLarge`, one that is not UTF-8 `InvalidData`, and
@@ -23,7 +22,7 @@ pub fn read(path: &Path) -> io::Result<String> {
     read_named(path)
 }
 
-/// Like [`read`], for a path on the command line: that may be a pipe, as shells make them for `<(command)`.
+/// Like [`read`], for a path on the command line, which may be a pipe, as shells make them for `<(command)`.
 pub fn read_named(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;

@@ -25,8 +25,9 @@ pub struct Home {
 }
 
 impl Home {
-    /// `$GRAPH_HOST_HOME`, or the platform's folder for application data. A relative path is refused: it would be another folder in
-    /// each project, and in a stranger's project the keys and the trust of a stranger.
+    /// Finds the user's space: `$GRAPH_HOST_HOME`, or the platform's folder for application data. A relative path is
+    /// refused: it would be another folder in each project, and in a stranger's project it would hold the stranger's
+    /// keys and trust.
     pub fn find() -> Result<Self> {
         let variable = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
         if let Some(root) = variable(HOME_VARIABLE) {
@@ -48,62 +49,62 @@ impl Home {
         Ok(Self { root: data.join("graph-host"), cache: cache.join("graph-host") })
     }
 
-    /// Everything in one folder.
+    /// Makes a space in one folder, including the cache.
     pub fn at(root: PathBuf) -> Self {
         Self { cache: root.join("cache"), root }
     }
 
-    /// The folder of the user's space.
+    /// Returns the folder of the user's space.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// `keys/`: key pairs made by `keys generate`.
+    /// Returns `keys/`, the key pairs made by `keys generate`.
     pub fn keys(&self) -> PathBuf {
         self.root.join("keys")
     }
 
-    /// `trust.yaml`: the keys that this user trusts.
+    /// Returns `trust.yaml`, the keys that this user trusts.
     pub fn trust_file(&self) -> PathBuf {
         self.root.join("trust.yaml")
     }
 
-    /// `yanks/`: the yanks that were seen, by item.
+    /// Returns `yanks/`, the yanks that were seen, by item.
     pub fn yanks(&self) -> PathBuf {
         self.root.join("yanks")
     }
 
-    /// `registries`: the registries that this user has named, a line for each.
+    /// Returns `registries`, the registries that this user has named, a line for each.
     pub fn registries(&self) -> PathBuf {
         self.root.join("registries")
     }
 
-    /// The folder of compiled components.
+    /// Returns the folder of compiled components.
     pub fn cache(&self) -> &Path {
         &self.cache
     }
 
-    /// `built/`: what `build` compiles nodes into, shared by all of them, so that the second one compiles its own crate alone.
+    /// Returns `built/`, the build folder of all nodes; since they share it, a second node compiles only its own crate.
     pub fn built(&self) -> PathBuf {
         self.root.join("built")
     }
 
-    /// `pulled/`: items that commands have named by a reference, in a folder for each digest.
+    /// Returns `pulled/`, items that commands have named by a reference, in a folder for each digest.
     pub fn fetched(&self) -> PathBuf {
         self.root.join("pulled")
     }
 
-    /// `installed/`: items that came from elsewhere, with a folder for each type as in `.ai`.
+    /// Returns `installed/`, installed items, with a folder for each type as in `.ai`.
     pub fn installed(&self) -> PathBuf {
         self.root.join("installed")
     }
 
-    /// `identity.pem`: the key with which this host signs checkpoints.
+    /// Returns `identity.pem`, the key with which this host signs checkpoints.
     pub fn identity_file(&self) -> PathBuf {
         self.root.join("identity.pem")
     }
 
-    /// This host's identity key, made at first use. Processes that make it at the same time agree on one.
+    /// Returns this host's identity key, made at first use. Processes that make it at the same time agree on one.
     pub fn identity(&self) -> Result<SigningKey> {
         let path = self.identity_file();
         match text_file::read(&path) {
@@ -113,9 +114,9 @@ impl Home {
         }
     }
 
-    /// Cleans up what killed processes have left here: temporary files, which may contain private keys, rotations of this
-    /// host's key that were not completed, and key pairs without their public half. A space that does not exist is not
-    /// made, and what cannot be cleaned up is left for the next command.
+    /// Cleans up after killed processes: removes temporary files, which may contain private keys, undoes rotations of
+    /// this host's key that were not completed, and restores missing public halves of key pairs. A space that does not
+    /// exist is not made, and whatever cannot be cleaned up is left for the next command.
     pub fn clean_up(&self) {
         for folder in [self.root(), &self.keys(), &self.identities()] {
             private_files::remove_leftovers(folder);
@@ -144,7 +145,7 @@ impl Home {
     }
 }
 
-/// The error of a variable that names the user's space by a relative path.
+/// Makes the error of a variable that names the user's space by a relative path.
 fn relative(name: &str, path: &Path) -> Error {
     let shown = printable(&path.display().to_string()).into_owned();
     Error::usage(format!(
@@ -183,14 +184,13 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     FilePlace::at(path).folder().get()?.sync()
 }
 
-/// Whether a path is a pipe, a terminal or a device such as `/dev/null`. Bytes are written to it directly: replacing it
-/// with a file, as root could, would be wrong.
+/// Checks whether a path is a pipe, a terminal or a device such as `/dev/null`. Bytes are written to it directly:
+/// replacing it with a file, as root could, would be wrong.
 pub fn is_stream(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
-/// Writes a file, in place of one that may be there. It appears whole or not at all. `private`: only its owner may
-/// read it.
+/// Writes or replaces a file, which appears whole or not at all. With `private`, only its owner may read it.
 pub fn write_atomic(path: &Path, bytes: &[u8], private: bool) -> io::Result<()> {
     if is_stream(path) {
         return fs::File::options().write(true).open(path)?.write_all(bytes);

@@ -1,4 +1,4 @@
-//! Folders that a command writes whole: a new one takes the place of an older one of the same kind, and of nothing else.
+//! Folders that a command writes whole: a new one replaces an older one of the same kind, and nothing else.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,25 +9,26 @@ use crate::error::{Error, Result};
 use crate::project;
 use crate::run::pins::absolute;
 
-/// The largest file that is read, in bytes.
+/// Limit of a file, in bytes.
 const LARGEST_FILE: u64 = 128 << 20;
-/// How many files such a folder has at most.
+/// Limit of the number of files and folders.
 const MOST_FILES: usize = 100_000;
 
 /// A kind of folder.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WholeFolder {
-    /// What it is called: `bundle`.
+    /// Name of the kind in messages: `bundle`.
     pub(crate) noun: &'static str,
-    /// The file by which such a folder is known.
+    /// Name of the file that identifies such a folder.
     pub(crate) marker: &'static str,
-    /// What messages call that file: `the manifest`.
+    /// Name of that file in messages: `the manifest`.
     pub(crate) marker_name: &'static str,
 }
 
 impl WholeFolder {
-    /// Refuses a folder that may not be written to: one that holds anything but an older one of this kind. `older` reads the marker; what
-    /// it gives says which files belong to the older one. `None`: it is the marker of something else. An error refuses the folder.
+    /// Fails for a folder that may not be written to: one that holds anything but an older one of this kind. `older`
+    /// reads the marker and returns a predicate for the paths of the older one, `None` for the marker of something
+    /// else, or an error.
     pub(crate) fn replaceable<B: Fn(&str) -> bool>(
         self,
         folder: &Path,
@@ -52,7 +53,7 @@ impl WholeFolder {
             return Ok(());
         }
         match read(folder, marker) {
-            // Only what belongs to the older one may go.
+            // Only files of the older one may be removed.
             Ok(bytes) => match older(&bytes)? {
                 Some(belongs) => match paths(folder)?.into_iter().find(|path| !belongs(path)) {
                     Some(path) => {
@@ -67,8 +68,7 @@ impl WholeFolder {
         }
     }
 
-    /// Writes the files: all of them are in the folder then, or the folder is as it was. The caller has checked that the folder is
-    /// replaceable.
+    /// Writes the files. After an error, the folder is unchanged. The caller has checked that the folder is replaceable.
     pub(crate) fn write(self, files: &BTreeMap<String, Vec<u8>>, folder: &Path) -> Result<()> {
         let what = format!("the {}", self.noun);
         let target = absolute(folder);
@@ -97,7 +97,7 @@ impl WholeFolder {
         Ok(())
     }
 
-    /// A folder next to the final one, which is removed when it is not needed any more.
+    /// Makes a temporary folder next to the final one.
     fn builder(self, parent: &Path) -> Result<tempfile::TempDir> {
         use std::os::unix::fs::PermissionsExt as _;
         // A server of static files runs as another user.
@@ -108,7 +108,7 @@ impl WholeFolder {
     }
 }
 
-/// Reads a regular file of a folder, within bounds.
+/// Reads a regular file of a folder, of at most [`LARGEST_FILE`] bytes.
 pub(crate) fn read(folder: &Path, path: &str) -> std::io::Result<Vec<u8>> {
     let file = folder.join(path);
     if !fs::symlink_metadata(&file)?.is_file() {
@@ -125,7 +125,7 @@ pub(crate) fn read(folder: &Path, path: &str) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The paths of all files below a folder, with `/`.
+/// Lists the paths of all files below a folder, with `/`.
 pub(crate) fn paths(folder: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let mut waiting = vec![PathBuf::new()];

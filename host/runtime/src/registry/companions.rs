@@ -1,5 +1,5 @@
-//! What published graphs take along: where it comes from when a graph is published, and where it goes when one is fetched.
-//! Its publisher signs it with the key of the graph; nothing here applies it.
+//! Companions of published graphs: collected when a graph is published, and written out when it is fetched. The
+//! publisher signs them with the key of the graph; nothing here applies them.
 
 use std::fmt;
 use std::fs;
@@ -19,12 +19,12 @@ use crate::registry::fetch_cache::Fetched;
 use crate::registry::publish::Ready;
 use crate::registry::pull::{Brought, Puller};
 
-/// Says what graphs take along when they are published. `()` gives nothing to any graph.
+/// Source of the companions of graphs that are published. `()` gives none.
 pub trait CompanionSource: fmt::Debug {
-    /// What a graph takes along. It is asked before anything is published.
+    /// Returns the companions of a graph. It is called before anything is published.
     fn companions(&self, ready: &Ready) -> Result<Vec<Companion>>;
 
-    /// The private half of the key that has signed a graph, to sign what it takes along. Without it, they stay unsigned.
+    /// Returns the private half of the key that has signed a graph, to sign its companions. Without it, they stay unsigned.
     fn signing_key(&self, _ready: &Ready, _signer: KeyId) -> Result<Option<SigningKey>> {
         Ok(None)
     }
@@ -36,29 +36,30 @@ impl CompanionSource for () {
     }
 }
 
-/// The name of a graph's file in its artifact, as `oras pull` writes it: cases name their graph by it.
+/// Returns the name of a graph's file in its artifact, as `oras pull` writes it: cases name their graph by it.
 pub fn graph_title(id: &str, extension: &str) -> String {
     let extension = if extension == "yml" { "yaml" } else { extension };
     format!("{}.{extension}", id.rsplit('/').next().unwrap_or(id))
 }
 
-/// A file that a graph has taken along, with its content.
+/// A companion of a graph, with its content.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// Its name, without a folder.
+    /// File name, without a folder.
     pub name: String,
-    /// Its content, which has the digest that the artifact lists.
+    /// Content, which has the digest that the artifact lists.
     pub bytes: Vec<u8>,
 }
 
 impl Fetched {
-    /// The artifact's manifest, from the cache. An item that an earlier version has cached is asked for once more.
+    /// Returns the artifact's manifest, from the cache if possible. Items that an earlier version has cached lack it
+    /// and are requested once more.
     pub fn manifest(&self, puller: &Puller<'_>) -> Result<Manifest> {
         let path = self.manifest_path();
         let kept = match text_file::read(&path) {
             Ok(text) => {
                 let bytes = text.into_bytes();
-                // The folder is the user's own, but its name says which bytes have to be in it.
+                // The folder is the user's own, but its name fixes the digest of its bytes.
                 let is_own = graph_core::digest::Digest::of_bytes(&bytes) == self.digest;
                 is_own.then_some(bytes)
             }
@@ -74,8 +75,8 @@ impl Fetched {
         })
     }
 
-    /// What the artifact of the graph with an id takes along, and which of it is signed by a key that counts now. Nothing else
-    /// of it is fetched.
+    /// Returns the companions of the graph with this id, and verifies their signature by keys that are trusted now.
+    /// Only the signature is fetched.
     pub fn companions(&self, manifest: &Manifest, id: &str, puller: &Puller<'_>) -> Result<Companions> {
         let name = self.reference.to_string();
         let mut found = companions::read(&name, manifest)?;
@@ -94,7 +95,7 @@ impl Fetched {
         Ok(found)
     }
 
-    /// Fetches the cases of a graph, each with the name of its file.
+    /// Fetches the cases of a graph; returns the name and the text of each.
     pub fn cases(&self, companions: &Companions, puller: &Puller<'_>) -> Result<Vec<(String, String)>> {
         let (transport, name) = (puller.open(&self.reference)?, self.reference.to_string());
         let cases = companions.of_kind(CompanionKind::Case);
@@ -105,7 +106,7 @@ impl Fetched {
 }
 
 impl Puller<'_> {
-    /// Fetches everything that a graph takes along, with the graph itself, which its cases name; nothing for another item.
+    /// Fetches all companions of a graph, and adds the graph itself, which its cases name; returns nothing for another item.
     pub fn files(&self, brought: &Brought) -> Result<Vec<File>> {
         let PulledContent::Text { text, extension, .. } = &brought.pulled.content else {
             return Ok(Vec::new());
@@ -118,7 +119,7 @@ impl Puller<'_> {
             File { name: graph_title(&brought.pulled.id, extension), bytes: text.clone().into_bytes() };
         let (transport, name) = (self.open(&brought.reference)?, brought.reference.to_string());
         let fetched = listed.iter().map(|one| {
-            // Our name of the graph is not the artifact's if its publisher chose another one.
+            // This name of the graph differs from the artifact's if its publisher chose another one.
             if one.title.eq_ignore_ascii_case(&graph.name) {
                 return Err(Error::integrity(format!(
                     "layer {} of {name} has the name of the graph's file, `{}`",
@@ -132,7 +133,7 @@ impl Puller<'_> {
     }
 }
 
-/// A folder that files of strangers are written into: nothing is overwritten, and no link leads out of it.
+/// A folder for files of strangers: nothing is overwritten, and no link leads out of it.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -141,19 +142,19 @@ pub struct Folder {
 /// A file that was written.
 #[derive(Clone, Debug)]
 pub struct Written {
-    /// Its path.
+    /// Path of the file.
     pub path: PathBuf,
-    /// The same bytes were there already.
+    /// `true` if the same bytes were there already.
     pub was_there: bool,
 }
 
 impl Folder {
-    /// A folder that need not exist: writing to it creates it.
+    /// Makes a folder that need not exist: the first write creates it.
     pub fn at(path: &Path) -> Self {
         Self { path: path.to_path_buf() }
     }
 
-    /// Refuses files that would replace others. `id`: the item, below which its files are.
+    /// Fails for files that would replace others. `id` is the item, whose files are in a folder of that name.
     pub fn check(&self, id: &str, files: &[File]) -> Result<()> {
         match self.open(id) {
             Ok(folder) => files.iter().try_for_each(|file| self.is_there(&folder, id, file).map(|_| ())),
@@ -198,7 +199,7 @@ impl Folder {
         Error::write("the folder", &self.path.join(id), error)
     }
 
-    /// Whether a file exists with the same bytes. One with others is a refusal.
+    /// Checks whether a file exists with the same bytes. Other bytes are an error.
     fn is_there(&self, folder: &Dir, id: &str, file: &File) -> Result<bool> {
         let path = self.path.join(id).join(&file.name);
         let other = |what: &str| {
@@ -240,7 +241,7 @@ mod tests {
         assert!(written.iter().all(|one| !one.was_there));
         assert_eq!(fs::read_to_string(root.path().join("out/t/flow/a.case.yaml")).unwrap(), "case");
         assert!(folder.write("t/flow", &files).unwrap().iter().all(|one| one.was_there));
-        // One that differs is kept, and the others are not written either.
+        // A file that differs is kept, and the others are not written either.
         let changed = [file("new.case.yaml", "new"), file("a.case.yaml", "other")];
         let refused = folder.write("t/flow", &changed).unwrap_err();
         assert_eq!(refused.kind(), Kind::Denied);
@@ -260,7 +261,7 @@ mod tests {
         let folder = Folder::at(&out);
         assert!(folder.write("t/flow", &[file("a.case.yaml", "case")]).is_err());
         assert_eq!(fs::read_dir(&away).unwrap().count(), 0);
-        // Nor is one followed in place of a file.
+        // Nor is a link followed in place of a file.
         fs::create_dir_all(out.join("u")).unwrap();
         std::os::unix::fs::symlink(away.join("made"), out.join("u/a.case.yaml")).unwrap();
         assert!(folder.write("u", &[file("a.case.yaml", "case")]).is_err());

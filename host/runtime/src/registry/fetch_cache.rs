@@ -1,5 +1,5 @@
-//! Items that a command names by a reference: fetched once for each digest, stored in the user's space, and inspected or
-//! run from there.
+//! Items that a command names by a reference: fetched once for each digest, stored in the user's space, and inspected
+//! or run from there.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,11 +24,11 @@ use crate::registry::yank::{Override, YankCheck, is_locked};
 use crate::run::start::Sources;
 use crate::trust::trusted_keys;
 
-/// The file that contains the path of the folder's main item.
+/// Name of the file with the path of the folder's main item.
 pub(crate) const ITEM: &str = "item";
-/// The file that contains the manifest of the main item's artifact, as it was received.
+/// Name of the file with the manifest of the main item's artifact, as it was received.
 const ARTIFACT: &str = "artifact.json";
-/// The file that contains the envelope that signs what a graph takes along.
+/// Name of the file with the envelope that signs a graph's companions.
 const STATEMENT: &str = "companions.json";
 /// The prefix of names of folders that are being made or removed.
 pub(crate) const UNFINISHED: &str = ".fetch-";
@@ -42,24 +42,24 @@ pub struct Fetched {
     pub items: PathBuf,
     /// The digest of its artifact's manifest.
     pub digest: Digest,
-    /// Where it is from, with that digest.
+    /// Reference of its artifact, with that digest.
     pub reference: Reference,
 }
 
 impl Fetched {
-    /// The file with the manifest of its artifact. Earlier versions did not write it.
+    /// Returns the path of the manifest of its artifact. Earlier versions did not write it.
     pub(crate) fn manifest_path(&self) -> PathBuf {
         self.items.with_file_name(ARTIFACT)
     }
 
-    /// The file with the envelope that signs what it takes along, if anything does.
+    /// Returns the path of the envelope that signs its companions, if it has any.
     pub(crate) fn statement_path(&self) -> PathBuf {
         self.items.with_file_name(STATEMENT)
     }
 }
 
-/// Resolves an argument of a command. For a reference, this fetches the item and returns its file, and puts the folder of
-/// what came with it first among the sources.
+/// Resolves an argument of a command. For a reference, this fetches the item and returns its file, and inserts the
+/// folder of the fetched items as the first source.
 pub fn named(word: &str, sources: &mut Sources, project: &Project, host: &Host) -> Result<String> {
     match fetched(word, sources, project, host, false)? {
         Some(fetched) => text(&fetched.file),
@@ -67,8 +67,8 @@ pub fn named(word: &str, sources: &mut Sources, project: &Project, host: &Host) 
     }
 }
 
-/// Like [`named`], with everything that is known about what was fetched; `None` for a word that is no reference. What is yanked
-/// is refused, unless it is locked or wanted in spite of that (`yanked_too`).
+/// Like [`named`], but returns everything that is known about the fetched item; `None` for a word that is no reference.
+/// A yanked item is refused, unless it is locked or `yanked_too` is set.
 pub fn fetched(
     word: &str,
     sources: &mut Sources,
@@ -90,7 +90,7 @@ pub fn named_file(word: &str, project: &Project, host: &Host) -> Result<String> 
     named(word, &mut Sources::default(), project, host)
 }
 
-/// A path as a command takes it.
+/// Converts a path to an argument of a command.
 pub fn text(path: &Path) -> Result<String> {
     path.to_str().map(str::to_owned).ok_or_else(|| {
         Error::usage(format!("the path {} is not text in UTF-8", path.display()))
@@ -98,8 +98,8 @@ pub fn text(path: &Path) -> Result<String> {
     })
 }
 
-/// Fetches what a reference names now, unless it is stored already. What is yanked is refused, unless it is locked or wanted
-/// in spite of that (`yanked_too`).
+/// Fetches the item that a reference names, unless its digest is stored already. A yanked item is refused, unless it is
+/// locked or `yanked_too` is set.
 pub fn fetch(
     wanted: &Reference,
     trust: &TrustStore,
@@ -138,7 +138,7 @@ pub fn fetch(
     }
     create_private_folder(&all_pulled)?;
     let failed = |error: &std::io::Error| Error::write("the folder", &folder, error);
-    // It is made next to its final path and renamed, so that the final folder is always complete.
+    // The folder is made next to its final path and renamed, so that it is always complete.
     let made = tempfile::Builder::new()
         .prefix(UNFINISHED)
         .tempdir_in(&all_pulled)
@@ -173,7 +173,7 @@ pub fn fetch(
         .ok_or_else(|| Error::storage(format!("{} is gone again", folder.display())))
 }
 
-/// The contents of the folder of a digest.
+/// Reads the folder of a digest; `None` if it does not exist.
 fn kept(folder: &Path, digest: Digest, pinned: &Reference) -> Result<Option<Fetched>> {
     let path = folder.join(ITEM);
     let item = match text_file::read(&path) {

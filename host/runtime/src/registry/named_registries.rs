@@ -1,5 +1,5 @@
-//! The registries that this user has named in commands, in the user's space. Any other is named by a file, such as the lockfile of
-//! a project, which a stranger may have written: it is not contacted on this machine or in its networks.
+//! The registries that this user has named in commands, in the user's space. Any other is named by a file, such as the
+//! lockfile of a project, which a stranger may have written: it is not contacted on this machine or in its networks.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -12,11 +12,11 @@ use graph_store::held::{FilePlace, Opening};
 use crate::error::Result;
 use crate::project::user_home::{Home, create_private_folder};
 
-/// How much of the list is read, and how long it grows.
+/// Limit of the list, in bytes, for reading and for adding.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// The registries that the user has named: before, now by these references, and as the one that the environment has credentials
-/// for. What is new is remembered; if it cannot be, the user names it again.
+/// Returns the registries that the user has named: before, by the references `typed`, and as the one that the
+/// environment has credentials for. New ones are remembered; if that fails, the user has to name them again.
 pub(crate) fn named(home: &Home, typed: &[Reference]) -> BTreeSet<String> {
     let mut all = read(home).unwrap_or_default();
     for reference in typed {
@@ -36,7 +36,7 @@ fn read(home: &Home) -> io::Result<BTreeSet<String>> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// Adds a line. Two commands that do so at the same time add two.
+/// Adds a line. Concurrent commands may add the same line twice.
 fn add(home: &Home, host: &str) -> Result<(), io::Error> {
     create_private_folder(home.root()).map_err(|_| io::ErrorKind::PermissionDenied)?;
     let mut file = FilePlace::at(&home.registries()).open(Opening::Append)?;
@@ -65,7 +65,7 @@ mod tests {
         assert_eq!(typed(&["oci://localhost/b"]), two);
         assert_eq!(typed(&[]), two);
         assert_eq!(std::fs::read_to_string(home.registries()).unwrap(), "127.0.0.1:5000\nlocalhost\n");
-        // What cannot be remembered counts in this command.
+        // A registry that cannot be remembered counts in this command.
         std::fs::write(home.registries(), vec![b'x'; 1 << 20]).unwrap();
         assert!(typed(&["oci://10.0.0.1/a"]).contains("10.0.0.1"));
         assert_eq!(std::fs::metadata(home.registries()).unwrap().len(), 1 << 20);

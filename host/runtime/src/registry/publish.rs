@@ -1,4 +1,4 @@
-//! What is published: an item that a file or an id names, checked as if it were to run, with what it brings along.
+//! Publishes items that a file or an id names, with the items that they use. They are checked as if they were to run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -36,44 +36,44 @@ use crate::registry::pull::Puller;
 use crate::trust::signing::Target;
 use graph_core::diagnostic::printable;
 
-/// Sets the time that artifacts say they were created at, in seconds since 1970.
+/// Environment variable with the creation time of artifacts, in seconds since 1970.
 pub const EPOCH_VARIABLE: &str = "SOURCE_DATE_EPOCH";
 
-/// An item that may be published: its signature counts here.
+/// An item that may be published: its signature is trusted here.
 #[derive(Debug)]
 pub struct Ready {
-    /// The id that it is published under.
+    /// Item id to publish.
     pub id: String,
-    /// Whether it is a component, a graph, knowledge or a directive.
+    /// Kind: component, graph, knowledge or directive.
     pub kind: Kind,
-    /// The version that its signature covers.
+    /// Version that its signature covers.
     pub version: String,
     description: Option<String>,
-    /// When it was signed, where it says so.
+    /// Time of its signature, if that states one.
     signed: Option<Timestamp>,
-    /// The key that has signed it, of a text.
+    /// Key that has signed it, for a text.
     signer: Option<KeyId>,
     body: Body,
-    /// What its nodes name, of a graph.
+    /// Items that its nodes and hooks name, for a graph.
     names: BTreeSet<(ItemType, String)>,
-    /// What it takes along, of a graph.
+    /// Companions, for a graph.
     companions: Vec<Companion>,
     path: PathBuf,
     graph: Option<Arc<Graph>>,
 }
 
 impl Ready {
-    /// The file that it was read from.
+    /// Returns the path of the file that it was read from.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The graph that is published; `None` for another item.
+    /// Returns the graph; `None` for another item.
     pub fn graph(&self) -> Option<&Arc<Graph>> {
         self.graph.as_ref()
     }
 
-    /// The name that the file of a text has in its artifact.
+    /// Returns the name of its file in its artifact.
     pub fn title(&self) -> String {
         match &self.body {
             Body::Component { .. } => graph_title(&self.id, "wasm"),
@@ -91,47 +91,47 @@ enum Body {
 /// An item after publishing.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The id that it was published under.
+    /// Published item id.
     pub id: String,
-    /// Whether it is a component, a graph, knowledge or a directive.
+    /// Kind: component, graph, knowledge or directive.
     pub kind: Kind,
-    /// The version that was published.
+    /// Published version.
     pub version: String,
-    /// The reference that pulls it.
+    /// Reference that pulls it.
     pub reference: Reference,
-    /// The digest of its manifest, and whether it was there before or replaced another one.
+    /// Digest of its manifest, and whether it existed before or replaced another one.
     pub published: Published,
-    /// The names of the files that it takes along, each with its kind.
+    /// Kinds and file names of its companions.
     pub companions: Vec<(CompanionKind, String)>,
 }
 
-/// What is said on the command line about an item.
+/// Claims of the command line about an item.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Said<'s> {
-    /// Its id, where its file does not say it.
+    /// Item id, if its file does not state one.
     pub id: Option<&'s str>,
-    /// Its version, where it does not say it.
+    /// Version, if the item does not state one.
     pub version: Option<&'s str>,
 }
 
-/// Finds and checks what is published.
+/// Finds, checks and publishes items.
 #[derive(Debug)]
 pub struct Publisher<'p> {
-    /// Where items are looked for.
+    /// The places of items.
     pub places: &'p ItemLocator,
-    /// The trust store: an item is published only if its signature counts here.
+    /// The trust store, which has to accept an item's signature.
     pub trust: &'p TrustStore,
-    /// Asks the target what is there already, with the same network options.
+    /// Opens the target, with its network options.
     pub puller: &'p Puller<'p>,
-    /// Whether a version that is there may be replaced.
+    /// Replaces versions that exist.
     pub force: bool,
     /// The time of [`EPOCH_VARIABLE`].
     pub epoch: Option<Timestamp>,
-    /// What graphs take along.
+    /// Source of the companions of graphs.
     pub companions: &'p dyn CompanionSource,
 }
 
-/// The time of [`EPOCH_VARIABLE`], if it is set.
+/// Reads the time of [`EPOCH_VARIABLE`], if it is set.
 pub fn epoch() -> Result<Option<Timestamp>> {
     let Some(text) = std::env::var_os(EPOCH_VARIABLE).filter(|text| !text.is_empty()) else {
         return Ok(None);
@@ -293,7 +293,7 @@ impl Publisher<'_> {
         };
         if kind == Kind::Graph {
             ready.companions = self.companions.companions(&ready)?;
-            // What cannot be taken along is refused before anything is published.
+            // Companions that do not fit are refused before anything is published.
             self.artifacts(&ready, Vec::new())?;
         }
         Ok(ready)
@@ -304,8 +304,8 @@ impl Publisher<'_> {
         self.publish_with(ready, Vec::new(), at)
     }
 
-    /// Publishes a graph and what it names, each thing once and after what it needs. All of it is found and checked first,
-    /// at last by `check`.
+    /// Publishes a graph and the items that it names, each once and after the items that it needs. All of them are
+    /// found and checked first; then `check` is called.
     pub fn publish_all(
         &self,
         ready: Ready,
@@ -342,7 +342,7 @@ impl Publisher<'_> {
         Ok(outcomes)
     }
 
-    /// Finds everything that an item names, what is needed before what needs it.
+    /// Finds all items that an item names, and orders them so that each follows the items that it needs.
     fn gather(
         &self,
         ready: Ready,
@@ -420,7 +420,7 @@ impl Publisher<'_> {
 }
 
 impl Publisher<'_> {
-    /// The envelope of the statement about what a graph takes along; none if the key that has signed the graph is not here.
+    /// Signs the statement about a graph's companions; `None` if the key that has signed the graph is not available.
     fn statement(&self, ready: &Ready) -> Result<Option<String>> {
         let (Body::Text { text, .. }, Some(signer)) = (&ready.body, ready.signer) else { return Ok(None) };
         if ready.companions.is_empty() {
@@ -432,7 +432,7 @@ impl Publisher<'_> {
     }
 }
 
-/// Everything that comes along with an item, at whatever depth.
+/// Returns the items that an item needs, at any depth.
 fn below(
     key: &(ItemType, String),
     found: &BTreeMap<(ItemType, String), Ready>,
@@ -451,7 +451,7 @@ fn below(
     all
 }
 
-/// The items that a graph's nodes and hooks name by written-out ids.
+/// Returns the items that a graph's nodes and hooks name by written-out ids.
 pub fn named(graph: &Graph) -> BTreeSet<(ItemType, String)> {
     let of_hooks = graph.hooks.iter().filter_map(|hook| match &hook.action {
         HookAction::Item(action) => Some(action),
@@ -460,7 +460,7 @@ pub fn named(graph: &Graph) -> BTreeSet<(ItemType, String)> {
     let actions = graph.nodes.iter().filter_map(|node| node.action.as_ref()).chain(of_hooks);
     let literal = |action: &Action| {
         let id = action.item_id.literal().and_then(Value::as_str)?;
-        // Built into every host.
+        // Every host has these.
         let is_built_in = id == graph_walker::hook::CONTROL_ITEM || HostItem::of_action(action).is_some();
         (!is_built_in && !id.is_empty()).then(|| (action.item_type, id.to_owned()))
     };
@@ -470,7 +470,7 @@ pub fn named(graph: &Graph) -> BTreeSet<(ItemType, String)> {
 fn not_signed(path: &Path) -> Error {
     let file = project::shown(path);
     let is_component = path.extension().is_some_and(|extension| extension == "wasm");
-    // A text says its version itself.
+    // A text states its version itself.
     let help =
         format!("sign it: {}", sign_command(&file, if is_component { " --version VERSION" } else { "" }));
     Error::integrity(format!("{file} is not signed, and what is published has to be")).help(help)
@@ -484,7 +484,7 @@ fn too_large(path: &Path, most: u64) -> Error {
     ))
 }
 
-/// The last of these is where to, the others are what.
+/// Splits the words of a command: the last one is the target, the others are the items.
 pub fn split(mut words: Vec<String>) -> Result<(Vec<String>, String)> {
     match words.pop() {
         Some(last) if Reference::is_meant(&last) && !words.is_empty() => Ok((words, last)),

@@ -1,4 +1,4 @@
-//! Registries and image-layout directories, as commands use them.
+//! Pulls from registries and image-layout directories, for commands.
 
 use std::time::Duration;
 
@@ -22,18 +22,18 @@ use crate::project::user_home::Home;
 use crate::registry::named_registries::named;
 use crate::run::pins::absolute;
 
-/// How much one command reads in all, in bytes.
+/// Limit of the bytes that one command reads in all.
 const MOST: u64 = 1 << 30;
 
-/// How registries are talked to.
+/// Settings of connections to registries.
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// Talk to registries without TLS; with those on this machine that is done anyway, unless this is `false`
+    /// Connect without TLS. By default, only registries on this machine are contacted in that way.
     pub plain_http: Option<bool>,
-    /// How long all requests may take together, such as 30s or 10m
+    /// Time limit of all requests together.
     pub timeout: Duration,
-    /// A host that may make the tokens of a registry and gets your credentials for it, such as `auth.docker.io`; without it,
-    /// only the registry itself. `GRAPH_HOST_REGISTRY_TOKEN_REALM` names one, too
+    /// Hosts that may make the tokens of a registry and receive the credentials for it, such as `auth.docker.io`.
+    /// Without any, only the registry itself and the host in `GRAPH_HOST_REGISTRY_TOKEN_REALM` may.
     pub token_realm: Vec<String>,
 }
 
@@ -44,8 +44,9 @@ impl Default for Network {
 }
 
 impl Network {
-    /// The options of a command that starts now: its time runs from here. `typed`: the references that the user has named in this command
-    /// and not in a file. Their registries are contacted wherever they are, and from then on also where a file names them.
+    /// Makes the options of a command that starts now: its time runs from here. `typed` are the references that the
+    /// user has named in this command and not in a file. Their registries are contacted wherever they are, and from
+    /// then on also if a file names them.
     pub fn options(&self, home: &Home, typed: &[Reference]) -> Options {
         let realm = std::env::var(TOKEN_REALM_VARIABLE).ok().filter(|host| !host.is_empty());
         let realms = self.token_realm.iter().cloned().chain(realm).collect();
@@ -59,7 +60,7 @@ pub fn reference(text: &str) -> Result<Reference> {
     text.parse().map_err(|error| invalid(&error))
 }
 
-/// The references among words, each of which may have a range in place of the version. What is none is an error where it is used.
+/// Returns the references among words, each of which may have a range instead of the version. Other words are errors at their use.
 pub fn typed(words: &[String]) -> Vec<Reference> {
     let requests = words.iter().filter_map(|word| word.parse::<Request>().ok());
     requests
@@ -96,7 +97,7 @@ impl From<RangeError> for Error {
     }
 }
 
-/// The advice to list what there is in the place of a reference.
+/// Makes the advice to list the artifacts in the place of a reference.
 pub(super) fn listing_of(reference: &str) -> String {
     let place = reference.parse::<Reference>().map(|named| Reference::of_place(named.place).to_string());
     let place = place.unwrap_or_else(|_| reference.to_owned());
@@ -149,7 +150,7 @@ impl From<TransportError> for Error {
     }
 }
 
-/// The error of credentials that cannot be used, with what to do about them.
+/// Makes the error of credentials that cannot be used, with advice.
 fn credentials(message: String, error: &CredentialError) -> Error {
     let help = match error {
         CredentialError::Incomplete(name) => {
@@ -251,25 +252,25 @@ impl From<Box<Departure>> for Error {
 /// Pulls items and verifies them.
 #[derive(Debug)]
 pub struct Puller<'p> {
-    /// How registries are talked to.
+    /// Options of connections to registries.
     pub options: Options,
-    /// The trust store that admits what is pulled.
+    /// The trust store that admits pulled items.
     pub trust: &'p TrustStore,
     /// The user's space, which remembers yanks.
     pub home: &'p Home,
 }
 
-/// An item that was brought, and where from.
+/// A pulled item and its origin.
 #[derive(Clone, Debug)]
 pub struct Brought {
-    /// The item, which was verified.
+    /// The verified item.
     pub pulled: Pulled,
-    /// Where it is from, by its tag.
+    /// Reference that it was pulled from, by its tag.
     pub reference: Reference,
 }
 
 impl Brought {
-    /// As a lockfile has it.
+    /// Makes the entry for a lockfile.
     pub fn locked(&self) -> Locked {
         Locked {
             kind: self.pulled.kind,
@@ -281,9 +282,9 @@ impl Brought {
         }
     }
 
-    /// Whether it may take the place of what is held: `locked`, or `installed`.
+    /// Checks that this may replace the item `held`, which is `locked` or `installed` (`word`).
     pub fn follows(&self, held: &Locked, word: &'static str, allowed: Allowed) -> Result<()> {
-        // The same place, however its directory is written.
+        // Directories are compared by their absolute paths.
         let normal = |locked: &Locked| {
             let reference = locked.reference.clone().in_folder(absolute);
             Locked { reference, ..locked.clone() }
@@ -293,13 +294,13 @@ impl Brought {
 }
 
 impl Puller<'_> {
-    /// The transport of a reference.
+    /// Opens the transport of a reference.
     pub fn open(&self, reference: &Reference) -> Result<Box<dyn Transport>> {
         Ok(transport::open(reference, &self.options)?)
     }
 
-    /// The reference of what is requested: of a range, the greatest version that satisfies it and is not yanked. The versions
-    /// of an item that is named by its id are those next to the locked one.
+    /// Resolves a request to a reference: for a range, the greatest version that satisfies it and is not yanked. For an
+    /// item that is named by its id, the versions are those in the place of the locked one.
     pub fn requested(&self, text: &str, lock: &LockFile) -> Result<Reference> {
         let (versions, range) = match text.parse::<Request>()? {
             Request::Reference(reference) => return Ok(reference),
@@ -311,7 +312,7 @@ impl Puller<'_> {
         self.not_yanked(&versions, &range, found)
     }
 
-    /// Brings one item. `id`: the item that it has to be.
+    /// Pulls one item. `id` is the required item id.
     pub fn one(&self, reference: &Reference, id: Option<&str>) -> Result<Brought> {
         if !reference.names_one() {
             return Err(Error::usage(format!("{reference} names no artifact")).help(format!(
@@ -325,7 +326,7 @@ impl Puller<'_> {
         Ok(Brought { pulled, reference: reference.clone() })
     }
 
-    /// Brings an item and what comes along with it, the item first.
+    /// Pulls an item and the items that it uses, the item first.
     pub fn with_items(&self, reference: &Reference) -> Result<Vec<Brought>> {
         let first = self.one(reference, None)?;
         let mut all = vec![first];
@@ -336,7 +337,7 @@ impl Puller<'_> {
         Ok(all)
     }
 
-    /// Brings an item that comes along with another one.
+    /// Pulls an item that another one uses.
     fn used(&self, graph: &Brought, used: &Use) -> Result<Brought> {
         let base = graph.reference.base_of(&graph.pulled.id).ok_or_else(|| {
             Error::integrity(format!(
@@ -365,7 +366,7 @@ impl Puller<'_> {
     }
 }
 
-/// The reference of the only locked item with an id.
+/// Returns the reference of the only locked item with an id.
 fn locked_reference(id: &str, lock: &LockFile) -> Result<Reference> {
     let mut found = lock.lock.iter().filter(|(locked, _)| *locked == id).map(|(_, locked)| locked);
     match (found.next(), found.next()) {

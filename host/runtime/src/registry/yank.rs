@@ -1,4 +1,4 @@
-//! Yanks: stating that a published version is no longer to be selected, and refusing versions that are yanked.
+//! Yanks: statements that a published version must no longer be selected, and refusals of yanked versions.
 
 use std::cell::RefCell;
 
@@ -22,49 +22,49 @@ use crate::notice::{Notice, NoticeObserver};
 use crate::registry::pull::{Brought, Puller, listing_of};
 use crate::registry::yank_memory::{remember, remembered};
 
-/// How many versions in a range are looked at until one is found that is not yanked.
+/// Limit of the versions in a range that are tried until one is not yanked.
 const MOST_YANKED: usize = 100;
 
-/// How the user can take a version although it is yanked.
+/// Ways for the user to take a yanked version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Override {
-    /// With `--allow-yanked`, an option of the command.
+    /// The option `--allow-yanked` of the command.
     Option,
-    /// With the same option of `graph-host pull`; the command itself has none.
+    /// The same option of `graph-host pull`; the command itself has none.
     Pull,
 }
 
-/// Checks what a command has brought for yanks: each version is looked up, and reported, once.
+/// Checks pulled items for yanks: each version is looked up, and reported, once.
 #[derive(Debug)]
 pub struct YankCheck<'c> {
     puller: &'c Puller<'c>,
     way: Override,
     notices: &'c dyn NoticeObserver,
-    /// What was looked up: the place, the manifest, and its yank.
+    /// Results so far: the place, the manifest, and the yank.
     known: RefCell<Vec<(Location, Digest, Option<Yank>)>>,
 }
 
-/// What is to be stated about a published version.
+/// A statement to make about a published version.
 #[derive(Clone, Copy, Debug)]
 pub struct YankRequest<'y> {
     /// The version, by a tag that names a version, or by a digest.
     pub reference: &'y Reference,
-    /// Why, for the users of the item.
+    /// Reason, for the users of the item.
     pub reason: &'y str,
-    /// Whether the version is yanked, or a yank is taken back.
+    /// `true` to yank the version, `false` to take a yank back.
     pub is_yanked: bool,
 }
 
 /// The outcome of a statement about a published version.
 #[derive(Clone, Debug)]
 pub struct YankOutcome {
-    /// The id, the version and the manifest.
+    /// Id, version and manifest.
     pub about: PublishedVersion,
-    /// Whether it is a component, a graph, knowledge or a directive.
+    /// Kind: component, graph, knowledge or directive.
     pub kind: Kind,
-    /// The yank that is in force now.
+    /// Yank that is in force now.
     pub yanked: Option<Yank>,
-    /// Whether a statement was published. None is, if nothing would change.
+    /// `true` if a statement was published; `false` if it would change nothing.
     pub is_changed: bool,
 }
 
@@ -73,7 +73,7 @@ impl Puller<'_> {
         Judge { trust: self.trust, at: judged(None) }
     }
 
-    /// What is stated about a version at a place, by keys that count.
+    /// Reads the statements about a version at a place, by trusted keys.
     pub fn yanks(
         &self,
         reference: &Reference,
@@ -83,7 +83,7 @@ impl Puller<'_> {
         self.yanks_at(&*self.open(reference)?, about, notices)
     }
 
-    /// The same, with what this user has seen before; what counts is remembered.
+    /// Like [`Puller::yanks`], over an open transport. Statements that this user has seen before are added, and new ones remembered.
     fn yanks_at(
         &self,
         transport: &dyn Transport,
@@ -96,14 +96,14 @@ impl Puller<'_> {
         Ok(yanks)
     }
 
-    /// Remembers what counts; a notice says why it cannot, and the command continues.
+    /// Remembers statements; a failure is only a notice.
     fn remember(&self, id: &str, known: &[String], yanks: &Yanks, notices: &dyn NoticeObserver) {
         if let Err(error) = remember(self.home, id, self.judge(), known, &yanks.statements) {
             notices.notice(Notice::YanksNotKept { item: &printable(id), error: &error });
         }
     }
 
-    /// The yank of a version that is in force, after a notice if that cannot be determined.
+    /// Returns the yank of a version that is in force. If some statements cannot be read or were removed, notices say so.
     pub fn yank_of(
         &self,
         reference: &Reference,
@@ -120,7 +120,7 @@ impl Puller<'_> {
         Ok(yanks.yanked)
     }
 
-    /// The yank of what a reference names now. If that cannot be determined, it is a notice and no error: this is for showing it.
+    /// Returns the yank of a reference's artifact, for display. If the yank cannot be determined, that is a notice and no error.
     pub fn yank_to_show(&self, reference: &Reference, notices: &dyn NoticeObserver) -> Option<Yank> {
         let look = || -> Result<Option<Yank>> {
             let described = yank::describe(&*self.open(reference)?, reference)?;
@@ -133,7 +133,7 @@ impl Puller<'_> {
         })
     }
 
-    /// The yanks of what a place offers, in the order of the offers, after a notice if that cannot be determined.
+    /// Returns the yanks of a place's offers, in their order. The first one that cannot be determined is a notice.
     pub fn yanks_of_offers(
         &self,
         place: &Reference,
@@ -155,7 +155,7 @@ impl Puller<'_> {
         Ok(all.into_iter().map(|yanks| yanks.yanked).collect())
     }
 
-    /// The first of the versions in a range that is not yanked. `found` are their references, the greatest version first.
+    /// Returns the first reference of `found` that is not yanked. `found` satisfy `range`, the greatest version first.
     pub(crate) fn not_yanked(
         &self,
         versions: &Reference,
@@ -166,9 +166,9 @@ impl Puller<'_> {
         let count = found.len();
         let mut latest: Option<(Reference, Yank)> = None;
         for reference in found.into_iter().take(MOST_YANKED) {
-            // What cannot be read is an error of the pull, which says why.
+            // If an artifact cannot be read, its pull reports the reason.
             let Ok(described) = yank::describe(&*transport, &reference) else { return Ok(reference) };
-            // What is selected is looked up again, with a notice about what cannot be kept.
+            // The selected version is looked up again, with notices.
             match self.yanks_at(&*transport, &described.about, &())?.yanked {
                 None => return Ok(reference),
                 Some(yank) => latest.get_or_insert((reference, yank)),
@@ -195,7 +195,7 @@ impl Puller<'_> {
         )))
     }
 
-    /// States that a published version is yanked, or no longer, with a signature that counts in the trust store.
+    /// Publishes a signed statement that a version is yanked, or no longer is. The key has to be trusted for the item.
     pub fn yank(
         &self,
         request: YankRequest<'_>,
@@ -235,7 +235,7 @@ impl Puller<'_> {
             notices.notice(Notice::YankUnknown { item: &named(&about), reason: &error.to_string() });
         }
         let is_same = match &yanks.yanked {
-            // One about the manifest alone, or that was removed, is stated again.
+            // A yank of the manifest only, or a removed one, is stated again.
             Some(yank) => {
                 let of_content = matches!(yank.statement().subject, YankSubject::Content(_));
                 is_yanked && yank.statement().reason == reason && of_content && !yanks.is_hidden
@@ -272,7 +272,7 @@ impl Puller<'_> {
     }
 }
 
-/// A yank is of one artifact.
+/// Checks that a reference names one artifact, as a yank does.
 fn check_name(reference: &Reference) -> Result<()> {
     if reference.names_one() {
         return Ok(());
@@ -284,13 +284,13 @@ fn check_name(reference: &Reference) -> Result<()> {
 }
 
 impl<'c> YankCheck<'c> {
-    /// A check for one command.
+    /// Makes a check for one command.
     pub fn new(puller: &'c Puller<'c>, way: Override, notices: &'c dyn NoticeObserver) -> Self {
         Self { puller, way, notices, known: RefCell::default() }
     }
 
-    /// Refuses what is yanked of an item and the items that came along with it, the item first, unless it is `allowed`:
-    /// then a notice says so. Gives the yank of each.
+    /// Fails for yanked ones among an item and the items that it uses, the item first, unless `allowed` is true: then
+    /// there is a notice. Returns the yank of each.
     pub fn refuse(&self, all: &[Brought], allowed: impl Fn(&Brought) -> bool) -> Result<Vec<Option<Yank>>> {
         let mut found = Vec::new();
         for one in all {
@@ -320,13 +320,13 @@ impl<'c> YankCheck<'c> {
     }
 }
 
-/// Whether a lockfile names exactly this artifact.
+/// Checks whether a lockfile names exactly this artifact.
 pub fn is_locked(lock: &Lock, one: &Brought) -> bool {
     let held = lock.get(one.pulled.kind.item_type(), &one.pulled.id);
     held.is_some_and(|held| held.manifest == one.pulled.manifest)
 }
 
-/// A time that is later than that of all statements, so that the next one counts.
+/// Returns a time that is later than that of all statements, so that the next one takes effect.
 fn later(now: Timestamp, yanks: &Yanks) -> Timestamp {
     let latest = yanks.statements.iter().map(|yank| yank.statement().at).max();
     latest.map_or(now, |latest| now.max(Timestamp(latest.0.saturating_add(1))))
@@ -336,7 +336,7 @@ fn unusable(error: &YankError) -> Error {
     Error::usage(format!("the statement cannot be made: {error}"))
 }
 
-/// A yank is of a version: a tag that can move names different ones.
+/// Checks that a reference names a version: a tag that can move names different ones.
 fn names_version(reference: &Reference, described: &Described) -> Result<()> {
     let is_version = reference.tag.as_deref().and_then(version_of_tag).is_some();
     if is_version || reference.digest.is_some() {
@@ -349,28 +349,28 @@ fn names_version(reference: &Reference, described: &Described) -> Result<()> {
     ))
 }
 
-/// What a yank of something that was brought is about.
+/// Returns the version that yanks of a pulled item are about.
 pub fn about(one: &Brought) -> PublishedVersion {
     one.pulled.published()
 }
 
-/// A version, as messages name it.
+/// Names a version in messages.
 pub fn named(about: &PublishedVersion) -> String {
     format!("`{}` {}", printable(&about.id), printable(&about.version))
 }
 
-/// Why a version is yanked, who says so and since when.
+/// Describes a yank: its reason, its signer and its time.
 pub fn reason_text(yank: &Yank) -> String {
     format!("yanked: {}", said(yank))
 }
 
-/// The reason of a yank, its key and its time.
+/// Lists the reason of a yank, its key and its time.
 fn said(yank: &Yank) -> String {
     let key = yank.key().to_string();
     format!("{} (signed by {}, {})", yank.reason(), printable(&key), yank.statement().at)
 }
 
-/// A yank, as `--json` has it.
+/// Makes the JSON document of a yank.
 pub fn to_json(yank: Option<&Yank>) -> Value {
     let document = |yank: &Yank| {
         json!({
@@ -382,7 +382,7 @@ pub fn to_json(yank: Option<&Yank>) -> Value {
     yank.map_or(Value::Null, document)
 }
 
-/// The error about a yanked version, with what to type. `first`: the item that it came along with, or itself.
+/// Makes the error about a yanked version, with advice. `first` is the item that uses this one, or the item itself.
 fn refusal(one: &Brought, yank: &Yank, first: &Brought, way: Override) -> Error {
     let item = named(&about(one));
     let is_first = one.pulled.manifest == first.pulled.manifest;
@@ -394,7 +394,7 @@ fn refusal(one: &Brought, yank: &Yank, first: &Brought, way: Override) -> Error 
     let versions = range::versions_of(&first.reference);
     let is_version = first.reference.tag.as_deref().and_then(version_of_tag).is_some();
     let newer = if is_version && (versions.tag.is_some() || first.reference.folder().is_none()) {
-        // The build metadata of a version has no place in a range.
+        // Ranges have no build metadata.
         let version = first.pulled.version.split('+').next().unwrap_or_default();
         let range = format!("{versions}@>{version}");
         format!("`graph-host pull {}` selects a newer version, if there is one", shell_quoted(&range))

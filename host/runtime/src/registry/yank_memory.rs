@@ -1,5 +1,5 @@
-//! The yanks that this user has seen, in the user's space: who may write to a registry can remove them there, and does not
-//! thereby offer the version again. They are signed, and judged again each time.
+//! The yanks that this user has seen, in the user's space: if they are removed from a registry, the versions stay
+//! yanked here. They are signed, and judged again each time.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -13,10 +13,10 @@ use crate::error::{Error, Result};
 use crate::project;
 use crate::project::user_home::{Home, create_private_folder, write_atomic};
 
-/// How many statements about an item's versions are remembered. Only keys that count for the item can fill it.
+/// Limit of the remembered statements about an item's versions. Only keys that are trusted for the item can reach it.
 const MOST_REMEMBERED: usize = 4_096;
 
-/// The envelopes about the versions of an item that were seen before, none if they cannot be read.
+/// Reads the remembered envelopes about the versions of an item; none if they cannot be read.
 pub(crate) fn remembered(home: &Home, id: &str) -> Vec<String> {
     let read = || -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
@@ -27,9 +27,9 @@ pub(crate) fn remembered(home: &Home, id: &str) -> Vec<String> {
     read().ok().and_then(|bytes| read_list(&bytes, MOST_REMEMBERED)).unwrap_or_default()
 }
 
-/// Adds statements that count to those that are remembered. Of each key, and for each version and content, what decides is
-/// kept; nothing is left out for what others state. If they cannot be written, the next command reads them again, unless
-/// someone hides them until then.
+/// Adds statements to the remembered ones. For each key, version and content, the deciding statement is kept, whatever
+/// others state. If the statements cannot be written, the next command reads them again, unless they are removed until
+/// then.
 pub(crate) fn remember(
     home: &Home,
     id: &str,
@@ -45,7 +45,7 @@ pub(crate) fn remember(
     // Another process may have added some meanwhile.
     let there = remembered(home, id);
     let all = there.iter().map(String::as_str).chain(seen.iter().map(Yank::envelope));
-    // What does not count now was verified with another trust store, for which it is kept.
+    // A statement that is not trusted now was verified with another trust store, and is kept for that one.
     let sorted = SortedYanks::of(all, id, judge);
     let list = write_list(&sorted.all(), MOST_REMEMBERED).ok_or_else(|| {
         let shown = project::shown(&path);
@@ -54,7 +54,7 @@ pub(crate) fn remember(
     write_atomic(&path, &list, true).map_err(|error| Error::write("the yanks that were seen", &path, &error))
 }
 
-/// Locks what is remembered for this process.
+/// Locks the remembered yanks for this process.
 fn lock(home: &Home) -> Result<File> {
     create_private_folder(&home.yanks())?;
     let path = home.yanks().join(".lock");

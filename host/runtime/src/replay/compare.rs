@@ -10,13 +10,13 @@ use serde_json::{Map, Value};
 
 use super::recorded::Stored;
 
-/// How many characters of a value are shown.
+/// Limit of a shown value, in characters.
 const SHOWN: usize = 200;
 
-/// How checkpoints are compared.
+/// Options of the comparison.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
-    /// The record digest is compared, too.
+    /// Compare the record digest, too.
     pub(super) strict: bool,
     /// The world answers, not the journal.
     pub(super) live: bool,
@@ -24,33 +24,33 @@ pub(super) struct Way {
     pub(super) first_release: bool,
 }
 
-/// What a run has done that a replay cannot repeat: its figures are taken from the record.
+/// Effects of the run that a replay cannot repeat: their figures are taken from the record.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Unrepeatable {
-    /// Attempts were cut short, and nothing else is recorded of them.
+    /// Attempts were cut short, and only their existence is recorded.
     attempts: bool,
     /// The host has worked for a graph that was changed before its superstep committed.
     host: bool,
 }
 
-/// A difference between a replay and what is recorded.
+/// A difference between a replay and the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// The number of the superstep.
+    /// Number of the superstep.
     pub step: u64,
-    /// The namespace; empty for the run itself.
+    /// Namespace; empty for the run itself.
     pub namespace: String,
-    /// The number of the recorded checkpoint.
+    /// Number of the recorded checkpoint.
     pub checkpoint: Option<u64>,
-    /// The task that differs, if the difference is in one.
+    /// Task that differs, if the difference is in one.
     pub task: Option<String>,
-    /// The node of that task.
+    /// Node of that task.
     pub node: Option<String>,
-    /// The first key that differs, of the state, of a task or of the record.
+    /// First key that differs, of the state, of a task or of the record.
     pub key: String,
-    /// Its value in the record, shortened.
+    /// Value in the record, shortened.
     pub recorded: String,
-    /// Its value in the replay.
+    /// Value in the replay, shortened.
     pub replayed: String,
 }
 
@@ -70,10 +70,10 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The first difference between the recorded checkpoint and the replay's. What was measured (times, and attempts that
-/// were cut short) is taken from the record; everything else must have the same digests. Under `durability: exit` not
-/// every boundary was recorded, so that only the result digest can be compared. Where the world answers, its answers are
-/// compared elsewhere. `standing` is the cumulative state at the replay's checkpoint.
+/// Returns the first difference between the recorded checkpoint and the replay's. Measured values (times, and attempts
+/// that were cut short) are taken from the record; everything else must have the same digests. Under `durability: exit`
+/// not every boundary was recorded, so only the result digest can be compared. Answers of the world are compared
+/// elsewhere. `standing` is the cumulative state at the replay's checkpoint.
 pub(super) fn compare(
     stored: &Stored,
     replayed: &Checkpoint,
@@ -97,7 +97,7 @@ pub(super) fn compare(
     if same_result && digest == Some(stored.digest) {
         return None;
     }
-    // Figures such as fuel follow from what was done: they are reported only where nothing else differs.
+    // Figures such as fuel are consequences of other differences: they are reported only if there is no other.
     let found = of_tasks(recorded, &now, false)
         .or_else(|| of_values(recorded, &now, &stored.values, values))
         .or_else(|| of_tasks(recorded, &now, true))
@@ -115,8 +115,9 @@ pub(super) fn compare(
     })
 }
 
-/// Gives a checkpoint the form of the recorded one: whole, or with only the entries that it names. A run of release 0.1.0
-/// is recorded in whole checkpoints at first, where a replay records changes; the resulting state is compared either way.
+/// Gives a checkpoint the form of the recorded one: whole, or with only the entries that the recorded one names. A run
+/// of release 0.1.0 is recorded in whole checkpoints at first, where a replay records changes; the resulting state is
+/// compared either way.
 fn take_form(recorded: &Checkpoint, now: &mut Checkpoint, standing: &CumulativeState) {
     fn named<T: Copy>(names: &BTreeMap<String, T>, all: &BTreeMap<String, T>) -> BTreeMap<String, T> {
         names.keys().filter_map(|name| Some((name.clone(), *all.get(name)?))).collect()
@@ -141,7 +142,7 @@ fn take_form(recorded: &Checkpoint, now: &mut Checkpoint, standing: &CumulativeS
     }
 }
 
-/// Takes over what was measured, and what nodes have no part in.
+/// Takes over measured values, and fields that do not depend on nodes.
 fn measured(recorded: &Checkpoint, now: &mut Checkpoint, way: Way, cut: &mut Unrepeatable) {
     // Questions of the former graph were made, and perhaps asked, before the change was accepted.
     let is_changed = !recorded.accepted.is_empty();
@@ -157,7 +158,7 @@ fn measured(recorded: &Checkpoint, now: &mut Checkpoint, way: Way, cut: &mut Unr
     now.accepted.clone_from(&recorded.accepted);
     // A replay has no deadline that could limit its steps.
     now.step_limit = recorded.step_limit;
-    // Pins are compared as a whole elsewhere; a child run may have begun before a change that was accepted.
+    // Pins are compared as a whole elsewhere; a child run may have started before a change that was accepted.
     now.pins = recorded.pins;
     if takes_host || cut.host {
         now.host = recorded.host;
@@ -178,7 +179,7 @@ fn measured(recorded: &Checkpoint, now: &mut Checkpoint, way: Way, cut: &mut Unr
                 _ => {}
             }
         }
-        // Of an attempt that was cut short, only its existence is recorded.
+        // Only the existence of an attempt that was cut short is recorded.
         if then.dispatches > now.dispatches && then.task == now.task {
             now.dispatches = then.dispatches;
             cut.attempts = true;
@@ -206,7 +207,7 @@ impl Found {
     }
 }
 
-/// The first task that differs: in its figures, or in everything else.
+/// Finds the first task that differs: in its figures, or in everything else.
 fn of_tasks(recorded: &Checkpoint, now: &Checkpoint, figures: bool) -> Option<Found> {
     let value = |task: &TaskSummary| {
         let Ok(Value::Object(mut fields)) = serde_json::to_value(task) else { return Value::Null };
@@ -222,7 +223,7 @@ fn of_tasks(recorded: &Checkpoint, now: &Checkpoint, figures: bool) -> Option<Fo
     (then != now).then(|| Found::new("tasks", &then.to_string(), &now.to_string()))
 }
 
-/// The first channel that has another value, and the task that wrote it.
+/// Finds the first channel that has another value, and the task that wrote it.
 fn of_values(
     recorded: &Checkpoint,
     now: &Checkpoint,
@@ -257,9 +258,9 @@ fn of_values(
     None
 }
 
-/// The first other key of the record.
+/// Finds the first other key of the record that differs.
 fn of_record(recorded: &Checkpoint, now: &Checkpoint, strict: bool) -> Option<Found> {
-    // Digests follow from the rest; under `exit` a record covers more than one superstep.
+    // Digests depend on the rest; under `exit`, a record covers several supersteps.
     let last = ["result", "visited_digest", "channels", "state", "delta", "warned"];
     let told = ["tasks", "updates", "visited", "warned", "warnings", "fired", "executions"];
     let value = |checkpoint: &Checkpoint, wanted: bool| {
@@ -273,7 +274,7 @@ fn of_record(recorded: &Checkpoint, now: &Checkpoint, strict: bool) -> Option<Fo
     [true, false].into_iter().find_map(|wanted| differing(&value(recorded, wanted), &value(now, wanted), ""))
 }
 
-/// The first place in which two values differ, in the order of their keys.
+/// Finds the first place in which two values differ, in the order of their keys.
 fn differing(recorded: &Value, replayed: &Value, path: &str) -> Option<Found> {
     if recorded == replayed {
         return None;
@@ -306,7 +307,7 @@ fn there(value: Option<&Value>) -> String {
     value.map_or_else(|| "nothing".to_owned(), ToString::to_string)
 }
 
-/// A text as messages show it.
+/// Shortens a text for messages, to one line.
 pub(super) fn shortened(text: &str) -> String {
     graph_core::diagnostic::one_line(text, SHOWN)
 }

@@ -1,5 +1,5 @@
-//! Executes a run again, and compares. The walker decides as it did then, as it receives the recorded times, seed and
-//! answers, and components are answered from the journal. Nothing is written.
+//! Executes a run again, and compares. The walker receives the recorded times, seed and answers, so it makes the same
+//! decisions, and components are answered from the journal. Nothing is written.
 
 mod compare;
 mod recorded;
@@ -37,20 +37,20 @@ use recorded::Recorded;
 pub use walk::LiveDifference;
 use walk::Walk;
 
-/// Where a replay gets its answers from.
+/// Source of the answers in a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// From the journal. Everything has to be the same.
+    /// The journal. Everything has to be the same.
     Journal,
-    /// From the world, which is asked at most as often as in the run; differences are reported. Calls with effects are
-    /// answered from the journal: requests of other methods than GET, HEAD and OPTIONS, writes, calls of other items.
+    /// The world, at most as often as in the run; differences are reported. Calls with effects are answered from the
+    /// journal: requests of other methods than GET, HEAD and OPTIONS, writes, calls of other items.
     Live,
     /// Like `Live`, but calls with effects are performed again.
     Send,
 }
 
 impl Mode {
-    /// Whether the world answers.
+    /// Checks whether the world answers.
     pub fn is_live(self) -> bool {
         self != Self::Journal
     }
@@ -64,65 +64,65 @@ impl Mode {
     }
 }
 
-/// What the user gives for a replay in the place of what the run was started with.
+/// Sources of a replay that replace those of the run's start.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
-    /// The manifest. With it, a run of another host may ask the world.
+    /// The manifest. It permits a run of another host to call the world.
     pub caps: Option<PathBuf>,
-    /// Where a run of another host gets its items and trust. A run of this host has them from where it was started.
+    /// Sources of items and trust for a run of another host. A run of this host has those of its start.
     pub sources: Sources,
 }
 
 /// A superstep that was executed again.
 #[derive(Clone, Debug, Serialize)]
 pub struct Replayed {
-    /// The namespace; empty for the run itself.
+    /// Namespace; empty for the run itself.
     pub namespace: String,
-    /// The number of the checkpoint that it produced.
+    /// Number of the checkpoint that it produced.
     pub checkpoint: u64,
-    /// The number of the superstep.
+    /// Number of the superstep.
     pub step: u64,
-    /// The source of the checkpoint: a superstep, or what else made it.
+    /// Source of the checkpoint: a superstep, or another one.
     pub made_by: String,
     /// Its nodes, in task order.
     pub nodes: Vec<String>,
     /// The fuel of its tasks.
     pub fuel: u64,
-    /// Whether the checkpoints are equal.
+    /// `true` if the checkpoints are equal.
     pub equal: bool,
-    /// Whether the record digest was compared in addition to the result digest.
+    /// `true` if the record digest was compared in addition to the result digest.
     pub record: bool,
 }
 
 /// The result of a replay.
 #[derive(Debug, Default, Serialize)]
 pub struct Replay {
-    /// The supersteps, in the order in which they were run again; those of child runs come before the one around them.
+    /// Supersteps, in the order in which they were run again; those of child runs precede the one around them.
     pub supersteps: Vec<Replayed>,
-    /// How many attempts were run.
+    /// Number of attempts that were run.
     pub attempts: u64,
-    /// For how many tasks a cached result was used.
+    /// Number of tasks for which a cached result was used.
     pub cached: u64,
-    /// How many entries of journals there were.
+    /// Number of entries of journals.
     pub entries: u64,
     /// The fuel of all attempts.
     pub fuel: u64,
-    /// What the run is pinned to and is missing or has changed, a line each.
+    /// Pinned items, grants and documents that are missing or have changed, a line each.
     pub changes: Vec<String>,
-    /// The differences between the replay and what is recorded.
+    /// Differences between the replay and the record.
     pub differences: Vec<Difference>,
-    /// The answers of the world that differ from the recorded ones.
+    /// Answers of the world that differ from the recorded ones.
     pub world: Vec<LiveDifference>,
 }
 
 impl Replay {
-    /// Whether everything was as it was.
+    /// Checks that there are no differences and no changes. Differences of the world do not count.
     pub fn is_equal(&self) -> bool {
         self.differences.is_empty() && self.changes.is_empty()
     }
 }
 
-/// Why a replay failed.
+/// Reasons for which a replay failed.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum ReplayError {
@@ -131,7 +131,7 @@ pub enum ReplayError {
     Differs {
         run: String,
         difference: Box<Difference>,
-        /// How many more there are.
+        /// Number of further differences.
         others: usize,
     },
     /// Something that the run is pinned to is missing or has changed.
@@ -169,7 +169,7 @@ impl From<ReplayError> for Error {
     }
 }
 
-/// Executes a run again. `tell` receives each superstep as soon as it is done.
+/// Executes a run again. `tell` receives each superstep when it is done.
 pub async fn replay(
     store: Arc<dyn CheckpointStore>,
     row: &RunRow,
@@ -191,7 +191,7 @@ pub async fn replay(
                 replay.changes.push(change.clone());
             }
         }
-        // Everything that ran with the same pins is run with one set of components.
+        // All supersteps with the same pins are run with one set of components.
         while at < line.len() && line[at].pins == pins {
             at = segment(&*store, &recorded, &scene, at, key, &mut replay, tell).await?;
             recorded.check()?;
@@ -200,8 +200,8 @@ pub async fn replay(
     Ok(replay)
 }
 
-/// Executes everything that follows from one checkpoint without an event from outside, and returns the index of the first
-/// checkpoint that does not.
+/// Executes the supersteps from one checkpoint up to the next event from outside or change of pins, and returns the
+/// index of the first checkpoint after them.
 async fn segment(
     store: &dyn CheckpointStore,
     recorded: &Recorded,
@@ -242,13 +242,13 @@ async fn segment(
         };
         let reached = if begins { None } else { Some(sequence) };
         let mut walk = Walk::new(recorded, stage, tree, reached, line[end].sequence);
-        // A difference is reported, and the next superstep starts again from what is recorded.
+        // After a difference, the next superstep starts again from its recorded checkpoint.
         let reached = walk.go(event, replay, tell).await;
         let next =
             reached.and_then(|sequence| line.binary_search_by_key(&sequence, |mark| mark.sequence).ok());
         at = match next {
             Some(next) if next > at => next,
-            // A superstep that differs is not executed again: a live replay would ask the world once more.
+            // A superstep that differs is not executed again: a live replay would repeat its calls of the world.
             _ => at + 1,
         };
         begins = false;
@@ -256,7 +256,7 @@ async fn segment(
     Ok(end + 1)
 }
 
-/// A checkpoint that no superstep made: the replay starts again from it.
+/// Describes a checkpoint that no superstep made: the replay starts again from it.
 fn taken(stored: &recorded::Stored) -> Replayed {
     let checkpoint = &stored.checkpoint;
     let made_by = if checkpoint.source == Source::Superstep {
@@ -276,7 +276,7 @@ fn taken(stored: &recorded::Stored) -> Replayed {
     }
 }
 
-/// The components and documents that a section of a run was executed with.
+/// Components and documents of a section of a run.
 struct ReplayContext {
     row: RunRow,
     graph: Arc<Graph>,
@@ -334,7 +334,7 @@ impl ReplayContext {
         {
             return Err(error);
         }
-        // Texts are answered from the journal, so that it does not matter how their files have changed.
+        // Texts are answered from the journal, so changes of their files do not matter.
         (pins.texts, pins.signers) = (kept.texts.clone(), kept.signers.clone());
         changes.extend(drift::of_pins(&kept, &pins, &plan.users(), changes.is_empty()));
         let tape = Arc::new(match mode {
@@ -351,12 +351,12 @@ impl ReplayContext {
         Ok(Self { row, graph, graphs, hooks, manifest, executor, tape, mode, changes })
     }
 
-    /// The setup that the walker had in the run.
+    /// Makes the setup that the walker had in the run.
     fn setup(&self, store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Setup> {
         let inputs = restore::inputs(store, &checkpoint.inputs)?;
         let mut row = self.row.clone();
         (row.inputs, row.seed) = (checkpoint.inputs, checkpoint.seed);
-        // Every boundary becomes a checkpoint, so that those that were recorded can be compared.
+        // Every boundary becomes a checkpoint, so that the recorded ones can be compared.
         row.durability = Durability::Sync;
         let hooks = Arc::clone(&self.hooks);
         Ok(Setup { hooks, ..resume::setup(&row, &self.manifest, &self.graphs, inputs) })

@@ -1,4 +1,4 @@
-//! Reads what is recorded of a run, and verifies it while reading.
+//! Reads the records of a run, and verifies them while reading.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use graph_walker::walker::is_child_of;
 use crate::error::{Error, Result};
 use crate::run::restore;
 
-/// A checkpoint as it is stored.
+/// A stored checkpoint.
 #[derive(Clone, Debug)]
 pub(super) struct Stored {
     pub(super) checkpoint: Checkpoint,
@@ -26,77 +26,77 @@ pub(super) struct Stored {
     pub(super) values: Vec<ChannelValue>,
 }
 
-/// What is remembered of a checkpoint so that it need not be read again.
+/// The fields of a checkpoint that are remembered, so that it need not be read again.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     pub(super) sequence: u64,
     pub(super) at: Timestamp,
     pub(super) pins: Digest,
-    /// A superstep made it.
+    /// `true` if a superstep made it.
     pub(super) is_superstep: bool,
-    /// It is the first checkpoint of the run.
+    /// `true` for the first checkpoint of the run.
     pub(super) is_start: bool,
 }
 
-/// What is recorded of a task.
+/// Records of a task.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     pub(super) answers: Vec<Canonical>,
-    /// The indices of answers that were discarded later.
+    /// Indices of answers that were discarded later.
     pub(super) dropped: Vec<u32>,
-    /// The numbers of the answers that no one gave before the deadline.
+    /// Deadlines of the questions that no one answered in time, by the number of the answer.
     pub(super) expired: BTreeMap<u32, Timestamp>,
     pub(super) journal: Vec<AttemptJournal>,
     /// The cached result that was used instead of a dispatch.
     pub(super) cached: Option<CacheHit>,
-    /// What attempts have used of language models that left no result.
+    /// Model use of attempts that left no result.
     pub(super) lost: ModelUse,
-    /// The same by the model that was asked last.
+    /// The same by the last requested model.
     pub(super) lost_models: BTreeMap<String, ModelUse>,
-    /// For a task whose superstep never committed: the last attempt that has ended.
+    /// Last attempt that has ended, for a task whose superstep never committed.
     pub(super) reported: u32,
 }
 
-/// The last attempt of a task that had ended when its run stopped.
+/// Returns the last attempt of a task that had ended when its run stopped.
 pub(super) fn reported(used: &TaskUse) -> u32 {
     if used.settled { u32::MAX } else { used.attempts }
 }
 
-/// Everything that is recorded of a run and its child runs. Checkpoints are read from the store on demand.
+/// All records of a run and its child runs. Checkpoints are read from the store on demand.
 #[derive(Debug)]
 pub(super) struct Recorded {
     pub(super) row: RunRow,
     store: Arc<dyn CheckpointStore>,
-    /// Whether any of it was written by release 0.1.0.
+    /// `true` if release 0.1.0 wrote any of the records.
     pub(super) first_release: bool,
-    /// The checkpoints of each namespace, in order.
+    /// Checkpoints of each namespace, in order.
     lines: BTreeMap<String, Vec<Mark>>,
-    /// The checkpoints that were read most recently.
+    /// Most recently read checkpoints, the newest first.
     held: Mutex<VecDeque<Arc<Stored>>>,
-    /// Why a checkpoint could not be read.
+    /// Error of a checkpoint that could not be read.
     failed: Mutex<Option<Error>>,
-    /// The tasks whose superstep never committed, by id.
+    /// Tasks whose superstep never committed, by id.
     pending: BTreeMap<String, Known>,
-    /// The results of hooks that no checkpoint contains, by call.
+    /// Results of hooks that no checkpoint contains, by call.
     hooks: BTreeMap<String, HookSummary>,
-    /// What tasks whose superstep never committed had used when their run stopped last, by id.
+    /// Use by tasks whose superstep never committed, when their run stopped last, by id.
     stopped: BTreeMap<String, TaskUse>,
-    /// What hooks had set aside for a call of a language model that was cut off, by call.
+    /// Model use that hooks had reserved for a call that was cut off, by call.
     reserved: BTreeMap<String, ModelUse>,
-    /// How child runs stopped.
+    /// Stops of child runs.
     stops: Stops,
 }
 
-/// What the status records of child runs contain.
+/// Contents of the status records of child runs.
 #[derive(Debug, Default)]
 struct Stops {
-    /// The records of child runs that stopped at a deadline, in order.
+    /// Records of child runs that stopped at a deadline, in order.
     overdue: Vec<StatusRecord>,
     /// Dispatches that had ended when a run stopped: the task, and the number of its dispatch.
     ended: BTreeSet<(String, u32)>,
 }
 
-/// How many checkpoints are held in memory: a few of each active run of a tree.
+/// Number of checkpoints that are held in memory: a few of each active run of a tree.
 const HELD: usize = 16;
 
 impl Recorded {
@@ -173,12 +173,12 @@ impl Recorded {
         Ok(Self { row, store, first_release, lines, held, failed, pending, hooks, stopped, reserved, stops })
     }
 
-    /// The error of a checkpoint that could not be read, if there is one: results that followed are then invalid.
+    /// Returns the error of a checkpoint that could not be read, if there is one: results after it are invalid.
     pub(super) fn check(&self) -> Result<()> {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }
 
-    /// A checkpoint that exists; it is an error if it cannot be read.
+    /// Returns a checkpoint that exists; it is an error if it cannot be read.
     pub(super) fn checkpoint(&self, namespace: &str, sequence: u64) -> Result<Arc<Stored>> {
         if let Some(stored) = self.stored(namespace, sequence) {
             return Ok(stored);
@@ -223,64 +223,64 @@ impl Recorded {
         }
     }
 
-    /// The records of child runs that stopped at a deadline, in the order in which that happened.
+    /// Returns the records of child runs that stopped at a deadline, in the order of these stops.
     pub(super) fn overdue(&self) -> &[StatusRecord] {
         &self.stops.overdue
     }
 
-    /// The last attempt that has ended of a task whose superstep never committed.
+    /// Returns the last ended attempt of a task whose superstep never committed; 0 if there is none.
     pub(super) fn reported(&self, task: &str) -> u32 {
         self.pending.get(task).map_or(0, |known| known.reported)
     }
 
-    /// Whether a dispatch had ended when its run stopped, as far as status records say.
+    /// Checks whether status records list a dispatch that had ended when its run stopped.
     pub(super) fn has_ended(&self, task: &str, dispatch: u32) -> bool {
         self.stops.ended.contains(&(task.to_owned(), dispatch))
     }
 
-    /// The checkpoints of a namespace.
+    /// Returns the checkpoints of a namespace.
     pub(super) fn line(&self, namespace: &str) -> &[Mark] {
         self.lines.get(namespace).map_or(&[], Vec::as_slice)
     }
 
-    /// The first checkpoint of a namespace after a number.
+    /// Reads the first checkpoint of a namespace after a number.
     pub(super) fn next(&self, namespace: &str, after: Option<u64>) -> Option<Arc<Stored>> {
         let next = self.next_mark(namespace, after)?;
         self.stored(namespace, next.sequence)
     }
 
-    /// The same, without reading it.
+    /// Finds the first checkpoint of a namespace after a number, without reading it.
     pub(super) fn next_mark(&self, namespace: &str, after: Option<u64>) -> Option<Mark> {
         let line = self.line(namespace);
         let at = line.partition_point(|mark| after.is_some_and(|after| mark.sequence <= after));
         line.get(at).copied()
     }
 
-    /// The result of a hook that was called after a checkpoint.
+    /// Returns the result of a hook that was called after a checkpoint.
     pub(super) fn hook(&self, namespace: &str, after: Option<u64>, call: &str) -> Option<HookSummary> {
         let next = self.next(namespace, after);
         let committed = next.iter().flat_map(|next| &next.checkpoint.hooked).find(|hook| hook.call == call);
         committed.or_else(|| self.hooks.get(call)).cloned()
     }
 
-    /// What a task whose superstep never committed had used when its run stopped last.
+    /// Returns the use by a task whose superstep never committed, when its run stopped last.
     pub(super) fn stopped(&self, task: &str) -> Option<&TaskUse> {
         self.stopped.get(task)
     }
 
-    /// What a hook had set aside for a call of a language model that was cut off.
+    /// Returns the model use that a hook had reserved for a call that was cut off.
     pub(super) fn reserved_of_hook(&self, call: &str) -> Option<ModelUse> {
         self.reserved.get(call).copied()
     }
 
-    /// The calls of hooks of a run, and of the runs below it, whose results no checkpoint contains.
+    /// Returns the calls of hooks of a run, and of the runs below it, whose results no checkpoint contains.
     pub(super) fn hooks_of(&self, namespace: &str) -> impl Iterator<Item = &String> {
         let below = format!("{namespace}/");
         self.hooks.keys().filter(move |call| call.starts_with(&below))
     }
 
-    /// The first checkpoint of the child run that begins next under a checkpoint, in task order; `begun` says which have
-    /// begun.
+    /// Returns the first checkpoint of the child run that starts next under a checkpoint, in task order; `begun` is
+    /// true for those that have started.
     pub(super) fn child_to_begin(&self, parent: &Checkpoint, begun: impl Fn(&str) -> bool) -> Option<Mark> {
         let children = self.lines.iter().filter(|(child, _)| is_child_of(child, parent) && !begun(child));
         let ordinal = |child: &str| -> u64 {
@@ -290,14 +290,14 @@ impl Recorded {
         children.min_by_key(|(child, _)| ordinal(child)).and_then(|(_, line)| line.first().copied())
     }
 
-    /// The checkpoint with a number, if there is one.
+    /// Reads the checkpoint with a number, if there is one.
     pub(super) fn find(&self, namespace: &str, sequence: u64) -> Option<Arc<Stored>> {
         self.line(namespace).binary_search_by_key(&sequence, |mark| mark.sequence).ok()?;
         self.stored(namespace, sequence)
     }
 
-    /// What is recorded of a task of the superstep after a checkpoint: from the checkpoint of that superstep, or, if it
-    /// never committed, from the task's own records.
+    /// Returns the records of a task of the superstep after a checkpoint: from the checkpoint of that superstep, or, if
+    /// it never committed, from the task's own records.
     pub(super) fn task(&self, namespace: &str, after: Option<u64>, task: &str) -> Known {
         let committed = self.next(namespace, after).and_then(|next| {
             let found = next.checkpoint.tasks.iter().find(|summary| summary.task == task)?;
@@ -317,7 +317,7 @@ impl Recorded {
     }
 }
 
-/// Reads how child runs stopped.
+/// Reads the stops of child runs.
 fn stops(store: &dyn CheckpointStore, run: &str, key: &VerifyingKey) -> Result<Stops> {
     let mut found = Stops::default();
     restore::each_of_history(store, run, 0, |numbered| {

@@ -1,4 +1,4 @@
-//! Feeds the walker the recorded events, and compares the effects with what is recorded.
+//! Feeds the recorded events to the walker, and compares the effects with the record.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -21,24 +21,24 @@ use super::recorded::{Known, Mark, Recorded, reported};
 use super::{Replay, ReplayContext, Replayed};
 use graph_driver::TaskExecutor as _;
 
-/// A place where the world answers differently.
+/// A call of the host that the world answers differently.
 #[derive(Clone, Debug, Serialize)]
 pub struct LiveDifference {
-    /// The number of the superstep.
+    /// Number of the superstep.
     pub step: u64,
-    /// The id of the task.
+    /// Id of the task.
     pub task: String,
-    /// Its node, with the path of nodes to it.
+    /// Path of nodes to its node.
     pub node: String,
-    /// Which dispatch of the task it was, from 1.
+    /// Number of the dispatch of the task, from 1.
     pub dispatch: u32,
-    /// The index of the entry in the journal, from 0.
+    /// Index of the entry in the journal, from 0.
     pub entry: usize,
-    /// The call of the host.
+    /// Call of the host.
     pub call: String,
-    /// The recorded answer; none where the call was not made then.
+    /// Recorded answer; `None` if the call was not made then.
     pub recorded: Option<String>,
-    /// The answer now; none where the call is not made now.
+    /// Present answer; `None` if the call is not made now.
     pub now: Option<String>,
 }
 
@@ -47,41 +47,40 @@ pub(super) struct Walk<'r> {
     recorded: &'r Recorded,
     stage: &'r ReplayContext,
     tree: RunTree,
-    /// The cumulative state at the newest checkpoint of each namespace that was reached.
+    /// Cumulative state at the newest checkpoint of each namespace that was reached.
     standing: BTreeMap<String, CumulativeState>,
-    /// The number of the newest checkpoint that each run of the tree has reached.
+    /// Number of the newest checkpoint that each run of the tree has reached, by namespace.
     reached: BTreeMap<String, u64>,
-    /// The number of the checkpoint of the root run at which this ends.
+    /// Number of the checkpoint of the root run at which this ends.
     end: u64,
     effects: VecDeque<Effect>,
     tasks: VecDeque<TaskSpec>,
     hooks: VecDeque<HookSpec>,
     lookups: VecDeque<Lookup>,
     persisted: VecDeque<(PersistId, String)>,
-    /// A child run has stopped, and the deadline of the run in this namespace around it passed before that run was
-    /// notified.
+    /// Namespace of a run whose deadline passed before it was notified of the stop of a child run.
     untold: Option<String>,
-    /// The child runs whose deadline has passed.
+    /// Child runs whose deadline has passed.
     late: BTreeSet<String>,
-    /// The calls of hooks that were performed, or whose records were written.
+    /// Calls of hooks that were performed, or whose records were written.
     hooked: BTreeSet<String>,
     retries: VecDeque<TimerId>,
-    /// How often each task of the active supersteps was dispatched.
+    /// Number of dispatches of each task of the active supersteps.
     dispatches: BTreeMap<String, u32>,
-    /// The tasks of the active supersteps that were charged with what their lost attempts have used of language models.
+    /// Tasks of the active supersteps that were charged with the model use of their lost attempts.
     lost: BTreeSet<String>,
-    /// How many answers each task of the active supersteps was given.
+    /// Number of answers that each task of the active supersteps was given.
     answered: BTreeMap<String, usize>,
-    /// The child runs whose deadline is still to pass, in order.
+    /// Child runs whose deadline is still to pass, in order.
     overdue: Vec<&'r StatusRecord>,
     suspended: Option<Status>,
-    /// The walkers have returned `Continue`: they have more to do.
+    /// `true` if the walkers have returned `Continue`.
     has_more: bool,
-    /// How often the active superstep was resumed.
+    /// Number of resumes of the active superstep.
     resumes: u64,
-    /// What the run has done that cannot be repeated.
+    /// Effects of the run that cannot be repeated.
     cut: Unrepeatable,
-    /// Something has differed since the last checkpoint of the root run.
+    /// `true` if there was a difference since the last checkpoint of the root run.
     differed: bool,
 }
 
@@ -122,8 +121,7 @@ impl<'r> Walk<'r> {
         }
     }
 
-    /// Executes until the end is reached or something differs, and returns the number of the last checkpoint of the root
-    /// run.
+    /// Executes until the end is reached or something differs, and returns the number of the last checkpoint of the root run.
     pub(super) async fn go(
         &mut self,
         first: Event,
@@ -190,7 +188,7 @@ impl<'r> Walk<'r> {
                 }
             };
             match handled {
-                // An attempt that was abandoned meanwhile, or a timer that fires too late.
+                // The attempt was abandoned meanwhile, or the timer fires too late.
                 Ok(()) | Err(HandleError::Refused { .. }) => {}
                 Err(error @ HandleError::Illegal { .. }) => self.stuck(&error.to_string(), replay),
             }
@@ -206,15 +204,15 @@ impl<'r> Walk<'r> {
         Ok(())
     }
 
-    /// The time of a resume, as far as anything depends on it. It concerns all runs of the tree: a child run begins in this
-    /// very event, a node that asks without a component commits in it, and everything else that follows comes later.
+    /// Returns the time of a resume, as far as anything depends on it. It concerns all runs of the tree: a child run
+    /// starts in this very event, a node that asks without a component commits in it, and all later effects follow.
     fn next_of_all(&self) -> Timestamp {
         let next = |namespace: &String| self.next_in(namespace);
         self.reached.keys().filter_map(next).map(|next| next.at).min().unwrap_or_else(|| self.now(""))
     }
 
-    /// What is recorded next in a namespace: the first checkpoint of a child run that has still to begin, without which the
-    /// superstep around it cannot commit, or else the next boundary.
+    /// Returns the next record in a namespace: the first checkpoint of a child run that has still to start, without
+    /// which the superstep around it cannot commit, or else the next boundary.
     fn next_in(&self, namespace: &str) -> Option<Mark> {
         let reached = self.reached.get(namespace).copied();
         let at = reached.and_then(|sequence| self.recorded.find(namespace, sequence));
@@ -224,12 +222,12 @@ impl<'r> Walk<'r> {
         child.or_else(|| self.recorded.next_mark(namespace, reached))
     }
 
-    /// Whether a child run is where its deadline passed.
+    /// Checks whether a child run has reached the checkpoint at which its deadline passed.
     fn is_at(&self, stop: &StatusRecord) -> bool {
         self.reached.get(&stop.namespace) == Some(&stop.sequence)
     }
 
-    /// The record of the run in a namespace, or of the closest one around it, whose deadline passes where it is now.
+    /// Returns the record of the run in a namespace, or of the closest one around it, whose deadline passes at its present checkpoint.
     fn overdue_around(&self, namespace: &str) -> Option<&'r StatusRecord> {
         let mut around = namespace;
         while !around.is_empty() {
@@ -242,8 +240,7 @@ impl<'r> Walk<'r> {
         None
     }
 
-    /// Whether an attempt was under way, or had not begun, when the deadline of its child run passed, or of one around
-    /// it.
+    /// Checks whether an attempt was under way, or had not started, when the deadline of its child run or of one around it passed.
     fn was_cut(&self, spec: &TaskSpec) -> bool {
         let (task, attempt) = (spec.activation.task.as_str(), spec.activation.attempt);
         let namespace = namespace_of(task);
@@ -260,12 +257,12 @@ impl<'r> Walk<'r> {
         }
     }
 
-    /// The next record that was stored. A stop that no run was notified of then is not reported now either.
+    /// Returns the next record that was stored. A stop that no run was notified of then is not reported now either.
     fn next_persisted(&mut self) -> Option<(PersistId, String)> {
         if self.untold.is_some() { None } else { self.persisted.pop_front() }
     }
 
-    /// The next attempt. Attempts are held back that may lead to a stop that no run was notified of.
+    /// Returns the next attempt. Attempts are held back that may lead to a stop that no run was notified of.
     fn next_task(&mut self) -> Option<TaskSpec> {
         let waits = |spec: &TaskSpec| {
             let mut namespace = namespace_of(&spec.activation.task);
@@ -278,7 +275,7 @@ impl<'r> Walk<'r> {
         self.tasks.remove(at)
     }
 
-    /// The child run whose deadline passes next.
+    /// Returns the index of the child run whose deadline passes next.
     fn next_overdue(&self) -> Option<usize> {
         let of_untold = |stop: &StatusRecord| self.untold.as_ref().is_none_or(|of| stop.namespace == *of);
         self.overdue.iter().position(|stop| self.is_at(stop) && of_untold(stop))
@@ -292,7 +289,7 @@ impl<'r> Walk<'r> {
         self.run(spec, replay).await
     }
 
-    /// What an attempt that was cut off had set aside for a language model counts as used.
+    /// Charges the model use that an attempt had reserved when it was cut off.
     fn set_aside(&mut self, spec: &TaskSpec) -> Result<(), HandleError> {
         let task = &spec.activation.task;
         let namespace = namespace_of(task).to_owned();
@@ -317,7 +314,7 @@ impl<'r> Walk<'r> {
         self.handle(&namespace, event)
     }
 
-    /// Whether a child run stopped by itself, and the deadline of the run around it passed before that run was notified.
+    /// Checks whether a child run stopped by itself, and the deadline of the run around it passed before that run was notified.
     fn is_untold(&self, namespace: &str) -> bool {
         let (task, parent) = (task_of_child(namespace), namespace_of(namespace));
         let dispatch = self.dispatches.get(task).copied().unwrap_or_default();
@@ -334,9 +331,9 @@ impl<'r> Walk<'r> {
         }
     }
 
-    /// The time of this event, as far as anything depends on it. A child run begins with the time of what started it;
-    /// otherwise it is the time of the next boundary. A run without another boundary ends here, so its time is that of the
-    /// boundary in its parent.
+    /// Returns the time of this event, as far as anything depends on it. A child run starts with the time of the event
+    /// that started it; otherwise it is the time of the next boundary. A run without another boundary ends here, so its
+    /// time is that of the boundary in its parent.
     fn now(&self, namespace: &str) -> Timestamp {
         let mut namespace = namespace;
         loop {
@@ -373,8 +370,8 @@ impl<'r> Walk<'r> {
         }
     }
 
-    /// A cached result that was used then is used now, if the same key finds it; otherwise the task is dispatched, and
-    /// its checkpoint shows the difference. A result that was not used then is not used now either.
+    /// Uses a cached result if the run used it and the key is the same; otherwise the task is dispatched, and its
+    /// checkpoint shows the difference. A result that the run did not use is not used now either.
     async fn look_up(&mut self, lookup: &Lookup, replay: &mut Replay) -> Result<(), HandleError> {
         let told = &lookup.spec.activation;
         let namespace = namespace_of(&told.task).to_owned();
@@ -402,7 +399,7 @@ impl<'r> Walk<'r> {
         replay.attempts += 1;
         self.stage.tape.load(entries.clone());
         let (step, path) = (spec.activation.superstep, spec.path.clone());
-        // What was lost was charged before the attempt that followed, which had less left.
+        // Lost use was charged before the next attempt, which had less left.
         let lost = Some(known.lost).filter(|lost| !lost.is_nothing() && self.lost.insert(task.clone()));
         if let Some(lost) = lost {
             spec.limits.model = spec.limits.model.less(lost);
@@ -440,7 +437,7 @@ impl<'r> Walk<'r> {
     /// Answers a hook with its recorded result: hooks are not executed again.
     fn hook(&mut self, spec: &HookSpec, replay: &mut Replay) -> Result<(), HandleError> {
         let call = spec.call.activation.task.as_str();
-        // A child run's id is that of the root run followed by its namespace.
+        // The id of a child run is that of the root run followed by its namespace.
         let run = format!("{}/", self.recorded.row.run_id);
         let namespace = spec.call.activation.run_id.strip_prefix(&run).unwrap_or_default().to_owned();
         let reached = self.reached.get(&namespace).copied();
@@ -449,7 +446,7 @@ impl<'r> Walk<'r> {
             if self.overdue_around(&namespace).is_some()
                 || self.late.iter().any(|late| is_below(&namespace, late))
             {
-                // The hook was abandoned together with its run: what it had set aside counts.
+                // The hook was abandoned together with its run: its reserved use counts.
                 let Some(model) = self.recorded.reserved_of_hook(call) else { return Ok(()) };
                 // A hook has one attempt.
                 let event = Event::ModelReserved { task: call.into(), attempt: 1, model, name: None };
@@ -481,11 +478,11 @@ impl<'r> Walk<'r> {
         self.handle(&namespace, Event::HookDone { hook: call.into(), report })
     }
 
-    /// What the run was resumed with at this point.
+    /// Returns the parameters of the run's resume at this point.
     fn resume(&mut self, status: Status) -> Result<Resume, String> {
         let summary = self.tree.summary();
         self.resumes += 1;
-        // A live replay resumes no more often than the run did: each time would ask the world once more.
+        // A live replay resumes no more often than the run did: each resume would repeat calls of the world.
         let live = self.stage.mode.is_live();
         let expected = self.recorded.next("", self.reached.get("").copied()).map_or(0, |next| {
             let again = |dispatches: u32| u64::from(dispatches.saturating_sub(u32::from(live)));
@@ -509,13 +506,13 @@ impl<'r> Walk<'r> {
             {
                 let next = self.recorded.next_mark(namespace, self.reached.get(namespace).copied());
                 let next = next.map_or(u64::MAX, |next| next.at.0);
-                // A dispatch that ends at once: the answer adds nothing to a budget.
+                // This dispatch ends at once: the answer adds nothing to a budget.
                 let is_stopped = open.budget.is_some() && *answer.0 == serde_json::Value::Bool(false);
                 let answer = recorded(&known, number, answer);
                 known_answers.push((next, open.id.clone(), task, answer, is_stopped));
             }
         }
-        // The run may have been resumed with one answer after the other. What follows from the first one is recorded first.
+        // The run may have been resumed with one answer after the other. Effects of the first one are recorded first.
         let first = known_answers.iter().map(|(next, ..)| *next).min();
         let mut given = BTreeMap::new();
         for (_, id, task, answer, is_stopped) in
@@ -568,8 +565,8 @@ impl<'r> Walk<'r> {
             let around = self.overdue_around(namespace_of(&namespace));
             self.untold = around.map(|stop| stop.namespace.clone());
         }
-        // A child run that has stopped commits nothing in this event; what it may start is in the run around it, which has room
-        // again. Its own next boundary, if it has one, is that of a later resume.
+        // A child run that has stopped commits nothing in this event; whatever it lets start is in the run around it,
+        // which has room again. Its own next boundary, if it has one, is that of a later resume.
         let timed = if stops && matches!(persist.record, Record::Status(_)) {
             namespace_of(&namespace).to_owned()
         } else {
@@ -580,7 +577,7 @@ impl<'r> Walk<'r> {
         let found = self.recorded.find(&namespace, checkpoint.sequence);
         let standing = self.standing.entry(namespace.clone()).or_default();
         standing.follow(&checkpoint);
-        // Only recorded boundaries can be compared: under `durability: exit` not all are.
+        // Only recorded boundaries can be compared: under `durability: exit`, not all are recorded.
         if let Some(stored) = found {
             let strict = self.recorded.row.durability != Durability::Exit;
             let compared = compare::compare(
@@ -619,7 +616,7 @@ impl<'r> Walk<'r> {
         self.answered.retain(|task, _| !task.starts_with(&below));
         if namespace.is_empty() {
             self.resumes = 0;
-            // The child runs of a superstep that has committed are no longer needed.
+            // The child runs of a committed superstep are no longer needed.
             self.reached.retain(|namespace, _| namespace.is_empty());
         }
         self.reached.insert(namespace, checkpoint.sequence);
@@ -649,7 +646,7 @@ impl<'r> Walk<'r> {
     }
 
     fn differs(&mut self, difference: Difference, replay: &mut Replay) {
-        // Within one superstep, only the first difference is reported: the others follow from it.
+        // Within one superstep, only the first difference is reported: the others may be its consequences.
         if !self.differed {
             replay.differences.push(difference);
         }
@@ -670,7 +667,7 @@ fn shown(replayed: &Checkpoint, recorded: &Checkpoint, equal: bool, record: bool
     }
 }
 
-/// The attempt that a difference is found in.
+/// Attempt in which a difference is found.
 struct AttemptPlace<'a> {
     step: u64,
     task: &'a str,
@@ -678,7 +675,7 @@ struct AttemptPlace<'a> {
     dispatch: u32,
 }
 
-/// An answer to a question as the walker is given it again.
+/// Converts an answer for the walker.
 fn recorded(known: &Known, number: usize, answer: &Canonical) -> RecordedAnswer {
     let number = u32::try_from(number).ok();
     let is_dropped = number.is_some_and(|number| known.dropped.contains(&number));
@@ -689,8 +686,7 @@ fn recorded(known: &Known, number: usize, answer: &Canonical) -> RecordedAnswer 
     }
 }
 
-/// Compares the answers of the world, entry by entry as long as the same calls are made, and up to the first call that
-/// differs.
+/// Compares the answers of the world, entry by entry while the same calls are made, up to the first call that differs.
 fn world(at: &AttemptPlace<'_>, recorded: &[JournalEntry], now: &[JournalEntry]) -> Vec<LiveDifference> {
     let call = |entry: &JournalEntry| {
         let request = shortened(&canonical_string(&entry.request.0));
@@ -731,12 +727,12 @@ fn world(at: &AttemptPlace<'_>, recorded: &[JournalEntry], now: &[JournalEntry])
     found
 }
 
-/// Whether a run or a task is inside another run.
+/// Checks whether a run or a task is inside another run.
 fn is_below(namespace: &str, other: &str) -> bool {
     namespace.strip_prefix(other).is_some_and(|below| below.starts_with('/'))
 }
 
-/// The namespace of a task, or the task of an interrupt.
+/// Returns the namespace of a task, or the task of an interrupt.
 fn namespace_of(id: &str) -> &str {
     id.rsplit_once('/').map_or("", |(namespace, _)| namespace)
 }

@@ -1,7 +1,7 @@
-//! Assembles runs, for the command line, for programs and for cases alike. A [`Definition`] is what is run, an
-//! [`Environment`] what it is run with; starting, resuming, editing and forking differ in how they use the two.
+//! Assembles runs, for the command line, for programs and for cases alike. A [`Definition`] is the subject of a run, an
+//! [`Environment`] its means; starts, resumes, edits and forks differ in their use of the two.
 //!
-//! Items, trust, and what has changed since a run was started are the concern of [`super::start`] and [`super::resume`].
+//! Items, trust, and changes since a run was started are the concern of [`super::start`] and [`super::resume`].
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use crate::run::edit_and_fork::inputs;
 use crate::run::restore;
 use crate::run::start_note::RunStart;
 
-/// What a run executes and what it may use: everything that its pins cover.
+/// The graph, hooks and manifest of a run: everything that its pins cover.
 #[derive(Clone, Debug)]
 pub struct Definition {
     /// The graph of the root run.
@@ -39,13 +39,13 @@ pub struct Definition {
     pub hooks: Arc<Vec<Hook>>,
     /// The manifest, narrowed by the run's inputs.
     pub manifest: Arc<Manifest>,
-    /// The digest of the manifest that the run's row names.
+    /// The digest of the manifest, for the run's row.
     pub manifest_digest: Digest,
     /// The digest of the run's pins.
     pub pins: Digest,
 }
 
-/// What a run is run with.
+/// The store, executor, clock and key of a run.
 #[derive(Clone, Debug)]
 pub struct Environment {
     /// The store that keeps the run.
@@ -56,9 +56,9 @@ pub struct Environment {
     pub clock: Arc<dyn Clock>,
     /// The key that signs the run's records.
     pub key: SigningKey,
-    /// How the run's records are written.
+    /// Mode of writing the run's records.
     pub writing: Writing,
-    /// Writes the run's state item whenever a record is stored; none if the run has no state item.
+    /// Writer of the run's state item after each stored record; `None` if the run has no state item.
     pub state_item: Option<StateItem>,
 }
 
@@ -67,7 +67,7 @@ pub struct Environment {
 pub struct Beginning {
     /// The id of the new run.
     pub run: String,
-    /// The path of the graph's file as the project keeps it, if there is a file.
+    /// Path of the graph's file for the run's row, if there is a file.
     pub graph_path: Option<String>,
     /// The inputs, checked and filled in.
     pub inputs: Arc<Value>,
@@ -83,22 +83,22 @@ pub struct Beginning {
     pub max_concurrency: Option<u32>,
     /// The run that started it, if there is one.
     pub parent: Option<RunParent>,
-    /// The id of the process that runs it, if it is to be recorded.
+    /// Id of the process that runs it, if it is to be recorded.
     pub pid: Option<u32>,
-    /// The texts that the run stores in addition to its inputs.
+    /// Texts that the run stores in addition to its inputs.
     pub texts: Vec<Snapshot>,
 }
 
 /// The run that started another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunParent {
-    /// The id of the parent.
+    /// Id of the parent.
     pub run_id: String,
-    /// The run at the root of its tree.
+    /// Id of the run at the root of its tree.
     pub root_id: String,
 }
 
-/// A run that this process holds, before it is driven. If it is dropped, it can be resumed.
+/// A run that this process holds, before it is driven. After a drop, it can be resumed.
 #[derive(Debug)]
 pub struct Assembled {
     /// The id of the run.
@@ -115,7 +115,7 @@ pub struct Assembled {
 pub struct PreparedRun {
     /// The id of the run.
     pub run: String,
-    /// Drives it, and holds it against other processes.
+    /// The driver, which holds the run against other processes.
     pub driver: Driver,
 }
 
@@ -129,7 +129,7 @@ impl Assembled {
 }
 
 impl Environment {
-    /// Takes an existing run: no other process can until the guard is dropped.
+    /// Takes an existing run: no other process can take it until the guard is dropped.
     pub fn take(&self, run: &str) -> Result<RunGuard> {
         Ok(self.store.acquire(run, &restore::this_process())?)
     }
@@ -156,7 +156,7 @@ impl Environment {
         Ok(driver)
     }
 
-    /// Creates a run in the store, and takes it. If the walker refuses to start it, no run is left behind.
+    /// Creates a run in the store, and takes it. If the walker refuses the start, no run is left behind.
     pub fn start(&self, definition: &Definition, beginning: Beginning) -> Result<Assembled> {
         let graph = &definition.graph;
         let run = beginning.run;
@@ -184,7 +184,7 @@ impl Environment {
             max_concurrency: beginning.max_concurrency,
         };
         let at = self.clock.now();
-        // Tried without a store first: the run starts in the same way each time.
+        // The start is tried without a store first: its outcome is the same each time.
         RunTree::new(Arc::clone(graph), setup.clone())
             .handle(at, Event::Started)
             .map_err(|error| refused_event(&error))?;
@@ -213,7 +213,7 @@ impl Environment {
             seed: setup.seed,
             key: self.key.id(),
             durability: setup.durability,
-            // As many are never taken.
+            // No run takes more steps.
             max_steps: setup.max_steps.map(|most| most.min(LARGEST_FIGURE)),
             created_at: at,
             updated_at: at,
@@ -228,7 +228,7 @@ impl Environment {
         Ok(Assembled { run, setup, walker, guard })
     }
 
-    /// Restores a run that this process holds; one of which nothing was stored starts from its beginning.
+    /// Restores a run that this process holds; a run without stored records starts from its beginning.
     pub fn resume(
         &self,
         graph: &Arc<Graph>,
@@ -241,8 +241,8 @@ impl Environment {
         Ok(Assembled { run, setup, walker, guard })
     }
 
-    /// Writes to a run that this process holds as a node would, at its newest checkpoint or after going back to an
-    /// earlier one. `setup` is that of the run as it is now.
+    /// Edits the state of a run that this process holds, as a node would, at its newest checkpoint or after going back
+    /// to an earlier one. `setup` is the run's present setup.
     pub async fn update(
         &self,
         graph: &Arc<Graph>,
@@ -289,7 +289,7 @@ impl Environment {
                 Error::integrity(format!("run {origin} cannot be restored: {error}"))
             })
         };
-        // Tried without a store first.
+        // The fork is tried without a store first.
         walker()?
             .handle(at, Event::Forked(edit.clone()))
             .map_err(|error| refused_edit(refused_event(&error)))?;
@@ -299,7 +299,7 @@ impl Environment {
         self.edited(Assembled { run, setup, walker, guard }, Event::Forked(edit)).await
     }
 
-    /// Passes a run an event that leaves it suspended.
+    /// Passes an event to a run that leaves it suspended.
     async fn edited(&self, assembled: Assembled, event: Event) -> Result<Summary> {
         let mut ready = assembled.ready(self)?;
         ready.driver.drive(event, &mut ()).await.map_err(|error| match error {
@@ -309,7 +309,7 @@ impl Environment {
         Ok(ready.driver.take_summary())
     }
 
-    /// Stops a run that this process holds and no process runs, before any task runs.
+    /// Stops a run that this process holds and that is not being driven, before any task runs.
     pub async fn stop(
         &self,
         mut assembled: Assembled,
@@ -328,7 +328,7 @@ impl Environment {
     }
 }
 
-/// The walker of a run; a new one if nothing was stored yet.
+/// Makes the walker of a run; a new one if nothing was stored yet.
 pub fn walker(graph: &Arc<Graph>, setup: Setup, restored: Option<RestoredTree>) -> Result<RunTree> {
     let Some(mut restored) = restored else { return Ok(RunTree::new(Arc::clone(graph), setup)) };
     // Any change of the graph has been accepted by now.
@@ -350,7 +350,7 @@ fn refused_event(error: &HandleError) -> Error {
     }
 }
 
-/// The error of an edit that the walker refuses because of its values.
+/// Makes the error of an edit whose values the walker refuses.
 fn refused_edit(error: Error) -> Error {
     if error.code() == ErrorCode::InvalidUpdate.as_str() {
         return Error::new(Kind::Invalid, ErrorCode::InvalidUpdate.as_str(), error.message().to_owned())

@@ -1,5 +1,4 @@
-//! Edits and forks of stored runs at any of their checkpoints. Nothing is dispatched here: the tasks that follow run when
-//! the run is resumed.
+//! Edits and forks of stored runs at any of their checkpoints. Nothing is dispatched here: later tasks run when the run is resumed.
 
 use std::sync::Arc;
 
@@ -23,18 +22,18 @@ use crate::run::resume::{self, own_key, pinned_by};
 use crate::run::snapshot::{PinnedBy, RunSnapshot};
 use graph_driver::{SystemClock, TaskExecutor, Writing};
 
-/// A run after an edit, or a fork as it begins.
+/// A run after an edit, or a new fork.
 #[derive(Debug)]
 pub struct EditedRun {
-    /// The run as a whole.
+    /// Id of the run.
     pub run: String,
-    /// The item id of its graph.
+    /// Item id of its graph.
     pub graph: String,
     /// Its status and state.
     pub summary: Summary,
-    /// The key that its host signs it with.
+    /// Key that its host signs it with.
     pub key: VerifyingKey,
-    /// Of a fork: the run it was forked from, and the number of the checkpoint there.
+    /// For a fork: the id of the original run, and the number of the checkpoint in it.
     pub origin: Option<(String, u64)>,
 }
 
@@ -53,8 +52,8 @@ pub fn parse_selector(text: &str) -> Result<CheckpointSelector, String> {
     .map_err(|error| format!("{error}; a place is step:N, node:NAME or a checkpoint's number"))
 }
 
-/// Writes to a suspended run as a node would, at its newest checkpoint or after going back to an earlier one. The run
-/// stays suspended; the results of its unfinished superstep are discarded.
+/// Edits the state of a suspended run, as a node would, at its newest checkpoint or after going back to an earlier one.
+/// The run stays suspended; the results of its unfinished superstep are discarded.
 pub async fn update(
     name: &str,
     store: Arc<dyn CheckpointStore>,
@@ -80,7 +79,7 @@ pub async fn update(
     let setup = Setup { hooks, ..resume::setup(&row, &manifest, &graphs, inputs_now) };
     let verifying = key.verifying_key();
     let state_item = StateItem::of_run(false, &graph, &row, &key, project, host);
-    // What a walker works with is large.
+    // The future holds the walker's data, which is large.
     let environment = Environment { state_item, ..still(store, key) };
     let summary = Box::pin(environment.update(&graph, setup, restored, edit, back_to, guard)).await?;
     Ok(EditedRun { run, graph: graph.id.clone(), summary, key: verifying, origin: None })
@@ -116,14 +115,14 @@ pub async fn fork(
     let setup = Setup { hooks, ..resume::setup(&row, &manifest, &graphs, inputs(&*store, &of)?) };
     let verifying = key.verifying_key();
     let state_item = StateItem::of_run(false, &graph, &origin, &key, project, host);
-    // What a walker works with is large.
+    // The future holds the walker's data, which is large.
     let environment = Environment { state_item, ..still(store, key) };
     let summary = Box::pin(environment.fork(&graph, setup, row, of, edit)).await?;
     let origin = Some((origin.run_id.clone(), sequence));
     Ok(EditedRun { run, graph: graph.id.clone(), summary, key: verifying, origin })
 }
 
-/// The row of a fork. Its pins are those of the checkpoint, even if the run was pinned to something else later.
+/// Makes the row of a fork. Its pins are those of the checkpoint, even if the run got other pins later.
 pub fn fork_row(origin: &RunRow, of: &Restored, run: &str) -> RunRow {
     let mut row = RunRow {
         run_id: run.to_owned(),
@@ -146,7 +145,7 @@ pub fn fork_row(origin: &RunRow, of: &Restored, run: &str) -> RunRow {
     row
 }
 
-/// The inputs that a run had at a checkpoint.
+/// Reads the inputs that a run had at a checkpoint.
 pub fn inputs(store: &dyn CheckpointStore, restored: &Restored) -> Result<Value> {
     restore::inputs(store, &restored.checkpoint.inputs)
 }
@@ -156,7 +155,7 @@ fn nothing_stored(run: &str) -> Error {
         .help(format!("start it: graph-host resume {run}"))
 }
 
-/// The environment for edits: nothing is dispatched, and records are stored before the call returns.
+/// Makes the environment for edits: nothing is dispatched, and records are stored before the call returns.
 pub(crate) fn still(store: Arc<dyn CheckpointStore>, key: SigningKey) -> Environment {
     Environment {
         store,
@@ -168,7 +167,7 @@ pub(crate) fn still(store: Arc<dyn CheckpointStore>, key: SigningKey) -> Environ
     }
 }
 
-/// Edits, forks and stops dispatch nothing.
+/// Executor of edits, forks and stops, which dispatch nothing.
 #[derive(Debug)]
 struct NoTasks;
 

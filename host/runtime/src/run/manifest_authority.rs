@@ -1,10 +1,11 @@
-//! Whose manifest counts: the one place in which a manifest becomes one that grants are computed from.
+//! Decides which manifest grants are computed from; no other module does.
 //!
-//! A manifest counts if the user gives it in this command. The manifest that a run keeps counts if this host has begun the
-//! run: the record that pins it is signed with this host's identity key, and this host signs only what its user has given or
-//! accepted. Any other run has the manifest of a stranger: one that was imported or adopted, with everything that was forked,
-//! edited or continued from it, also if the user has added the key that signs it. Such a manifest says what was allowed
-//! somewhere else. Until the user gives a manifest, nothing that it names is opened or sent.
+//! The manifest that the user gives in this command is accepted. The manifest that a run keeps is accepted if this host
+//! has started the run: the record that pins it is signed with this host's identity key, and this host signs only
+//! manifests that its user has given or accepted. Any other run has the manifest of a stranger: an imported or adopted
+//! run, and every run that was forked, edited or continued from one, even if the user has added the key that signs it.
+//! Such a manifest says what was allowed somewhere else. Until the user gives a manifest, nothing that it names is
+//! opened or sent.
 
 use std::ops::Deref;
 
@@ -22,17 +23,17 @@ use crate::project::user_home::Home;
 pub struct AcceptedManifest(Manifest);
 
 impl AcceptedManifest {
-    /// The manifest that the user, or the program, gives in this command.
+    /// Accepts the manifest that the user, or the program, gives in this command.
     pub fn given(manifest: Manifest) -> Self {
         Self(manifest)
     }
 
-    /// The manifest that allows nothing.
+    /// Makes the manifest that allows nothing.
     pub fn nothing() -> Self {
         Self(Manifest::deny_all())
     }
 
-    /// What a restriction leaves of it.
+    /// Returns a restricted manifest; `restrict` must only narrow it.
     #[must_use]
     pub(crate) fn narrowed(&self, restrict: impl FnOnce(&Manifest) -> Manifest) -> Self {
         Self(restrict(&self.0))
@@ -51,38 +52,38 @@ impl Deref for AcceptedManifest {
     }
 }
 
-/// The host that has begun a run.
+/// The host that has started a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// This one, by its identity key.
+    /// This host, by its identity key.
     Own,
-    /// Another one.
+    /// Another host.
     Stranger,
 }
 
 impl Origin {
-    /// The origin of a run whose records were verified with the key that its row names. A key that was added, or is known to
-    /// verify with, is none of this host's.
+    /// Returns the origin of a run whose records were verified with the key that its row names. A key that was added,
+    /// or is known only for verification, is not this host's own.
     pub(crate) fn of(row: &RunRow, home: &Home) -> Result<Self> {
         Ok(if home.is_own_identity(row.key)? { Self::Own } else { Self::Stranger })
     }
 }
 
-/// What a manifest is needed for.
+/// Purpose of a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// The journal answers.
+    /// A replay that the journal answers.
     Replay,
-    /// The world answers what only reads.
+    /// A replay in which the world answers calls that only read.
     Ask,
-    /// The world answers everything again.
+    /// A replay in which the world answers all calls again.
     Send,
-    /// Continues the run.
+    /// A resume of the run.
     Resume,
 }
 
 impl Purpose {
-    /// What it needs open of the machine, if the manifest counts.
+    /// Returns the parts of the machine that may be opened under an accepted manifest.
     fn opens(self) -> Opens {
         match self {
             Self::Replay => Opens::FOLDERS,
@@ -102,7 +103,7 @@ impl Purpose {
     }
 }
 
-/// A manifest, with what may be opened of what it names.
+/// A manifest, with the parts of the machine that it may open.
 #[derive(Debug)]
 pub(crate) struct Permitted {
     pub(crate) manifest: AcceptedManifest,
@@ -123,12 +124,13 @@ impl KeptManifest {
         Self { manifest, run: row.run_id.clone(), key: row.key, origin }
     }
 
-    /// The manifest as a record: to compare it, and for decisions of the walker by which nothing is dispatched.
+    /// Returns the manifest as a record: to compare it, and for decisions of the walker that dispatch nothing.
     pub(crate) fn of_record(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// The manifest that counts: the given one, or else this one, if this host has begun the run.
+    /// Returns the accepted manifest: the given one, or else this one. A stranger's opens nothing, and is an error
+    /// unless the journal answers or it allows nothing.
     pub(crate) fn permit(&self, purpose: Purpose, given: Option<AcceptedManifest>) -> Result<Permitted> {
         if let Some(manifest) = given {
             return Ok(Permitted { manifest, opens: purpose.opens() });

@@ -1,4 +1,4 @@
-//! Runs: started, resumed, edited, forked and stopped, and what each is pinned to.
+//! Starts, resumes, edits, forks and stops runs, and computes their pins.
 
 pub mod context;
 pub(crate) mod drift;

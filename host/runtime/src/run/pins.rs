@@ -19,54 +19,54 @@ use crate::plan::{Plan, PlannedNode};
 use crate::project::Project;
 use crate::project::user_home::Home;
 
-/// The prefix of hooks' names among the grants. No node's name begins with it.
+/// Prefix of the names of hooks among the grants. No node's name begins with it.
 pub(crate) const HOOK: &str = "hook:";
 
 fn grant_name(node: &PlannedNode) -> String {
     if node.hook.is_some() { format!("{HOOK}{}", node.name) } else { node.name.clone() }
 }
 
-/// What a run is pinned to. The digest of this is in every checkpoint.
+/// Pins of a run. Their digest is in every checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pins {
-    /// The path of the graph's file when the run was started.
+    /// Path of the graph's file when the run was started.
     pub graph_file: PathBuf,
-    /// The manifest's file, if there was one.
+    /// Path of the manifest's file, if there was one.
     pub caps_file: Option<PathBuf>,
-    /// The trust files that were named.
+    /// Trust files that were named.
     pub trust_files: Vec<PathBuf>,
-    /// The folders of items that were named.
+    /// Folders of items that were named.
     pub item_folders: Vec<PathBuf>,
-    /// The project that items were taken from.
+    /// Project that items were taken from.
     pub project: Option<PathBuf>,
-    /// Whether components without a signature are admitted.
+    /// Admits components without a signature.
     pub allow_unsigned: bool,
-    /// The stored text of the graph. The graph's own digest leaves out keys that are for people only.
+    /// Digest of the stored text of the graph. The graph's own digest leaves out keys that are for people only.
     pub graph_text: Digest,
-    /// The text of the manifest that is kept.
+    /// Digest of the stored text of the manifest.
     pub manifest_text: Digest,
-    /// The digest of the manifest's meaning.
+    /// Digest of the manifest's meaning.
     pub manifest: Digest,
-    /// The stored text of the project's and the user's hooks, if there are any.
+    /// Digest of the stored text of the project's and the user's hooks, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hooks_text: Option<Digest>,
-    /// The compatibility digest of the engine.
+    /// Compatibility digest of the engine.
     pub engine: Digest,
-    /// The graphs of child runs, by item id.
+    /// Graphs of child runs, by item id.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub graphs: BTreeMap<String, PinnedGraph>,
-    /// The components, by item id.
+    /// Digests of components, by item id.
     pub components: BTreeMap<String, Digest>,
-    /// The knowledge and directives that the graph names, as `knowledge acme/x.md`: the text without its signature line.
+    /// Digests of the knowledge and directives that the graph names, without signature line, by keys such as `knowledge acme/x.md`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub texts: BTreeMap<String, Digest>,
-    /// The keys whose signatures counted: by component id, by text as above, and for graphs under `graph` and `graph ID`.
+    /// Keys whose signatures were accepted: by component id, by text as above, and for graphs by `graph` and `graph ID`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub signers: BTreeMap<String, Vec<KeyId>>,
-    /// The effective grants, by node.
+    /// Digests of the effective grants, by node.
     pub grants: BTreeMap<String, Digest>,
-    /// The items that were functions of the program that ran the graph, which no sandbox holds.
+    /// Items that were functions of the program that ran the graph, outside of any sandbox.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub unsandboxed: BTreeSet<String>,
 }
@@ -75,14 +75,14 @@ pub struct Pins {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PinnedGraph {
-    /// The digest of the stored text.
+    /// Digest of the stored text.
     pub text: Digest,
-    /// The digest of the graph, as checkpoints of its runs name it.
+    /// Digest of the graph, as checkpoints of its runs name it.
     pub graph: Digest,
 }
 
 impl Pins {
-    /// The pins of a run that uses nothing but an engine.
+    /// Makes the pins of a run that uses nothing but an engine.
     pub fn of_nothing(engine: Digest) -> Self {
         let nothing = Digest::of_bytes(b"");
         Self {
@@ -106,7 +106,7 @@ impl Pins {
         }
     }
 
-    /// Adds who has signed the graph and the graphs of its child runs, as far as they were found.
+    /// Adds the signers of the graph and of the graphs of its child runs, as far as these were found.
     pub fn of_signed_graphs<'g>(
         &mut self,
         graph: Option<&TextStanding>,
@@ -132,7 +132,7 @@ impl Pins {
         self.graphs = graphs.iter().map(|(id, graph)| (id.clone(), pinned(graph))).collect();
     }
 
-    /// Adds what a plan has found.
+    /// Adds the components, texts, grants and functions of a plan.
     pub fn of_plan(&mut self, plan: &Plan) {
         let components = plan.items.iter().filter_map(|(id, item)| {
             item.as_ref().ok().map(|admitted| (id.clone(), *admitted.verified.digest()))
@@ -149,7 +149,7 @@ impl Pins {
         let texts = plan.texts.values().filter_map(|text| text.as_ref().ok());
         let key = |text: &Text| text_items::key(text.item_type, &text.id, text.format);
         self.texts = texts.clone().map(|text| (key(text), text.digest)).collect();
-        // A text that is known only from the run's records keeps the signers it was started with.
+        // A text that is known only from the run's records keeps the signers of the start.
         for text in texts.filter(|text| text.file.is_some()) {
             self.signed(key(text), &text.standing);
         }
@@ -162,8 +162,7 @@ impl Pins {
         self.unsandboxed = plan.functions();
     }
 
-    /// Where items are looked for when the run is resumed. An item that the run was started with stays admitted unless it
-    /// has changed.
+    /// Returns the places of items for a resume. An item that the run was started with stays admitted unless it has changed.
     pub(crate) fn places(&self, home: &Home, keeper: &Project) -> ItemLocator {
         let texts =
             self.texts.keys().filter_map(|text| Some(text.split_once(' ')?.1.rsplit_once('.')?.0.to_owned()));
@@ -172,7 +171,7 @@ impl Pins {
         ItemLocator::new(&self.item_folders, self.project.as_deref(), home, keeper).begun_with(&ids)
     }
 
-    /// The text of the pins that a run stores, and its digest.
+    /// Returns the text of the pins that a run stores, and its digest.
     pub fn text(&self) -> Result<(Digest, String)> {
         let value = serde_json::to_value(self)
             // Only a path can fail to become JSON.
@@ -184,12 +183,12 @@ impl Pins {
         Ok((Self::text_digest(&text), text))
     }
 
-    /// The digest of the text of pins.
+    /// Computes the digest of the text of pins.
     pub(crate) fn text_digest(text: &str) -> Digest {
         DomainHasher::new("graph-host/pins/v1").field(text.as_bytes()).finish()
     }
 
-    /// Reads back what [`Self::text`] wrote.
+    /// Parses the text of [`Self::text`].
     pub fn read(text: &str) -> Result<Self> {
         json::read(text, TreeLimit::DOCUMENT).map_err(|error| {
             let reason = format::reason(text, format::CURRENT, &error);
@@ -198,13 +197,13 @@ impl Pins {
     }
 }
 
-/// A document as a text that a run stores, and the digest of its bytes.
+/// Converts a document to the text that a run stores, and the digest of its bytes.
 pub fn kept_text(value: &serde_json::Value) -> (Digest, String) {
     let text = json::canonical_string(value);
     (Digest::of_bytes(text.as_bytes()), text)
 }
 
-/// The path, independent of the folder that a later command is called in.
+/// Makes a path independent of the folder that a later command is called in.
 pub fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }

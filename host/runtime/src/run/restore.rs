@@ -30,10 +30,10 @@ use crate::project::{self, Project};
 use crate::run::pins::Pins;
 use crate::run::start_note::RunStart;
 
-/// How many checkpoints are read at a time.
+/// Number of checkpoints that are read at a time.
 const PAGE: usize = 256;
 
-/// Opens the runs of a project for writing, and makes the database where there is none.
+/// Opens the runs of a project for writing, and makes the database if there is none.
 pub fn open(state: &OwnState) -> Result<Arc<SqliteStore>> {
     SqliteStore::open(&state.database()?, Options::default()).map(Arc::new).map_err(Error::from)
 }
@@ -73,7 +73,7 @@ pub fn bring_up_to_date(project: &Project) -> Result<()> {
     Ok(())
 }
 
-/// This process, as the holder of a run.
+/// Describes this process as the holder of a run.
 pub fn this_process() -> Owner {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
         .ok()
@@ -84,13 +84,13 @@ pub fn this_process() -> Owner {
     Owner { pid: std::process::id(), host, since: now() }
 }
 
-/// The row of a run that a person names, without its result and its error.
+/// Returns the row of a run that a person names, without its result and its error.
 pub fn find(store: &dyn CheckpointStore, name: &str) -> Result<RunRow> {
     let run = store.resolve(name)?;
     store.listed_run(&run)?.ok_or_else(|| Error::not_found(format!("there is no run {run}")))
 }
 
-/// Reads a text that a run keeps, and checks that it is the one that was stored: its bytes are digested, it is not parsed.
+/// Reads a text that a run keeps, and checks its digest over the bytes; the text is not parsed.
 pub fn snapshot(store: &dyn CheckpointStore, digest: &Digest, what: &str) -> Result<String> {
     let text = store.snapshot(digest)?.ok_or_else(|| {
         Error::integrity(format!("{what} of this run ({digest}) is missing from the store"))
@@ -101,8 +101,7 @@ pub fn snapshot(store: &dyn CheckpointStore, digest: &Digest, what: &str) -> Res
     Err(Error::integrity(format!("{what} of this run ({digest}) was changed in the store")))
 }
 
-/// Returns whether a text has the digest by which a run names it: that of its bytes, or the same under the domain of the inputs or
-/// of the pins.
+/// Checks whether a text has the digest by which a run names it: that of its bytes, or that in the domain of the inputs or of the pins.
 pub(crate) fn is_text_of(digest: &Digest, text: &str) -> bool {
     Digest::of_bytes(text.as_bytes()) == *digest
         || inputs_text_digest(text) == *digest
@@ -131,31 +130,32 @@ pub fn document<T: serde::de::DeserializeOwned>(
         .map_err(|error| Error::integrity(format!("{what} of this run cannot be read: {error}")))
 }
 
-/// The error of a run whose checkpoints are damaged or do not follow each other.
+/// Makes the error of a run whose checkpoints are damaged or do not follow each other.
 pub fn broken(run: &str, sequence: u64, error: &ChainError) -> Error {
     Error::integrity(format!("run {run} is not intact at checkpoint {sequence}: {error}"))
         .details(serde_json::json!({ "run_id": run, "checkpoint": sequence }))
         .help(format!("what is before that checkpoint can still be read: graph-host runs history {run}"))
 }
 
-/// What was read and verified of a run before it is resumed.
+/// Result of the verification before a resume.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Checked {
-    /// How many checkpoints, those of child runs included.
+    /// Number of checkpoints, those of child runs included.
     pub checkpoints: u64,
-    /// How many child runs are resumed with it.
+    /// Number of child runs that are resumed with it.
     pub child_runs: u64,
-    /// The number of the first checkpoint that the newest one of the run itself builds on.
+    /// Number of the first checkpoint that the newest one of the run itself builds on.
     pub first: u64,
-    /// The number of the newest checkpoint of the run itself.
+    /// Number of the newest checkpoint of the run itself.
     pub last: u64,
-    /// The number of records under the newest checkpoints.
+    /// Number of records under the newest checkpoints.
     pub records: u64,
 }
 
 /// Reads everything that a run is resumed from, with its child runs: the newest checkpoints, those that they build on,
-/// and the records under them. Signatures, links and digests of all this are checked, and so are the last entries of the
-/// history; older checkpoints and entries are checked by `runs verify`. `None`: the run was cut short before its first checkpoint.
+/// and the records under them. Checks the signatures, links and digests of all these, and the last entries of the
+/// history; `runs verify` checks older checkpoints and entries. `None` if the run was cut short before its first
+/// checkpoint.
 pub fn restore(
     store: &dyn CheckpointStore,
     run: &str,
@@ -181,7 +181,7 @@ pub fn restore(
     Ok(Some((tree, checked)))
 }
 
-/// The graph with this digest, if it is one that a run has written itself: of such a graph the run keeps the document under
+/// Reads the graph with this digest, if a run has written it itself: the run keeps the document of such a graph under
 /// the digest of the graph.
 pub fn written_graph(store: &dyn CheckpointStore, digest: &Digest) -> Result<Option<Graph>> {
     let unreadable = |why: &dyn std::fmt::Display| {
@@ -198,7 +198,7 @@ pub fn written_graph(store: &dyn CheckpointStore, digest: &Digest) -> Result<Opt
     Ok(Some(graph))
 }
 
-/// Reads what the run in one namespace is resumed from.
+/// Reads the records from which the run in one namespace is resumed.
 fn restore_one(
     store: &dyn CheckpointStore,
     run: &str,
@@ -219,7 +219,7 @@ fn restore_one(
     each_pending(store, run, namespace, |record| {
         let opened = record.open(&key).map_err(|error| Error::integrity(error.to_string()))?;
         checked.records += 1;
-        // A record under another checkpoint is void. The store should return none; if it does, it is ignored.
+        // A store must not return records under other checkpoints.
         match opened {
             Record::Task(task) if task.checkpoint == digest => restored.pending.push(task),
             Record::Answers(record) if record.checkpoint == digest => restored.answers.push(record),
@@ -254,7 +254,7 @@ pub fn restore_at(
     restore_child_at(store, run, "", key, place)
 }
 
-/// The same for a child run, by its namespace.
+/// Like [`restore_at`], for a child run, by its namespace.
 pub fn restore_child_at(
     store: &dyn CheckpointStore,
     run: &str,
@@ -268,7 +268,7 @@ pub fn restore_child_at(
     at_checkpoint(store, &line, trusted)
 }
 
-/// The nodes visited on the way to a checkpoint of a run that has been restored.
+/// Returns the nodes visited on the way to a checkpoint of a restored run.
 pub fn visited_at(
     store: &dyn CheckpointStore,
     restored: &Restored,
@@ -293,7 +293,7 @@ fn at_checkpoint(store: &dyn CheckpointStore, line: &Line<'_>, trusted: Trusted)
     Ok(Restored { checkpoint, digest, values, pending, answers, hooks, status, warnings, warned })
 }
 
-/// The values of all channels at a checkpoint that is whole, with the digests that it names.
+/// Reads the values of all channels at a whole checkpoint, and checks them against the digests that it names.
 fn values_at(store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Vec<ChannelValue>> {
     let wanted: Vec<_> = checkpoint.channels.iter().map(|(channel, stamp)| wanted(channel, stamp)).collect();
     let values = store.values(&checkpoint.run, &checkpoint.namespace, &wanted)?;
@@ -301,7 +301,7 @@ fn values_at(store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Vec
     Ok(values)
 }
 
-/// A verifier for the checkpoints of a namespace, and the note about removed ones if there is one.
+/// Makes a verifier for the checkpoints of a namespace; returns it with the note about removed ones, if there is one.
 pub fn verifier(
     store: &dyn CheckpointStore,
     run: &str,
@@ -314,7 +314,7 @@ pub fn verifier(
     }
 }
 
-/// Goes through the checkpoints of a run, or of one of its child runs, in order and without their values.
+/// Visits the checkpoints of a run, or of one of its child runs, in order and without their values.
 pub fn each_checkpoint(
     store: &dyn CheckpointStore,
     run: &str,
@@ -324,7 +324,7 @@ pub fn each_checkpoint(
     each_page(|after, size| store.checkpoints_alone(run, namespace, after, size), visit)
 }
 
-/// Goes through the records under the newest checkpoint of a namespace, in the order of the store.
+/// Visits the records under the newest checkpoint of a namespace, in the order of the store.
 pub fn each_pending(
     store: &dyn CheckpointStore,
     run: &str,
@@ -341,7 +341,7 @@ pub fn each_pending(
     }
 }
 
-/// The status record under the newest checkpoint of a namespace, if there is one.
+/// Returns the status record under the newest checkpoint of a namespace, if there is one.
 pub fn pending_status(
     store: &dyn CheckpointStore,
     run: &str,
@@ -353,7 +353,7 @@ pub fn pending_status(
     Ok(found.into_iter().find(|record| record.kind == RecordKind::Status))
 }
 
-/// Goes through a run's history in order, from what comes after an entry.
+/// Visits a run's history in order, after an entry.
 pub fn each_of_history(
     store: &dyn CheckpointStore,
     run: &str,
@@ -373,7 +373,7 @@ pub fn each_of_history(
     }
 }
 
-/// The same with the values that each checkpoint changed.
+/// Like [`each_checkpoint`], with the values that each checkpoint changed.
 pub fn each_with_values(
     store: &dyn CheckpointStore,
     run: &str,
@@ -383,7 +383,7 @@ pub fn each_with_values(
     each_page(|after, size| store.checkpoints(run, namespace, after, size), visit)
 }
 
-/// Goes through checkpoints in order, page by page.
+/// Visits checkpoints in order, page by page.
 pub(crate) fn each_page(
     read: impl Fn(Option<u64>, usize) -> std::result::Result<Vec<SignedRecord>, ReadError>,
     mut visit: impl FnMut(&SignedRecord) -> Result<()>,
@@ -393,7 +393,7 @@ pub(crate) fn each_page(
     loop {
         let page = match read(after, size) {
             Ok(page) => page,
-            // Before a damaged record, records are read one at a time.
+            // Up to a damaged record, records are read one at a time.
             Err(_) if size > 1 => {
                 size = 1;
                 continue;
@@ -420,8 +420,8 @@ pub fn open_record(record: &SignedRecord, key: Option<&VerifyingKey>) -> Result<
         .map_err(|error| Error::integrity(error.to_string()))
 }
 
-/// Applies channel values to the channels that are known so far: whole values replace, segments are appended. All together
-/// take no more than [`TreeLimit::VALUE`].
+/// Applies channel values to the known channels: whole values replace, segments are appended. All channels together
+/// take at most [`TreeLimit::VALUE`].
 pub fn apply(channels: &mut Map<String, Value>, values: Vec<ChannelValue>) -> Result<()> {
     let known = channels.values().map(size::of).fold(0, u64::saturating_add);
     let mut left = TreeLimit::VALUE.less(known);
@@ -440,7 +440,7 @@ pub fn apply(channels: &mut Map<String, Value>, values: Vec<ChannelValue>) -> Re
     Ok(())
 }
 
-/// The state at a checkpoint. If its maps contain only changes, they are first assembled.
+/// Reads the state at a checkpoint. If its maps contain only changes, they are assembled first.
 pub fn state(store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Map<String, Value>> {
     let is_all =
         checkpoint.state.is_none_or(|state| CumulativeState::of(checkpoint).tree().digest() == state);
@@ -450,15 +450,15 @@ pub fn state(store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Map
     Ok(state)
 }
 
-/// The state of a run that has been restored; its values are moved out of it.
+/// Returns the state of a restored run; its values are moved out of it.
 pub fn take_state(restored: &mut Restored) -> Result<Map<String, Value>> {
     let mut state = Map::new();
     apply(&mut state, std::mem::take(&mut restored.values))?;
     Ok(state)
 }
 
-/// Makes a checkpoint whole: with the stamps of all channels and the counts of all nodes. Its record has been checked, or
-/// is only to be shown.
+/// Makes a checkpoint whole: with the stamps of all channels and the counts of all nodes. Its record has been checked,
+/// or is only shown.
 fn whole(store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Checkpoint> {
     let Checkpoint { run, namespace, sequence, .. } = checkpoint;
     let begins = checkpoints::begins(store, run, namespace, None)?;
@@ -466,12 +466,12 @@ fn whole(store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Checkpo
     Ok(line.open(&line.find(&CheckpointSelector::Sequence(*sequence))?)?.checkpoint)
 }
 
-/// The newest checkpoint's record, if there is one.
+/// Returns the newest checkpoint's record, if there is one.
 pub fn newest(store: &dyn CheckpointStore, run: &str) -> Result<Option<SignedRecord>> {
     Ok(store.checkpoint(run, "", At::Latest)?)
 }
 
-/// Updates the row of a run that is running to its newest checkpoint: a row is only written when the status changes.
+/// Updates the row of a run under way to its newest checkpoint: rows are stored only when the status changes.
 pub fn catch_up(store: &dyn CheckpointStore, row: &mut RunRow) -> Result<()> {
     if row.status != Status::Running {
         return Ok(());
@@ -485,9 +485,9 @@ pub fn catch_up(store: &dyn CheckpointStore, row: &mut RunRow) -> Result<()> {
     Ok(())
 }
 
-/// The digests of the texts that a run stores: its inputs, its pins, the texts that those name, and the note of its start.
+/// Returns the digests of the texts that a run stores: its inputs, its pins, the texts that those name, and the note of its start.
 pub fn texts(store: &dyn CheckpointStore, row: &RunRow) -> Result<BTreeSet<Digest>> {
-    /// The part of a checkpoint that names texts.
+    /// Part of a checkpoint that names texts.
     #[derive(serde::Deserialize)]
     struct Named {
         graph: Digest,
@@ -501,7 +501,7 @@ pub fn texts(store: &dyn CheckpointStore, row: &RunRow) -> Result<BTreeSet<Diges
         each_checkpoint(store, &row.run_id, &namespace, |record| {
             // A record that cannot be parsed names no texts.
             if let Ok(named) = json::read::<Named>(&*record.body, TreeLimit::RECORD) {
-                // Of a written graph, there is a text under its digest.
+                // The text of a written graph is stored under its digest.
                 inputs.extend([named.inputs, named.graph]);
                 pins.insert(named.pins);
             }

@@ -44,28 +44,28 @@ use crate::trust::trusted_keys;
 pub struct Resumable {
     /// The driver, which holds the run.
     pub ready: PreparedRun,
-    /// The graph that it continues with: the recorded one, or an accepted change of it.
+    /// The graph to continue with: the recorded one, or an accepted change of it.
     pub graph: Arc<Graph>,
     /// The questions that wait for an answer.
     pub open: Vec<InterruptRecord>,
-    /// The run was cut short before anything was stored: it starts from its beginning.
+    /// `true` if the run was cut short before anything was stored: it starts from its beginning.
     pub from_the_start: bool,
-    /// The inputs that it has.
+    /// Its inputs.
     pub inputs: Map<String, Value>,
-    /// The number of supersteps committed so far.
+    /// Number of supersteps that have committed.
     pub steps: u64,
     /// The changes that were accepted.
     pub accepted: Vec<String>,
-    /// What was verified of it; none if it starts from its beginning.
+    /// Result of the verification; `None` if the run starts from its beginning.
     pub checked: Option<Checked>,
-    /// What may not be dispatched.
+    /// Notices of the plan, such as dispatches that will be denied.
     pub plan_notices: Vec<String>,
-    /// The key that its records are signed with.
+    /// Key that its records are signed with.
     key: VerifyingKey,
 }
 
 impl Resumable {
-    /// Warnings about keys of an update that the run does not know.
+    /// Returns warnings about keys of an update that the run does not know.
     pub fn unknown_channels<'k>(&self, keys: impl IntoIterator<Item = &'k str>) -> Vec<String> {
         let mut keys = keys.into_iter().peekable();
         if keys.peek().is_none() {
@@ -74,31 +74,30 @@ impl Resumable {
         structure::unknown_channels(&self.graph, &self.ready.driver.summary().state, keys)
     }
 
-    /// Takes the answers to the open questions from those that were typed. Those that are left are for questions that the run has
-    /// yet to ask.
+    /// Takes the answers to the open questions from `typed`. The remaining ones are for questions that the run has not asked yet.
     pub fn take_answers(&self, typed: &mut TypedAnswers, store: &dyn CheckpointStore) -> Result<Answers> {
         let committed = |name: &str| answered::find(store, &self.ready.run, &self.key, name);
         typed.take(self.ready.driver.run(), &committed)
     }
 
-    /// Reports whether an open question is asked again before it is answered, since accepted changes may have made it another one.
+    /// Checks whether an open question is asked again before it is answered, since accepted changes may have changed it.
     pub fn asks_again(&self) -> bool {
         let run = self.ready.driver.run();
         !self.accepted.is_empty() && self.open.iter().any(|asked| run.is_asked_again(&asked.id))
     }
 
-    /// With new inputs, answers to the questions that the run has asked count only if these are asked again as they were shown.
+    /// Restricts answers to questions that are asked again as they were shown, for a resume with new inputs.
     pub fn only_as_shown(&self, typed: &mut TypedAnswers) {
         typed.only_as_shown(self.ready.driver.run());
     }
 
-    /// The event that resumes the run, or starts it if nothing was stored.
+    /// Returns the event that resumes the run, or starts it if nothing was stored.
     pub fn event(&self, resume: graph_walker::walker::Resume) -> Event {
         if self.from_the_start { Event::Started } else { Event::Resumed(resume) }
     }
 }
 
-/// Checks that what the run is resumed with is trusted: signed by keys that are not revoked, and signed as required.
+/// Checks that the items of a resume are trusted: signed by keys that are not revoked, and signed as required.
 fn still_trusted(
     run: &str,
     graph: &str,
@@ -132,21 +131,21 @@ fn take(name: &str, store: &dyn CheckpointStore, begins_turn: bool) -> Result<(R
 /// The options of a resume.
 #[derive(Debug, Default)]
 pub struct Opening {
-    /// If the graph, the manifest or components have changed, the run is resumed with the present ones.
+    /// Resumes the run with the present graph, manifest and components if they have changed.
     pub accept_changes: bool,
-    /// There are new inputs: a run that has ended starts another turn with them.
+    /// Permits a run that has ended to start another turn, with new inputs.
     pub begins_turn: bool,
     /// The key with which the run may sign items.
     pub signing_key: Option<SigningKey>,
-    /// Whether the run's state item is written from now on. One that was written before is kept up to date anyway.
+    /// Writes the run's state item from now on. An existing one is kept up to date anyway.
     pub state_item: bool,
-    /// The manifest that counts from now on. A run of another host needs one: its own says nothing here.
+    /// The manifest from now on. A run of another host needs one: its own is not accepted here.
     pub caps: Option<PathBuf>,
-    /// Where a run of another host gets its items and trust. A run of this host has them from where it was started.
+    /// Sources of items and trust for a run of another host. A run of this host has those of its start.
     pub sources: Sources,
 }
 
-/// Takes a run, verifies its records and what has changed around it, and restores it.
+/// Takes a run, verifies its records, compares its sources with the present ones, and restores it.
 pub async fn open(
     name: &str,
     store: Arc<dyn CheckpointStore>,
@@ -203,7 +202,7 @@ pub async fn open(
     // If the graph or the manifest have changed, changed grants follow from that.
     changes.extend(drift::of_pins(&kept.pins, &pins, &plan.users(), changes.is_empty()));
     if changes.is_empty() {
-        // An addition, such as a signature where there was none, revokes nothing.
+        // An addition, such as a first signature, revokes nothing.
         pins = kept.recorded.clone();
     } else if !opening.accept_changes {
         return Err(changed(&run, &changes));
@@ -254,7 +253,7 @@ pub async fn open(
     })
 }
 
-/// The present position of a run, for its row, which is behind the records of a run that was cut short.
+/// Returns the present position of a run, for its row, which is behind the records of a run that was cut short.
 fn position(walker: &RunTree, steps: u64) -> RunUpdate {
     RunUpdate {
         at: now(),
@@ -266,7 +265,7 @@ fn position(walker: &RunTree, steps: u64) -> RunUpdate {
     }
 }
 
-/// Keeps the texts that a run was changed to, and what it is pinned to now.
+/// Stores the texts that a run was changed to, and its present pins.
 fn keep_changed(
     store: &dyn CheckpointStore,
     texts: &[(Digest, String)],
@@ -278,7 +277,7 @@ fn keep_changed(
     Ok(store.put_snapshot(digest, pins)?)
 }
 
-/// The record of changes that are accepted: the run is pinned to `after` from now on, and executes `graph`.
+/// Makes the record of accepted changes: the run is pinned to `after` from now on, and executes `graph`.
 fn accepted(
     row: &RunRow,
     (after, graph): (Digest, Digest),
@@ -288,13 +287,13 @@ fn accepted(
     Accepted { after, at: now(), before: row.pins, by: key.id(), changes: changes.to_vec(), graph }
 }
 
-/// Keeps the note of what a run begins with that has not begun yet.
+/// Stores the start note of a run that has not started yet.
 fn keep_begun(begun: RunStart<'_>, environment: &Environment) -> Result<()> {
     let note = begun.note(&environment.key);
     Ok(environment.store.put_snapshot(&note.digest, &note.text)?)
 }
 
-/// The command that says what a run needs. A graph that a program has built has no file: it is written into one first.
+/// Returns the command that suggests a manifest for a run. A graph that a program has built has no file: it is written into one first.
 fn suggest_command(pins: &Pins) -> String {
     let of_program = pins.graph_file.as_os_str().is_empty();
     let file = match built_in::id_at(&pins.graph_file) {
@@ -312,7 +311,7 @@ fn cut_short(run: &str, origin: &str) -> Error {
     .help(format!("fork it again: graph-host runs fork {origin} --at CHECKPOINT"))
 }
 
-/// The texts that a run is resumed with: a later resume compares with these.
+/// Returns the texts that a run is resumed with: a later resume compares with these.
 fn kept_now(graph: &Graph, graphs: &Graphs, manifest: &Manifest, plan: &Plan) -> Vec<(Digest, String)> {
     let documents = [kept_text(&graph.document), kept_text(&manifest.to_json())];
     let inside = graphs.values().map(|graph| kept_text(&graph.document));
@@ -320,7 +319,7 @@ fn kept_now(graph: &Graph, graphs: &Graphs, manifest: &Manifest, plan: &Plan) ->
     documents.into_iter().chain(inside).chain(texts.map(|text| (text.digest, text.content.clone()))).collect()
 }
 
-/// Refuses a run whose functions belong to another program.
+/// Fails for a run whose functions belong to another program.
 fn performed_here(run: &str, kept: &Pins, functions: &Functions) -> Result<()> {
     let missing: Vec<_> =
         kept.unsandboxed.iter().filter(|id| !functions.contains(id)).map(|id| format!("`{id}`")).collect();
@@ -335,7 +334,7 @@ fn performed_here(run: &str, kept: &Pins, functions: &Functions) -> Result<()> {
     Err(Error::denied(printable(&message).into_owned()).help("resume it with the program that began it"))
 }
 
-/// Sets the pins of a row to what is signed: those of the checkpoint, and changes that were accepted under it.
+/// Sets the pins of a row to signed values: those of the checkpoint, and of changes that were accepted under it.
 pub(crate) fn pinned_by(row: &mut RunRow, restored: &Restored) {
     let checkpoint = &restored.checkpoint;
     (row.graph, row.pins, row.inputs, row.seed) =
@@ -345,8 +344,8 @@ pub(crate) fn pinned_by(row: &mut RunRow, restored: &Restored) {
     }
 }
 
-/// Refuses items that the run was started with and that are no longer trusted: changed without a new signature, or signed
-/// with a key that does not count any more. This cannot be accepted.
+/// Returns an error for items that the run was started with and that are no longer trusted: changed without a new
+/// signature, or signed with a key that is no longer accepted. The user cannot accept these.
 pub(crate) fn refuse_revoked_items(run: &str, kept: &Pins, plan: &Plan) -> Option<Error> {
     let users = plan.users();
     let components = plan.items.iter().filter(|(id, _)| kept.components.contains_key(*id));
@@ -375,10 +374,10 @@ pub(crate) fn refuse_revoked_items(run: &str, kept: &Pins, plan: &Plan) -> Optio
     })
 }
 
-/// Refuses what is known only from the run's records and was signed with keys that are now revoked.
+/// Returns an error for items that are known only from the run's records and were signed with keys that are now revoked.
 fn signer_revoked(run: &str, kept: &Pins, now: &Pins, trust: &TrustStore, at: Timestamp) -> Option<Error> {
     let lines = kept.signers.iter().filter_map(|(item, keys)| {
-        // The present signers have been checked.
+        // Present signers that differ have been checked.
         if now.signers.get(item) != Some(keys) {
             return None;
         }
@@ -402,8 +401,8 @@ fn signer_revoked(run: &str, kept: &Pins, now: &Pins, trust: &TrustStore, at: Ti
     (!lines.is_empty()).then_some(error)
 }
 
-/// Refuses graphs and texts that the trust store requires signatures for, if the run is not pinned to enough of these: a
-/// text that the run has stored is read without its signature.
+/// Returns an error for graphs and texts whose pinned signers are fewer than the trust store requires: a text that the
+/// run has stored is read without its signature.
 pub(crate) fn not_as_required(
     run: &str,
     graph: &str,
@@ -431,7 +430,7 @@ pub(crate) fn not_as_required(
     (!lines.is_empty()).then_some(error)
 }
 
-/// The knowledge and directives that a run has stored.
+/// Reads the knowledge and directives that a run has stored.
 pub(crate) fn kept_texts(store: &dyn CheckpointStore, pins: &Pins) -> Result<BTreeMap<String, String>> {
     let mut texts = BTreeMap::new();
     for (key, digest) in &pins.texts {
@@ -441,7 +440,7 @@ pub(crate) fn kept_texts(store: &dyn CheckpointStore, pins: &Pins) -> Result<BTr
     Ok(texts)
 }
 
-/// The key of this host that the run is signed with: the present one, or an earlier one.
+/// Returns the key of this host that the run is signed with: the present one, or an earlier one.
 pub fn own_key(row: &RunRow, host: &Host) -> Result<SigningKey> {
     if let Some(key) = host.home.signing_identity(row.key)? {
         return Ok(key);
@@ -459,17 +458,17 @@ pub fn own_key(row: &RunRow, host: &Host) -> Result<SigningKey> {
     ))
 }
 
-/// A run that no process runs, restored from its records alone.
+/// A run that no process runs, restored from its records only.
 pub(crate) struct Unheld {
     pub(crate) graph: Arc<Graph>,
     pub(crate) setup: Setup,
     pub(crate) restored: Option<RestoredTree>,
-    /// The part of its state that its row does not have yet.
+    /// Update of its row, which may be behind its state.
     pub(crate) behind: RunUpdate,
 }
 
 impl Unheld {
-    /// Reads what is needed to stop a run, and nothing that its tasks would need.
+    /// Reads the parts that a stop needs, without those that only tasks need.
     pub(crate) fn read(
         store: &dyn CheckpointStore,
         row: &RunRow,
@@ -481,7 +480,7 @@ impl Unheld {
         if let Some(tree) = &restored {
             pinned_by(&mut row, &tree.root);
         }
-        // What the row alone says would be signed with the stop.
+        // The stop would sign unproven claims of the row.
         let pinned_by = PinnedBy::of(restored.as_ref(), key);
         let kept = RunSnapshot::read(store, &row, pinned_by, home)?;
         let inputs = restore::inputs(store, &row.inputs)?;
@@ -492,7 +491,7 @@ impl Unheld {
     }
 }
 
-/// The present position of a run, for its row: the row of a run that was cut short is behind its checkpoints.
+/// Returns the present position of a run, for its row: the row of a run that was cut short is behind its checkpoints.
 fn standing(restored: Option<&Restored>) -> RunUpdate {
     let newest = restored.map(|restored| &restored.checkpoint);
     RunUpdate {
@@ -503,7 +502,7 @@ fn standing(restored: Option<&Restored>) -> RunUpdate {
     }
 }
 
-/// The setup of a run's walker, from its row.
+/// Makes the setup of a run's walker, from its row.
 pub(crate) fn setup(row: &RunRow, manifest: &Arc<Manifest>, graphs: &Arc<Graphs>, inputs: Value) -> Setup {
     let identity = Identity {
         run: row.run_id.clone(),
@@ -527,7 +526,7 @@ pub(crate) fn setup(row: &RunRow, manifest: &Arc<Manifest>, graphs: &Arc<Graphs>
     }
 }
 
-/// Refuses an operation on a run that has ended.
+/// Makes the error of an operation on a run that has ended.
 pub fn finished(row: &RunRow) -> Error {
     Error::of_run(
         graph_core::record::ErrorCode::Finished,

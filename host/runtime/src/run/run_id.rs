@@ -4,7 +4,7 @@ use graph_core::time::Timestamp;
 
 use crate::error::{Error, Result};
 
-/// A fresh id: the second in UTC and 30 random bits, so that ids sort by time and a few characters name one,
+/// Makes a fresh id: the second in UTC and 30 random bits, so that ids sort by time and a few characters name one,
 /// `20300131-120000-k3f9qx`.
 pub fn fresh(at: Timestamp) -> Result<String> {
     let mut bytes = [0; 6];

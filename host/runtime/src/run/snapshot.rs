@@ -1,4 +1,4 @@
-//! What a run was started with, from the store.
+//! The documents and pins that a run was started with, from the store.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,31 +27,31 @@ use crate::run::restore;
 use crate::run::start::{Sources, check_folders, read_manifest};
 use crate::run::start_note::RunStart;
 
-/// The proof of what a run was started with.
+/// Proof of a run's pins.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::large_enum_variant, reason = "a key is copied, as everywhere")]
 pub(crate) enum PinnedBy {
-    /// A record that was verified.
+    /// A verified record.
     Record,
-    /// The row alone, which has to have a note that this key has signed.
+    /// Only the row, which has to have a note that this key has signed.
     Row(VerifyingKey),
 }
 
 impl PinnedBy {
-    /// What says it of a run that was restored with this key, or of which there is nothing to restore.
+    /// Returns the proof for a run that was restored with this key, or that has nothing to restore.
     pub(crate) fn of<T>(restored: Option<&T>, key: &SigningKey) -> Self {
         if restored.is_some() { Self::Record } else { Self::Row(key.verifying_key()) }
     }
 }
 
-/// What a run was started with, from the store.
+/// Documents and pins that a run was started with, from the store.
 pub(crate) struct RunSnapshot {
     pub(crate) graph: Graph,
     pub(crate) graphs: Graphs,
     pub(crate) manifest: KeptManifest,
-    /// What counts of what the run is pinned to: of a run of another host, nothing that says where items and trust come from.
+    /// The pins in effect: for a run of another host, without those that name sources of items and trust.
     pub(crate) pins: Pins,
-    /// What the run is pinned to, as its record has it.
+    /// The pins in the record of the run.
     pub(crate) recorded: Pins,
     pub(crate) origin: Origin,
 }
@@ -101,7 +101,7 @@ impl RunSnapshot {
         Ok(Self { graph, graphs, manifest, pins: counting, recorded: pins, origin })
     }
 
-    /// The project's and the user's hooks that the run was started with. The present files apply to new runs only.
+    /// Reads the project's and the user's hooks that the run was started with. The present files apply to new runs only.
     pub(crate) fn hooks(&self, store: &dyn CheckpointStore) -> Result<OuterHooks> {
         let Some(digest) = &self.pins.hooks_text else { return Ok(OuterHooks::default()) };
         let text = restore::snapshot(store, digest, "the hooks")?;
@@ -113,8 +113,8 @@ impl RunSnapshot {
         OuterHooks::of_snapshot(&text)
     }
 
-    /// Takes items and trust of a run of another host from what this command says. A run of this host is bound to what it was
-    /// started with.
+    /// Takes the sources of items and trust from this command, for a run of another host. A run of this host is bound
+    /// to those of its start.
     pub(crate) fn take_sources(&mut self, run: &str, given: &Sources, keeper: &Project) -> Result<()> {
         if self.origin == Origin::Own {
             if given.trust.is_empty() && given.items.is_empty() && !given.allow_unsigned {
@@ -135,13 +135,14 @@ impl RunSnapshot {
         Ok(())
     }
 
-    /// The manifest that counts: the one in this file, if the user gives one, or else the run's own, if this host has begun it.
+    /// Returns the accepted manifest: the one in the file `caps`, if the user gives one, or else the run's own, if this
+    /// host has started it.
     pub(crate) fn permit(&self, purpose: Purpose, caps: Option<&Path>, host: &Host) -> Result<Permitted> {
         let given = caps.map(|caps| read_manifest(caps, host)).transpose()?;
         self.manifest.permit(purpose, given.map(AcceptedManifest::given))
     }
 
-    /// Where items are looked for. What another host has begun with has no precedence here.
+    /// Returns the places of items. Items that another host has started a run with have no precedence here.
     pub(crate) fn places(&self, home: &Home, keeper: &Project) -> ItemLocator {
         match self.origin {
             Origin::Own => self.pins.places(home, keeper),
@@ -151,14 +152,14 @@ impl RunSnapshot {
         }
     }
 
-    /// The time at which signatures are judged, of a record at this time. What another host says about the time is no reason to
-    /// take a signature that does not count any more.
+    /// Returns the time at which signatures are judged, for a record at this time; `None` for a run of another host,
+    /// whose times must not revive signatures that are no longer valid.
     pub(crate) fn judged_at<T>(&self, recorded: Option<T>) -> Option<T> {
         recorded.filter(|_| self.origin == Origin::Own)
     }
 }
 
-/// The pins of a run of another host, without what names files and folders, keys and exceptions of that host.
+/// Returns the pins of a run of another host, without files, folders, keys and exceptions of that host.
 fn of_a_stranger(pins: Pins) -> Pins {
     let graph_file = Some(pins.graph_file).filter(|file| built_in::is_place(file)).unwrap_or_default();
     Pins {

@@ -42,16 +42,16 @@ use crate::trust::log::TrustLog;
 use crate::trust::trusted_keys;
 use graph_driver::{SystemClock, Writing};
 
-/// Where items and trusted keys come from.
+/// Sources of items and trusted keys.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
-    /// Trust files whose keys count, next to those of the user's trust store.
+    /// Trust files whose keys are trusted, in addition to those of the user's trust store.
     pub trust: Vec<PathBuf>,
-    /// Folders in which items are looked for first, as `DIR/ID.wasm`.
+    /// Folders that are searched first for items, as `DIR/ID.wasm`.
     pub items: Vec<PathBuf>,
-    /// The project with items in its `.ai/tools`. Without it, the nearest folder with `.ai` at or above the graph.
+    /// Project with items in its `.ai/tools`. Without it, the nearest folder with `.ai` at or above the graph.
     pub project: Option<PathBuf>,
-    /// Whether components without a signature may run: for components under development.
+    /// Admits components without a signature: for components under development.
     pub allow_unsigned: bool,
 }
 
@@ -62,20 +62,20 @@ pub struct RunContext {
     pub file: GraphFile,
     /// The graphs that its nodes dispatch.
     pub subgraphs: Subgraphs,
-    /// Finds, verifies and links what it dispatches.
+    /// Means to find, verify and link the items that it dispatches.
     pub components: Components,
     /// The hooks of the project and of the user.
     pub hooks: OuterHooks,
     /// The project that keeps the run.
     pub project: Project,
-    /// The origins of everything; a plan adds components and grants.
+    /// The pins so far; a plan adds components and grants.
     pub pins: Pins,
 }
 
-/// A graph, and where the items that it names are looked for.
+/// A graph, and the places of the items that it names.
 struct Found {
     file: GraphFile,
-    /// Its file; empty for a graph that a program has built.
+    /// Path of its file; empty for a graph that a program has built.
     graph_file: PathBuf,
     places: ItemLocator,
     trust: TrustStore,
@@ -99,8 +99,8 @@ impl RunContext {
         let path = located.path.clone();
         let is_built_in = located.space == Space::BuiltIn;
         let around = if is_built_in { path.clone() } else { absolute(&path) };
-        // A graph of the program or of the user's space, such as a pulled one, belongs to no project: the project around the
-        // current folder is used.
+        // A graph of the program or of the user's space, such as a pulled one, belongs to no project: the project
+        // around the current folder is used.
         let own = if is_built_in || around.starts_with(absolute(host.home.root())) {
             here
         } else {
@@ -109,8 +109,8 @@ impl RunContext {
         let project = sources.project.clone().or(own);
         let places = ItemLocator::new(&sources.items, project.as_deref(), &host.home, keeper);
         let file = GraphFile::open(graph, &places, &trust).or_else(|error| {
-            // The item may be one of the project around the current folder, if the graph's own is another. An item that
-            // was found and refused stays refused.
+            // The item may be in the project around the current folder, if the graph's own is another. An item that was
+            // found and refused stays refused.
             if error.kind() != Kind::NotFound || Path::new(graph) == path {
                 Err(error)
             } else {
@@ -121,7 +121,7 @@ impl RunContext {
     }
 
     /// Reads manifest and trust for a graph that the program has built. Such a graph has no file and no signature: the
-    /// run stores the graph itself, and files play no part when it is resumed.
+    /// run stores the graph itself, and a resume reads no files of it.
     pub fn of_built(
         built: &BuiltGraph,
         caps: Option<&Path>,
@@ -179,7 +179,7 @@ impl RunContext {
         Ok(Self { file, subgraphs, components, hooks, project: keeper.clone(), pins })
     }
 
-    /// The command that suggests a manifest for the graph.
+    /// Returns the command that suggests a manifest for the graph.
     pub fn suggest_command(&self, graph: &str, sources: &Sources) -> String {
         let mut command = format!("graph-host caps suggest {}", shell_path(graph));
         let named = [("--trust", &sources.trust[..]), ("--items", &sources.items[..])];
@@ -200,7 +200,7 @@ pub fn check_folders(sources: &Sources) -> Result<()> {
     sources.items.iter().chain(&sources.project).try_for_each(|folder| project::check_folder(folder))
 }
 
-/// Builds the components of a run context.
+/// Makes the components of a run context.
 pub fn components(
     engine: Engine,
     places: ItemLocator,
@@ -209,7 +209,7 @@ pub fn components(
     allow_unsigned: bool,
 ) -> Components {
     let manifest = manifest.into_manifest();
-    // No key signs a graph that a run writes: where the user requires signatures of it, none runs.
+    // No key signs a graph that a run writes: if the user requires signatures of such graphs, none runs.
     let manifest = match trust.still_enough(HostItem::Run.id(), &[], judged(None)) {
         Ok(()) => manifest,
         Err(few) => {
@@ -231,7 +231,7 @@ pub fn components(
     }
 }
 
-/// The engine, with the user's cache of compiled components.
+/// Makes the engine, with the user's cache of compiled components.
 pub fn engine(host: &Host) -> Result<Engine> {
     let config = EngineConfig {
         cache_dir: Some(host.home.cache().to_path_buf()),
@@ -253,7 +253,7 @@ pub fn read_manifest(path: &Path, host: &Host) -> Result<Manifest> {
     Ok(manifest)
 }
 
-/// Reads a manifest, with what it is warned of.
+/// Parses a manifest; returns it with its warnings.
 pub(crate) fn parse_manifest(
     path: &Path,
     text: &str,
@@ -261,7 +261,7 @@ pub(crate) fn parse_manifest(
     Ok(Manifest::parse(text, &project::shown(path), &manifest_folder(path)?)?)
 }
 
-/// The folder that the paths of a manifest are relative to.
+/// Returns the folder that the paths of a manifest are relative to.
 pub(crate) fn manifest_folder(path: &Path) -> Result<String> {
     let absolute = absolute(path);
     let base = absolute.parent().unwrap_or(Path::new("/"));
@@ -275,7 +275,7 @@ pub(crate) fn manifest_folder(path: &Path) -> Result<String> {
     })
 }
 
-/// The manifest in a file as it is now; `None` if the file does not exist.
+/// Reads the present manifest in a file; `None` if the file does not exist.
 pub(crate) fn manifest_now(path: &Path) -> Result<Option<Manifest>> {
     match text_file::read(path) {
         Ok(text) => parse_manifest(path, &text).map(|(manifest, _)| Some(manifest)),
@@ -284,7 +284,7 @@ pub(crate) fn manifest_now(path: &Path) -> Result<Option<Manifest>> {
     }
 }
 
-/// Checks inputs against the graph's schema, fills in defaults, and reads what they say about the run itself.
+/// Checks inputs against the graph's schema, fills in defaults, and reads the parameters of the run itself among them.
 pub fn check_inputs(graph: &Graph, inputs: Map<String, Value>) -> Result<CheckedInputs> {
     parameters::check_inputs(graph, inputs, &Meter::of_one_step()).map_err(|error| match error {
         error @ InputsError::Exhausted(_) => Error::limit(error.to_string()),
@@ -295,8 +295,8 @@ pub fn check_inputs(graph: &Graph, inputs: Map<String, Value>) -> Result<Checked
     })
 }
 
-/// The inputs that the graph's `config_schema` does not name, each as a sentence with the most similar name. A schema
-/// with patterns for names, or with a rule for other names, decides for itself.
+/// Lists the inputs that the graph's `config_schema` does not name, each as a sentence with the most similar name. A
+/// schema with patterns for names, or with a rule for other names, decides for itself.
 pub fn unknown_inputs(graph: &Graph, inputs: &Map<String, Value>) -> Vec<String> {
     let Some(Value::Object(schema)) = &graph.input_schema else { return Vec::new() };
     let Some(Value::Object(known)) = schema.get("properties") else { return Vec::new() };
@@ -325,7 +325,7 @@ pub fn unknown_inputs(graph: &Graph, inputs: &Map<String, Value>) -> Vec<String>
         .collect()
 }
 
-/// The inputs that are parameters of the run itself.
+/// Reads the inputs that are parameters of the run itself.
 pub fn run_parameters(graph: &Graph, inputs: &Map<String, Value>) -> Result<Parameters> {
     Parameters::read(graph, inputs).map_err(|problems| unfit_inputs(&[], &problems))
 }
@@ -358,17 +358,17 @@ fn unfit_inputs(unfit: &[SchemaProblem], parameters: &[SchemaProblem]) -> Error 
 pub struct Start {
     /// The inputs, checked and filled in.
     pub inputs: Value,
-    /// The run's id, if it was chosen.
+    /// Id of the run, if it was chosen.
     pub run_id: Option<String>,
     /// The run that started it, if there is one.
     pub parent: Option<RunParent>,
-    /// A seed, if one was given: a digest, or any text.
+    /// Seed, if one was given: a digest, or any text.
     pub seed: Option<String>,
-    /// Takes the place of the graph's `max_steps`.
+    /// Replaces the graph's `max_steps`.
     pub max_steps: Option<u64>,
-    /// Takes the place of the graph's `durability`.
+    /// Replaces the graph's `durability`.
     pub durability: Option<Durability>,
-    /// Whether the run's state item is written at every step. For a graph in Rye's dialect it always is.
+    /// Writes the run's state item at every step, as always for a graph in Rye's dialect.
     pub state_item: bool,
 }
 
@@ -423,7 +423,7 @@ pub fn begin(
     environment.start(&definition, beginning)?.ready(&environment)
 }
 
-/// The texts that a run keeps of what it begins with.
+/// Returns the texts that a run keeps of its start.
 pub(crate) fn kept_texts(
     definition: &Definition,
     hooks: Option<&Value>,
@@ -439,7 +439,7 @@ pub(crate) fn kept_texts(
     documents.map(text).chain(texts).collect()
 }
 
-/// What a run with real components is run with.
+/// Makes the environment of a run with real components.
 pub(crate) fn environment(
     components: Components,
     plan: Plan,
@@ -464,13 +464,13 @@ pub(crate) fn environment(
     }
 }
 
-/// A seed from text: a digest is used unchanged, other text is digested.
+/// Makes a seed from text: a digest is used unchanged, other text is digested.
 fn seed(text: &str) -> Digest {
     text.parse()
         .unwrap_or_else(|_| DomainHasher::new("graph-host/seed-text/v1").field(text.as_bytes()).finish())
 }
 
-/// The path as a project stores it: relative to the project if the file is in its folder.
+/// Returns the path as a project stores it: relative to the project if the file is in its folder.
 fn relative(path: &Path, project: &Project) -> String {
     path.strip_prefix(absolute(project.folder())).unwrap_or(path).to_string_lossy().into_owned()
 }

@@ -1,8 +1,8 @@
-//! A signed note of what a run was started with, among the texts that it keeps.
+//! A signed note about the start of a run, among the texts that it keeps.
 //!
-//! Until a run's first checkpoint, its row alone says what it is to run and with which manifest, and rows are not signed. A
-//! stranger's store may contain any row, also one that names the key of this host. So the host signs what it begins, and a run
-//! without checkpoints continues only with this note.
+//! Until a run's first checkpoint, only its row names its graph and its manifest, and rows are not signed. A stranger's
+//! store may contain any row, also one that names the key of this host. So the host signs the start, and a run without
+//! checkpoints continues only with this note.
 
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::trust::{Signature, SigningKey, VerifyingKey};
@@ -13,7 +13,7 @@ use graph_core::diagnostic::shell_quoted;
 
 const DOMAIN: &str = "graph-host/run-start/v1";
 
-/// What a run begins with.
+/// The graph, inputs, pins and seed that a run starts with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunStart<'r> {
     pub(crate) run: &'r str,
@@ -24,12 +24,12 @@ pub(crate) struct RunStart<'r> {
 }
 
 impl<'r> RunStart<'r> {
-    /// What the row of a run says.
+    /// Reads them from the row of a run.
     pub(crate) fn of(row: &'r RunRow) -> Self {
         Self { run: &row.run_id, graph: row.graph, inputs: row.inputs, pins: row.pins, seed: row.seed }
     }
 
-    /// The digest of all of it, by which the note is kept.
+    /// Returns the digest of all fields, under which the note is stored.
     pub(crate) fn digest(&self) -> Digest {
         [self.graph, self.inputs, self.pins, self.seed]
             .iter()
@@ -39,13 +39,13 @@ impl<'r> RunStart<'r> {
             .finish()
     }
 
-    /// The note, for the store.
+    /// Makes the note for the store.
     pub(crate) fn note(&self, key: &SigningKey) -> Snapshot {
         let digest = self.digest();
         Snapshot { digest, text: key.sign_digest(DOMAIN, &digest).to_string().into() }
     }
 
-    /// Refuses a run that was not begun by the host with this key.
+    /// Fails for a run that was not started by the host with this key.
     pub(crate) fn check(&self, store: &dyn CheckpointStore, key: &VerifyingKey) -> Result<()> {
         let digest = self.digest();
         let signature = store.snapshot(&digest)?.and_then(|text| text.parse::<Signature>().ok());

@@ -1,8 +1,8 @@
 //! Notes in the user's space about the record with which each run last stopped.
 //!
-//! A store that is restored from an older copy is intact and signed, but a pause can be missing from it, so that the run
-//! would be resumed as after a crash. A note of the run's last record is stored outside of the project, and `runs verify`
-//! checks that this record exists.
+//! A store that is restored from an older copy is intact and signed, but it may lack a pause, so that the run would be
+//! resumed as after a crash. A note of the run's last record is stored outside of the project, and `runs verify` checks
+//! that this record exists.
 
 use std::fs;
 use std::io::Write as _;
@@ -25,24 +25,24 @@ use crate::run::restore;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StopNote {
-    /// The record digest.
+    /// Digest of the record.
     pub digest: Digest,
-    /// Its kind: a status, or the checkpoint that is the run's end.
+    /// Kind of the record: a status, or the checkpoint that is the run's end.
     pub kind: RecordKind,
-    /// The run as a whole.
+    /// Id of the run.
     pub run: String,
-    /// The number of the checkpoint that it is, or is under.
+    /// Number of the checkpoint that it is, or is under.
     pub sequence: u64,
 }
 
-/// The file of the note. It is named after the run's first checkpoint, which no other run has. A run whose host has
-/// removed that checkpoint has no note.
+/// Returns the path of the note. It is named after the run's first checkpoint, which no other run has. A run whose host
+/// has removed that checkpoint has no note.
 pub fn file(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<Option<PathBuf>> {
     let first = store.checkpoint(run, "", At::Sequence(0))?;
     Ok(first.map(|first| home.root().join("runs").join(format!("{}.json", first.digest.hex()))))
 }
 
-/// Notes the record with which a run has stopped.
+/// Writes a note of the record with which a run has stopped.
 pub fn note(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<()> {
     let Some(path) = file(home, store, run)? else { return Ok(()) };
     let status = restore::pending_status(store, run, "")?;
@@ -65,7 +65,7 @@ pub fn note(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<()> {
         .map_err(|error| failed(&error))
 }
 
-/// The record with which a run last stopped, as far as this user's space knows.
+/// Reads the note of the record with which a run last stopped; `None` if this user's space has none.
 pub fn last(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<Option<StopNote>> {
     let Some(path) = file(home, store, run)?.filter(|path| path.exists()) else { return Ok(None) };
     let text = text_file::read_as("the note about the run", &path)?;
@@ -79,7 +79,7 @@ pub fn last(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<Optio
 /// Removes the note about a run that was removed. `file` is the note's path from before the removal.
 pub fn forget(file: Option<PathBuf>) {
     if let Some(file) = file {
-        // The note may not exist, and a note that stays is about no run.
+        // The note may not exist, and a remaining note is about no run.
         let _ = fs::remove_file(file);
     }
 }

@@ -1,8 +1,9 @@
-//! Answers as they are typed on a command line: which question each is for.
+//! Assigns answers that are typed on a command line to questions.
 //!
-//! `NAME=ANSWER` is an answer to a question of that name: its id, its node, or a path such as `each#2/ask`. It stays one if the
-//! question has its answer already: then it is refused, and is no answer to another question. A text that only looks like this is
-//! written `NAME=TEXT=TEXT`. The name of a node that has not asked yet is that of a question that is answered in advance.
+//! `NAME=ANSWER` is an answer to the question of that name: its id, its node, or a path such as `each#2/ask`. If that
+//! question has its answer already, it is refused, and never used for another question. A text that only looks like
+//! this is written `NAME=TEXT=TEXT`. The name of a node that has not asked yet is for a question that is answered in
+//! advance.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,21 +17,21 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::host::now;
 
-/// How a text is given that would be taken for JSON.
+/// Help for a text that would be read as JSON.
 pub const AS_TEXT: &str = "a text is put in quotes of its own, such as '\"3\"'";
 
-/// Looks a question up that was answered in a superstep that has committed, by its name.
+/// Looks up a question by name that was answered in a superstep that has committed.
 pub type AnsweredLookup<'l> = dyn Fn(&str) -> Result<Option<AnsweredQuestion>> + 'l;
 
-/// Answers as they are typed, in order.
+/// Answers as typed, in order.
 #[derive(Clone, Debug, Default)]
 pub struct TypedAnswers(VecDeque<TypedAnswer>);
 
-/// An answer as it is typed.
+/// An answer as typed.
 #[derive(Clone, Debug)]
 struct TypedAnswer {
     text: String,
-    /// It is for a question that was shown, and counts only for one of these digests; without them it is given in advance.
+    /// Digests of the shown questions that it is for; `None` if it is given in advance.
     shown: Option<Vec<Digest>>,
 }
 
@@ -45,23 +46,23 @@ impl TypedAnswer {
 }
 
 impl TypedAnswers {
-    /// The values of `--answer`.
+    /// Takes the values of `--answer`.
     pub fn new(answers: Vec<String>) -> Self {
         Self(answers.into_iter().map(TypedAnswer::in_advance).collect())
     }
 
-    /// Whether none is left.
+    /// Checks whether no answer is left.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds those for questions that come later.
+    /// Adds answers for later questions.
     pub fn append(&mut self, mut later: Self) {
         self.0.append(&mut later.0);
     }
 
-    /// The run starts its superstep again, since its inputs are others. An answer to a question of that superstep counts only if the
-    /// question is then asked as it was shown.
+    /// Restricts answers to questions of the present superstep, which starts again with other inputs: such an answer is
+    /// used only if its question is then asked as it was shown.
     pub fn only_as_shown(&mut self, run: &RunTree) {
         let open = questions(run);
         let digests = |ids: &[String]| {
@@ -81,7 +82,7 @@ impl TypedAnswers {
         }
     }
 
-    /// Those that are left once the run has stopped: each as it was typed, and why it was not used.
+    /// Returns the answers that are left once the run has stopped: each as typed, and the reason why it was not used.
     pub fn unused(&self) -> impl Iterator<Item = (&str, &'static str)> {
         self.0.iter().map(|answer| match answer.shown {
             Some(_) => (&*answer.text, "its question has changed since it was shown"),
@@ -89,8 +90,7 @@ impl TypedAnswers {
         })
     }
 
-    /// Takes the answers that a resume brings for the questions that are open. Those that are left are for questions that the
-    /// run has yet to ask.
+    /// Takes the answers of a resume for the open questions. The remaining ones are for questions that the run has not asked yet.
     pub fn take(&mut self, run: &RunTree, committed: &AnsweredLookup<'_>) -> Result<Answers> {
         let open = questions(run);
         let mut by_id = BTreeMap::new();
@@ -153,7 +153,7 @@ impl TypedAnswers {
                 return Err(Error::usage("there are several answers without an id".to_owned()).help(help));
             }
             _ => {
-                // Of several questions it answers none: the walker says so.
+                // With several open questions it answers none: the walker says so.
                 if let Some(name) = misnamed(first) {
                     let message = format!("no open question has the id or the node `{name}`");
                     return Err(Error::usage(message).help(format!("open are: {}", listed(open))));
@@ -165,8 +165,8 @@ impl TypedAnswers {
         Ok(None)
     }
 
-    /// Takes the answers to the questions that a run has just asked: the first one with the name of the question, else the first
-    /// one without a name. `None` if it asks and none of these is for it.
+    /// Takes the answers to the questions that a run has just asked: for each, the first one with its name, else the
+    /// first one without a name. `None` if the run asks and no answer is for its questions.
     pub fn take_next(&mut self, run: &RunTree) -> Result<Option<Answers>> {
         let open = questions(run);
         let mut by_id = BTreeMap::new();
@@ -188,29 +188,29 @@ impl TypedAnswers {
         }
         Ok(match (by_id.is_empty(), open.is_empty()) {
             (false, _) => Some(Answers::ById(by_id)),
-            // It only pauses.
+            // The run only pauses.
             (true, true) => Some(Answers::None),
             (true, false) => None,
         })
     }
 }
 
-/// The question that a name is for.
+/// Question that a name is for.
 enum Name {
-    /// An open one, by its id.
+    /// Open question, by its id.
     Open(String),
-    /// One that has its answer, which another one replaces.
+    /// Answered question, whose answer is replaced.
     Answered(AnsweredQuestion),
-    /// One that is not asked yet.
+    /// Question that is not asked yet.
     Later,
 }
 
-/// The parts of `NAME=ANSWER`. No name begins or ends with a blank, and a text with one is no answer to another question for it.
+/// Splits `NAME=ANSWER`. No name begins or ends with a blank, so blanks around it are ignored.
 fn name_and_answer(text: &str) -> Option<(&str, &str)> {
     text.split_once('=').map(|(name, answer)| (name.trim(), answer))
 }
 
-/// The question that `NAME=ANSWER` is for, and the answer; `None` for a text without a name.
+/// Finds the question that `NAME=ANSWER` is for; returns it with the answer, or `None` for a text without a name.
 fn named<'t>(
     text: &'t str,
     run: &RunTree,
@@ -262,35 +262,35 @@ fn was_answered(answered: &AnsweredQuestion) -> Error {
     )
 }
 
-/// The open questions of a run; pauses ask nothing.
+/// Returns the open questions of a run, without pauses.
 fn questions(run: &RunTree) -> Vec<InterruptRecord> {
     let mut open = run.summary().interrupts;
     open.retain(|asked| !asked.payload.0.is_null());
     open
 }
 
-/// Whether a text is the name of a question, open or not: an id, a node, or a path.
+/// Checks whether a text is the name of a question, open or not: an id, a node, or a path.
 fn is_name(name: &str, run: &RunTree) -> bool {
     !run.open_named(name).is_empty() || is_node(name, run) || is_id(name)
 }
 
-/// Whether it begins with a node of the run's graph.
+/// Checks whether a name begins with a node of the run's graph.
 fn is_node(name: &str, run: &RunTree) -> bool {
     let first = name.split('/').next().unwrap_or_default();
     run.has_node(first.split('#').next().unwrap_or_default())
 }
 
-/// Whether it looks like an id. A misspelt id is better refused than taken for an answer.
+/// Checks whether a name looks like an id. It is better to refuse a misspelt id than to take it for an answer.
 fn is_id(name: &str) -> bool {
     name.contains('/') && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-/.@#".contains(&byte))
 }
 
-/// What an answer means, as it is typed, to a question.
+/// Converts a typed answer to the value that its question expects.
 fn read(text: &str, asked: Option<&InterruptRecord>, run: &RunTree) -> Result<Value> {
     let question = asked.map(|asked| Question::of(&asked.payload.0)).unwrap_or_default();
     let is_expired = question.expired(now()).is_some();
     let read = question.read(text);
-    // The walker refuses what comes too late, and asks a question that has changed again.
+    // The walker refuses late answers, and asks a changed question again.
     if is_expired || read.is_err() && asked.is_some_and(|asked| run.is_asked_again(&asked.id)) {
         return Ok(Value::from(text));
     }
@@ -307,14 +307,14 @@ fn read(text: &str, asked: Option<&InterruptRecord>, run: &RunTree) -> Result<Va
     })
 }
 
-/// The part before the `=` of an answer, if it could be a node's name.
+/// Returns the part before the `=` of an answer, if it could be a node's name.
 fn misnamed(text: &str) -> Option<&str> {
     let (name, _) = text.split_once('=')?;
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
     (!name.is_empty() && name.bytes().all(is_name)).then_some(name)
 }
 
-/// The questions, as an answer names them.
+/// Lists the questions with the names that answers use.
 fn listed(open: &[InterruptRecord]) -> String {
     let name = |asked: &InterruptRecord| format!("{} ({})", printable(&asked.id), printable(&asked.node));
     open.iter().map(name).collect::<Vec<_>>().join(", ")

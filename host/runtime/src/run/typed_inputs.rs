@@ -1,4 +1,4 @@
-//! Inputs as they are typed on a command line: `KEY=VALUE`, where the graph's `config_schema` says which type a value has.
+//! Inputs that are typed on a command line, `KEY=VALUE`; the graph's `config_schema` declares the type of each value.
 
 use graph_core::json::{self, TreeLimit, canonical_string};
 use serde_json::{Map, Value};
@@ -6,14 +6,14 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::run::typed_answers::AS_TEXT;
 
-/// How deep inputs may nest.
+/// Limit of the nesting of inputs.
 pub const MAX_DEPTH: usize = 128;
-/// How many references of a schema are followed, one after the other.
+/// Limit of the references of a schema that are followed in a chain.
 const REFERENCES: usize = 16;
 
-/// Reads inputs as they are typed. Where the schema declares a text, the value is the text as it is typed; where it declares another
-/// type, it is JSON. Without a declared type it is JSON, except for a number that is not written as JSON writes it: `1.10` and `12e02`
-/// stay texts.
+/// Reads typed inputs. If the schema declares a text, the value is the text as typed; if it declares another type, it
+/// is JSON. Without a declared type it is JSON, except for a number that is not written as JSON writes it: `1.10` and
+/// `12e02` stay texts.
 pub fn read(schema: Option<&Value>, typed: &[(String, String)]) -> Result<Map<String, Value>> {
     let mut inputs = Map::new();
     for (key, text) in typed {
@@ -38,12 +38,12 @@ fn read_one(schema: Option<&Value>, key: &str, text: &str) -> Result<Value> {
             let message = format!("`{key}` is JSON that cannot be used unchanged: {error}");
             Err(Error::usage(message).help(AS_TEXT))
         }
-        // Where the schema declares something else, it refuses the text.
+        // If the schema declares another type, its check refuses the text.
         Ok(_) | Err(_) => Ok(Value::from(text)),
     }
 }
 
-/// The kinds of values that a schema declares, as far as they matter for a typed value.
+/// Kinds of values that a schema declares, as far as they matter for a typed value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct DeclaredTypes {
     text: bool,
@@ -52,7 +52,7 @@ struct DeclaredTypes {
 }
 
 impl DeclaredTypes {
-    /// Nothing is declared.
+    /// The kinds without a declaration.
     const ANY: Self = Self { text: true, null: true, other: true };
 
     const fn of_name(name: &str) -> Self {
@@ -71,7 +71,7 @@ impl DeclaredTypes {
         }
     }
 
-    /// The kinds that one of the alternatives has.
+    /// Returns the kinds of all alternatives together.
     fn of_any(alternatives: impl Iterator<Item = Self>) -> Self {
         let either = |one: Self, two: Self| Self {
             text: one.text || two.text,

@@ -1,19 +1,19 @@
-//! Sends what the OpenTelemetry crates export, with the host's own HTTP client.
+//! Sends exports of the OpenTelemetry crates with the host's own HTTP client.
 
 use std::time::Duration;
 
 use graph_http::Client;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response, ResponseBodyTooLarge};
 
-/// How much of a collector's response is read, in bytes.
+/// Limit of a collector's response, in bytes.
 const MAX_RESPONSE: usize = 4 << 20;
 
-/// Blocks its thread until a collector has answered, so it must be called from the threads that the OpenTelemetry crates
-/// export from.
+/// HTTP client of the exporters. It blocks its thread until the collector has answered, so it must be called from the
+/// export threads of the OpenTelemetry crates.
 #[derive(Debug)]
 pub(super) struct Sender {
     pub(super) client: Client,
-    /// How long a request may take.
+    /// Time limit of a request.
     pub(super) time: Duration,
 }
 

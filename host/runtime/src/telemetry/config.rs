@@ -1,14 +1,14 @@
-//! Where telemetry goes, as the command line and the standard environment variables say (OpenTelemetry specification,
-//! "Environment Variable Specification" and "OTLP Exporter Configuration").
+//! Destinations of telemetry, from the command line and the standard environment variables (OpenTelemetry
+//! specification, "Environment Variable Specification" and "OTLP Exporter Configuration").
 
 use crate::error::{Error, Result};
 
-/// What is sent, and where.
+/// URLs of the collector; at least one is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Where traces go, whole URL; none where no traces are sent.
+    /// The URL that traces are sent to; `None` to send none.
     pub traces: Option<String>,
-    /// The URL that metrics are sent to; none to send none.
+    /// The URL that metrics are sent to; `None` to send none.
     pub metrics: Option<String>,
 }
 
@@ -20,7 +20,7 @@ impl Config {
     /// The configuration, if there is any. `otlp` is the collector's URL from the command line, and `variable` looks up an
     /// environment variable.
     pub fn find(otlp: Option<&str>, variable: impl Fn(&str) -> Option<String>) -> Result<Option<Self>> {
-        // An empty variable is one that is not set.
+        // An empty variable counts as not set.
         let variable =
             |name: &str| variable(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         if variable("OTEL_SDK_DISABLED").is_some_and(|text| text.eq_ignore_ascii_case("true")) {

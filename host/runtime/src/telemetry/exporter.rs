@@ -10,7 +10,7 @@ use opentelemetry_sdk::metrics::data::ResourceMetrics;
 use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 
-/// Why telemetry could not be sent: the first reason.
+/// First reason for which telemetry could not be sent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trouble(Arc<Mutex<Option<String>>>);
 
@@ -22,13 +22,13 @@ impl Trouble {
         sent
     }
 
-    /// The reason, if there was one.
+    /// Takes the reason, if there is one.
     pub(super) fn take(&self) -> Option<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-/// An exporter whose failures are recorded.
+/// Wraps an exporter and records its first failure.
 #[derive(Debug)]
 pub(super) struct Heard<E> {
     pub(super) exporter: E,

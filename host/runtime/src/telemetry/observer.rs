@@ -12,12 +12,12 @@ use super::metrics::Instruments;
 use super::spans::Spans;
 use graph_driver::{CallObserver, Observer};
 
-/// Turns what happens in a run into spans and metrics.
+/// Turns the notices of a run into spans and metrics.
 #[derive(Clone, Debug)]
 pub struct TelemetryObserver {
     spans: Arc<Option<Spans>>,
     instruments: Option<Arc<Instruments>>,
-    /// When the superstep of each namespace began.
+    /// Start of the superstep under way, by namespace.
     began: HashMap<String, Instant>,
     /// The nodes of attempts under way.
     nodes: HashMap<(String, u32), String>,
@@ -119,7 +119,7 @@ impl Observer for TelemetryObserver {
     }
 }
 
-/// Hears of the calls that components make.
+/// Makes spans of the calls that components make.
 #[derive(Debug)]
 struct Calls(Arc<Option<Spans>>);
 

@@ -18,11 +18,11 @@ use super::observer::TelemetryObserver;
 use super::spans::Spans;
 use crate::error::{Error, Result};
 
-/// How long a request may take unless the environment says otherwise.
+/// Default time limit of a request.
 const REQUEST: Duration = Duration::from_secs(3);
-/// How long the end of a run waits for telemetry that was not sent yet.
+/// Time limit of the last export, for which the end of a run waits.
 const FLUSH: Duration = Duration::from_secs(4);
-/// How many spans may wait to be sent. Further ones are dropped, so that telemetry never delays a run.
+/// Limit of the spans that wait to be sent. Further ones are dropped, so that telemetry never delays a run.
 const QUEUE: usize = 16_384;
 /// The service name unless `OTEL_SERVICE_NAME` is set.
 const SERVICE: &str = "graph-host";
@@ -69,14 +69,14 @@ pub fn start(config: &Config) -> Result<Telemetry> {
             SdkMeterProvider::builder().with_periodic_exporter(exporter).with_resource(resource()).build(),
         );
     }
-    // Dropping a provider blocks until it has sent what is left, which must not happen on an asynchronous thread: these
-    // are never dropped.
+    // Dropping the last clone of a provider blocks until it has sent what is left, which must not happen on an
+    // asynchronous thread: these clones are never dropped.
     std::mem::forget((traces.clone(), metrics.clone()));
     let place = config.traces.iter().chain(&config.metrics).next().cloned().unwrap_or_default();
     Ok(Telemetry { traces, metrics, trouble, place })
 }
 
-/// How long a request of a signal may take. The variables are in milliseconds.
+/// Reads the time limit of a request of a signal. The variables are in milliseconds.
 fn request_time(signal: &str) -> Duration {
     let own = format!("OTEL_EXPORTER_OTLP_{signal}_TIMEOUT");
     let milliseconds = |name: &str| std::env::var(name).ok()?.trim().parse().ok();
@@ -95,7 +95,7 @@ fn resource() -> Resource {
 }
 
 impl Telemetry {
-    /// An observer that reports a run.
+    /// Makes an observer that reports a run.
     pub fn observer(&self, run: &str, graph: &str) -> TelemetryObserver {
         let spans = self.traces.as_ref().map(|provider| Spans::new(provider.tracer(SERVICE), run, graph));
         let instruments =
@@ -110,7 +110,7 @@ impl Telemetry {
         let flush = move || {
             let traced = traces.map_or(Ok(()), |provider| provider.shutdown_with_timeout(FLUSH));
             let measured = metrics.map_or(Ok(()), |provider| provider.shutdown_with_timeout(FLUSH));
-            // The receiver is gone once the time is up.
+            // The receiver is dropped once the time is up.
             let _ = tell.send(traced.and(measured));
         };
         let began = std::thread::Builder::new().name("graph-host-telemetry".to_owned()).spawn(flush);

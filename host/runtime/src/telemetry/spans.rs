@@ -30,7 +30,7 @@ struct Open {
     graphs: HashMap<String, (u32, String)>,
 }
 
-/// The namespace of a task, or of the run that a namespace is inside.
+/// Returns the namespace of a task, or the enclosing namespace of a namespace.
 fn outer(name: &str) -> &str {
     name.rsplit_once('/').map_or("", |(namespace, _)| namespace)
 }
@@ -40,7 +40,7 @@ fn under(parent: Option<&SpanContext>) -> Context {
 }
 
 impl Open {
-    /// Ends what is still open of a run inside the run, and of those inside of it.
+    /// Ends all open spans of a run inside the run, and of the runs inside that one.
     fn end_inside(&mut self, namespace: &str) {
         let below = format!("{namespace}/");
         let is_inside = |name: &str| name == namespace || name.starts_with(&below);
@@ -50,7 +50,7 @@ impl Open {
         self.children.retain(|name, _| !is_inside(name));
     }
 
-    /// What is under way in a namespace: its superstep, else its run.
+    /// Returns the span of the superstep under way in a namespace, or else that of its run.
     fn parent(&self, namespace: &str) -> Option<&SpanContext> {
         let of_run = if namespace.is_empty() { self.run.as_ref() } else { self.children.get(namespace) };
         let found = self.supersteps.get(namespace).or(of_run).or(self.run.as_ref());
@@ -109,7 +109,7 @@ impl Spans {
         end(span, Some(report.fuel), report.result.as_ref().err());
     }
 
-    /// A task starts or resumes a run of a graph.
+    /// Opens the spans of a task that starts or resumes a run of a graph, and of that run.
     pub(super) fn graph_started(&self, namespace: &str, graph: &str, told: &Activation) {
         let mut open = self.open();
         open.end_inside(namespace);
@@ -125,7 +125,7 @@ impl Spans {
         open.graphs.insert(told.task.clone(), (told.attempt, namespace.to_owned()));
     }
 
-    /// An attempt of a task has ended: of one that ran a graph, nothing else says so.
+    /// Ends the spans of an attempt that ran a graph: `done` is not called for those.
     pub(super) fn graph_done(&self, task: &str, fuel: Option<u64>, failure: Option<&Failure>) {
         let mut open = self.open();
         let Some((attempt, namespace)) = open.graphs.remove(task) else { return };
@@ -173,7 +173,7 @@ impl Spans {
         span.end_with_timestamp(began + call.took);
     }
 
-    /// Ends every span that is still open: the run has stopped.
+    /// Ends every span that is still open, because the run has stopped.
     pub(super) fn stopped(&self, status: graph_core::record::Status) {
         let mut open = self.open();
         let Open { run, children, supersteps, attempts, .. } = std::mem::take(&mut *open);

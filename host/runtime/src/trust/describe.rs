@@ -1,4 +1,4 @@
-//! What a component is: its node action, and the functions that nodes can call.
+//! Descriptions of components: the node action, and the functions that nodes can call.
 
 use graph_core::diagnostic::one_line;
 use graph_core::node::{Description, FUNCTIONS, FunctionDescription, WORLD};
@@ -9,29 +9,28 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::plan::admission::{cannot_describe, cannot_load};
 
-/// How many functions a text about a component names.
+/// Limit of the functions that a text about a component names.
 const SHOWN: usize = 8;
-/// The most characters that it has of each.
+/// Limit of the characters of each function in such a text.
 const LONGEST: usize = 300;
 
-/// What a component is.
+/// The node action and the functions of a component.
 #[derive(Clone, Debug)]
 pub struct ComponentDescription {
     /// The world that it implements: [`WORLD`], or [`FUNCTIONS`] if it is no node action.
     pub world: &'static str,
-    /// Its answer of `describe`; of one that is no node action, its summary alone.
+    /// Its answer of `describe`; for a component without node action, only a summary.
     pub description: Description,
     /// The functions that nodes can call.
     pub functions: Vec<FunctionDescription>,
-    /// The functions that nodes cannot call, with the reasons. A statement does not have them:
-    /// [`ComponentDescription::complete`] adds them.
+    /// The functions that nodes cannot call, with the reasons. Statements lack them; [`ComponentDescription::complete`] adds them.
     pub uncallable: Vec<UncallableFunction>,
-    /// Why the documentation of its functions was not read, if there is some that cannot be.
+    /// Error of the documentation of its functions, if it cannot be read.
     pub undocumented: Option<DocumentationError>,
 }
 
 impl ComponentDescription {
-    /// What a signed statement says.
+    /// Reads the description from a signed statement.
     pub fn stated(statement: &ComponentStatement) -> Self {
         let predicate = &statement.predicate;
         Self {
@@ -43,7 +42,7 @@ impl ComponentDescription {
         }
     }
 
-    /// Adds what a signed statement does not say: the functions that nodes cannot call.
+    /// Adds the functions that nodes cannot call, which a signed statement lacks.
     pub fn complete(&mut self, engine: &Engine, component: &VerifiedComponent) -> Result<()> {
         let exported = engine.functions(component).map_err(|error| cannot_load(&error))?;
         self.uncallable = exported.uncallable;
@@ -82,8 +81,8 @@ impl ComponentDescription {
         Ok(Self { world: FUNCTIONS, description, functions, uncallable, undocumented })
     }
 
-    /// The JSON Schema of what it takes: the node action, or the function with that name. `None` if there is no such function, or no
-    /// node action.
+    /// The JSON Schema of the parameters of the node action, or of the function with that name. `None` if there is no
+    /// such function, or no node action.
     pub fn params(&self, function: Option<&str>) -> Option<&Value> {
         match function {
             None => (self.world == WORLD).then_some(&self.description.params),
@@ -92,7 +91,7 @@ impl ComponentDescription {
     }
 }
 
-/// A summary of a component that exports functions: what the only one does, or the names of the first ones.
+/// Makes the summary of a component that exports functions: the summary of its only function, or the names of the first ones.
 fn summary(functions: &[FunctionDescription]) -> String {
     match functions {
         [only] if !only.summary.is_empty() => only.summary.clone(),

@@ -1,4 +1,4 @@
-//! The trust log, next to the trust store: what was accepted when, and by which keys. Lines are added and never changed.
+//! The trust log, next to the trust store: times and keys of all acceptances. Lines are added and never changed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -32,7 +32,7 @@ pub struct TrustLog {
 }
 
 impl TrustLog {
-    /// The log next to the trust store of this space.
+    /// Returns the log next to the trust store of this space.
     pub fn of(home: &Home) -> Self {
         Self { home: home.clone() }
     }
@@ -46,7 +46,7 @@ impl TrustLog {
         self.home.root().join("trust.log.head")
     }
 
-    /// Everything that was accepted, in order; every line is checked.
+    /// Reads all entries, in order; every line is checked.
     pub fn read(&self) -> Result<Vec<LogEntry>> {
         let (text, head) = self.texts()?;
         if text.is_empty() && head.is_none() {
@@ -57,8 +57,8 @@ impl TrustLog {
         Ok(entries)
     }
 
-    /// Adds the entries that the log does not end with: an item is logged again only if it is accepted differently from
-    /// the last time. If there is something to add, the whole log is checked first.
+    /// Adds entries. An entry is skipped if the item's last entry in the log says the same. If any is to be added, the
+    /// whole log is checked first.
     pub fn add(&self, entries: Vec<LogEntry>) -> Result<()> {
         if entries.is_empty() || self.fresh(&self.texts()?.0, entries.clone()).is_empty() {
             return Ok(());
@@ -77,7 +77,7 @@ impl TrustLog {
         self.append(&text, end, fresh, &key)
     }
 
-    /// Appends lines to those of `text`, which end with `end`, and then writes the head.
+    /// Appends entries to the lines of `text`, whose end is `end`, and then writes the head.
     fn append(&self, text: &str, mut end: LogEnd, entries: Vec<LogEntry>, key: &SigningKey) -> Result<()> {
         let whole = text.rfind('\n').map_or(0, |at| at + 1);
         let mut lines = String::new();
@@ -96,7 +96,7 @@ impl TrustLog {
             options.mode(0o600);
         }
         let mut file = options.open(&path).map_err(|error| failed(&error))?;
-        // A last line that was cut short by a crash was never accepted.
+        // A last line that a crash cut short does not count.
         file.set_len(whole as u64).map_err(|error| failed(&error))?;
         file.write_all(lines.as_bytes()).map_err(|error| failed(&error))?;
         file.sync_all().map_err(|error| failed(&error))?;
@@ -105,7 +105,7 @@ impl TrustLog {
         self.write_head(&end, key)
     }
 
-    /// Locks the log for this process.
+    /// Locks the log against other processes.
     fn lock(&self) -> Result<File> {
         create_private_folder(self.home.root())?;
         let lock_path = self.home.root().join(".trust.log.lock");
@@ -155,7 +155,7 @@ impl TrustLog {
         Ok(Some(end.lines))
     }
 
-    /// Logs everything that a run is started or resumed with.
+    /// Logs all items that a run is started or resumed with.
     pub fn accept_plan(&self, plan: &Plan, graphs: &[(&str, &GraphFile)]) -> Result<()> {
         let components = plan.items.values().filter_map(|item| item.as_ref().ok());
         let mut entries: Vec<_> = components.map(|admitted| of_component(&admitted.verified)).collect();
@@ -187,7 +187,7 @@ impl TrustLog {
             PulledContent::Component { component, .. } => of_component(component),
             PulledContent::Text { text, extension, .. } => {
                 let (id, kind) = (&pulled.id, pulled.kind);
-                // The same item and digest as a run that uses it logs.
+                // Equal to the item and digest that a run with this item logs.
                 let (item, digest) = if kind == Kind::Graph {
                     (format!("graph {id}"), document::load(id, text, id)?.graph.digest)
                 } else {
@@ -211,7 +211,7 @@ impl TrustLog {
         self.add(vec![LogEntry { at: now(), digest: None, event, item: name.to_owned(), keys, statement }])
     }
 
-    /// The entries that the log does not already end with for their items.
+    /// Returns the entries that differ from the last entry of their item in the log.
     #[allow(clippy::unused_self, reason = "reads as what the log does")]
     fn fresh(&self, text: &str, entries: Vec<LogEntry>) -> Vec<LogEntry> {
         let known = peek_log(text);
@@ -301,7 +301,7 @@ mod tests {
         // A head that this host has not written.
         fs::write(log.head_file(), head.replacen('2', "1", 1)).unwrap();
         assert_eq!(log.repair().unwrap_err().kind(), Kind::Integrity);
-        // What a kill during the first write left, when the head came last.
+        // The state after a kill during the first write, in releases that wrote the head last.
         fs::remove_file(log.head_file()).unwrap();
         let refused = log.add(vec![entry("c")]).unwrap_err();
         assert!(refused.help_text().unwrap().contains("trust repair"), "{refused:?}");
@@ -310,7 +310,7 @@ mod tests {
         let events: Vec<_> = log.read().unwrap().iter().map(|entry| entry.event).collect();
         assert_eq!(events, [LogEvent::Accepted, LogEvent::Accepted, LogEvent::HeadRestored]);
         log.add(vec![entry("c")]).unwrap();
-        // A longer log has had a head: what is missing at its end would be missing for good.
+        // A longer log has had a head: lines may be missing at its end.
         fs::remove_file(log.head_file()).unwrap();
         let before = fs::read_to_string(log.file()).unwrap();
         assert!(log.repair().unwrap_err().message().contains("more lines than one command writes"));
@@ -349,7 +349,7 @@ mod tests {
         log.home.rotate_identity(true, now()).unwrap();
         log.add(vec![entry("c", b"1")]).unwrap();
         assert_eq!(items(&log), ["a", "b", "a", "a", "c"]);
-        // A line that was cut short was never written.
+        // A line that was cut short does not count.
         let whole = fs::read_to_string(log.file()).unwrap();
         fs::write(log.file(), format!("{whole}{{\"entry\":")).unwrap();
         assert_eq!(items(&log).len(), 5);

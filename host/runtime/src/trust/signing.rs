@@ -37,7 +37,7 @@ pub enum Target {
     Text {
         /// The text, with a signature line or without one.
         text: String,
-        /// How its format marks a comment.
+        /// Comment syntax of its format.
         mark: CommentMark,
     },
 }
@@ -82,7 +82,7 @@ impl Target {
             .map_err(|_| Error::integrity(format!("the envelope {} is not text in UTF-8", path.display())))
     }
 
-    /// The id under which a file is found: its path below `.ai/tools`, `.ai/knowledge` or `.ai/directives`.
+    /// Returns the item id of a file: its path below `.ai/tools`, `.ai/knowledge` or `.ai/directives`.
     pub fn id_of_path(path: &Path) -> Option<String> {
         let path = std::path::absolute(path).ok()?;
         let parts: Vec<_> = path.components().map(|part| part.as_os_str().to_str()).collect::<Option<_>>()?;
@@ -93,7 +93,7 @@ impl Target {
         ItemId::parse(id).ok().map(|id| id.to_string())
     }
 
-    /// The id that was given, or the one of the path.
+    /// Returns the id that was given, or else the one of the path.
     pub fn id(given: Option<&str>, path: &Path) -> Result<ItemId> {
         let id = match given {
             Some(id) => id.to_owned(),
@@ -106,28 +106,28 @@ impl Target {
     }
 }
 
-/// The kind of item in a text file whose kind the user did not name.
+/// Detects the kind of item in a text file, for a user who named none.
 pub fn kind_of_text(path: &Path, text: &str) -> TextKind {
     type_of_file(path, || Some(text.to_owned())).into()
 }
 
-/// What a signer states about a component in addition to its own description.
+/// Claims of a signer about a component, in addition to its own description.
 #[derive(Clone, Debug)]
 pub struct Claims<'c> {
-    /// The item that it is.
+    /// Item id of the component.
     pub id: &'c str,
-    /// The version that is stated.
+    /// Version of the component.
     pub version: &'c str,
-    /// The most that it may be granted; by default, what its imports need.
+    /// Most that the component may be granted; by default, the kinds that its imports need.
     pub ceiling: Option<Ceiling>,
-    /// What a task of it needs.
+    /// Resources that a task of the component needs.
     pub limits: Option<TaskLimits>,
 }
 
-/// What a component is, and what it imports.
+/// Description and imports of a component.
 #[derive(Clone, Debug)]
 pub struct Described {
-    /// Its description, and its functions.
+    /// Its node action and its functions.
     pub description: ComponentDescription,
     /// The interfaces that it imports, without those that only define types.
     pub interfaces: Vec<String>,
@@ -135,7 +135,7 @@ pub struct Described {
     pub kinds: Vec<CapabilityKind>,
 }
 
-/// Compiles a component, and reads what it is.
+/// Compiles a component, and reads its description and its imports.
 pub async fn describe(component: &VerifiedComponent, host: &Host) -> Result<Described> {
     let engine = crate::run::start::engine(host)?;
     let loaded = engine.load(component).map_err(|error| Error::integrity(error.to_string()))?;
@@ -153,7 +153,7 @@ pub async fn describe(component: &VerifiedComponent, host: &Host) -> Result<Desc
     let mut kinds = Vec::new();
     for provision in provisions {
         let Provision::Kinds { own: Some(kind), brought_by } = provision else { continue };
-        // The filesystem interfaces bring the types of clocks along; that is no request for clocks.
+        // The filesystem interfaces import the types of clocks; that is not a request for clocks.
         let comes_along = has_files
             && kind != CapabilityKind::Filesystem
             && brought_by.contains(&CapabilityKind::Filesystem)
@@ -165,7 +165,7 @@ pub async fn describe(component: &VerifiedComponent, host: &Host) -> Result<Desc
     Ok(Described { description, interfaces, kinds })
 }
 
-/// The kind of capability that a node wants: it names the kind, or an interface of it.
+/// Returns the kind of capability that a component asks for: by the name of the kind, or by one of its interfaces.
 pub fn wanted_kind(wanted: &WantedInterface) -> Option<CapabilityKind> {
     match InterfaceName::parse(&wanted.name).map(|name| name.provision()) {
         Ok(Provision::Kinds { own, .. }) => own,
@@ -173,7 +173,7 @@ pub fn wanted_kind(wanted: &WantedInterface) -> Option<CapabilityKind> {
     }
 }
 
-/// What gives a component an interface that it imports.
+/// Returns the provision of an imported interface; an error if this host does not offer the interface.
 fn offered(id: &str, interface: &str) -> Result<Provision> {
     let name = InterfaceName::parse(interface)
         .map_err(|error| Error::integrity(format!("`{id}` imports {error}")))?;
@@ -222,7 +222,7 @@ pub fn component_envelope(
     Ok((statement, text))
 }
 
-/// The error for the user about a component whose envelope is not written.
+/// Makes the error for a component whose envelope is not written.
 fn cannot_sign(id: &str, error: &SignError) -> Error {
     let message = format!("`{id}` is not signed: {error}");
     match error {
@@ -232,8 +232,7 @@ fn cannot_sign(id: &str, error: &SignError) -> Error {
     }
 }
 
-/// Adds a signature to the envelope of a component, over the statement in it. If the signer names an item, the statement
-/// has to be about that one.
+/// Adds a signature to a component's envelope, over the statement in it. If `item` is given, the statement has to be about that item.
 pub fn countersign(
     envelope: &Path,
     bytes: &[u8],
@@ -264,10 +263,10 @@ pub fn countersign(
     Ok(claims.statement)
 }
 
-/// Replaces the text of a file, which keeps its permissions.
+/// Replaces the text of a file and keeps its permissions.
 pub fn replace_text(place: &FilePlace, text: &str) -> Result<()> {
     let failed = |error: &std::io::Error| Error::write("the text item", &place.path(), error);
-    // Of a link, those of the file that it leads to; it is the link that is replaced.
+    // For a link, these are the permissions of its target, and the link is replaced.
     let mode = fs::metadata(place.path()).map_err(|error| failed(&error))?.permissions().mode();
     place
         .replace(Written::with_mode(mode & 0o777), |file| file.write_all(text.as_bytes()))

@@ -34,7 +34,7 @@ pub fn load(home: &Home, named: &[PathBuf], notices: &dyn NoticeObserver) -> Res
     Ok(store.merge(own(home)?))
 }
 
-/// This host's own keys, which are trusted for the state items and the transcripts that it writes.
+/// Returns this host's own keys, which are trusted for the state items and the transcripts that it writes.
 fn own(home: &Home) -> Result<TrustStore> {
     if !home.identity_file().exists() {
         return Ok(TrustStore::default());
@@ -57,7 +57,7 @@ fn own(home: &Home) -> Result<TrustStore> {
     Ok(TrustStore::new(home.verifying_identities()?.into_iter().map(entry).collect()))
 }
 
-/// The trust store in a file; empty if the file does not exist.
+/// Reads the trust store in a file; empty if the file does not exist.
 pub fn read_store(path: &Path) -> Result<TrustStore> {
     match text_file::read(path) {
         Ok(text) => Ok(TrustStore::from_yaml(&project::shown(path), &text)?.0),
@@ -68,9 +68,9 @@ pub fn read_store(path: &Path) -> Result<TrustStore> {
     }
 }
 
-/// Edits a trust store: its text goes through `change`, and the file is replaced as a whole. Edits by several processes
-/// are made one at a time. `record` logs the edit before it is made, when only a disk error can still prevent it: after a
-/// kill in between, the same command makes the edit that was logged.
+/// Edits a trust store: `change` maps its text to the new text, and the file is replaced as a whole. Concurrent
+/// processes edit in turn. `record` logs the edit before it is made, when only a disk error can still prevent it: after
+/// a kill in between, the same command makes the logged edit.
 pub fn edit<T>(
     path: &Path,
     change: impl FnOnce(&str, &str) -> Result<(String, T), EditError>,

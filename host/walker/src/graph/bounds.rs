@@ -1,4 +1,4 @@
-//! Limits of a node: constants of its document, and templates that each task evaluates.
+//! Templates that set the limits and capabilities of a node for each task.
 
 use graph_core::limits::ModelFigure;
 use graph_core::template::ValueTemplate;

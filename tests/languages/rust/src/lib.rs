@@ -1,4 +1,4 @@
-//! What every SDK offers, one operation at a time.
+//! Operations that every SDK offers, one at a time.
 
 use graph_sdk::host::{Level, emit, log, now, random_bytes, sleep};
 use graph_sdk::prelude::*;

@@ -6,9 +6,9 @@ use graph_sdk::serde_json::from_value;
 
 use crate::{Turn, as_value};
 
-/// What the model has answered to each turn. A turn that fails is left out of what follows, so that the next one can be sent.
+/// Returns the model's answer to each turn. A turn that fails is left out of the history, so that the next one can be sent.
 ///
-/// What the model has thought is sent back to it and is not part of the result: each provider has its own form of it.
+/// Reasoning of the model is sent back to it and is not part of the result: each provider has its own form of it.
 pub(crate) fn run(model: &str, system: &str, tools: &[Tool], turns: Vec<Turn>) -> Result<Value, Failure> {
     let mut history: Vec<Message> = Vec::new();
     let mut transcript = Vec::new();

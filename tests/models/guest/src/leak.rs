@@ -15,7 +15,7 @@ pub(crate) fn run(model: &str, questions: Vec<String>) -> Value {
         let answer = ask(&question(model, &text.replace("{last}", &last)));
         last = answer.to_string();
         log(Level::Info, &last);
-        // What cannot be reported is returned all the same.
+        // An answer that cannot be emitted is returned all the same.
         let _ = emit("seen", &answer);
         seen.push(answer);
     }

@@ -54,12 +54,12 @@ fn tools_of(tools: Vec<Value>) -> Result<Vec<Tool>, Failure> {
     Ok(read.collect::<Result<_, _>>()?)
 }
 
-/// A request with one question.
+/// Makes a request with one question.
 fn question(model: &str, text: &str) -> Request {
     Request::new(model).message(Message::user(text))
 }
 
-/// A failure as a value.
+/// Converts a failure to a value.
 fn as_value(failure: &Failure) -> Value {
     let category = match failure.category() {
         Some(Category::Transient) => "transient",

@@ -63,7 +63,7 @@ async fn a_function_performs_a_task_where_the_manifest_permits_it() {
     let node = "{ action: { item_id: shop/price, params: { pieces: 3 } }, assign: { price: '${result}' } }";
     let summary = run(folder.path(), PERMIT, node).await.unwrap();
     assert_eq!(summary.state["price"], json!({ "cents": 250, "pieces": 3 }));
-    // Named by a template, it is found when it is dispatched.
+    // A function that a template names is found at its dispatch.
     let late = "{ action: { item_id: 'shop/${inputs.item}', params: {} }, assign: { price: '${result}' } }";
     let summary = run(folder.path(), PERMIT, late).await.unwrap();
     assert_eq!(summary.state["price"]["cents"], 250);

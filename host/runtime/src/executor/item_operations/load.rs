@@ -1,4 +1,4 @@
-//! Loading items: what a task that loads one receives.
+//! Loads items: the documents that tasks receive.
 
 use graph_core::item::ItemType;
 use graph_core::node::{Category, Failure};
@@ -14,7 +14,7 @@ use crate::items::text_items::Text;
 use crate::plan::admission::AdmitError;
 use crate::project;
 
-/// A text item as tasks see it. No value in it depends on where the project is stored.
+/// The JSON document of a text item for tasks. It does not depend on the place of the project.
 pub(super) fn document(text: &Text) -> Value {
     json!({
         "item_id": text.id,
@@ -30,7 +30,7 @@ pub(super) fn document(text: &Text) -> Value {
 }
 
 impl Primaries {
-    /// A component's signed statement, or the document of a graph.
+    /// Loads a component's signed statement, or the document of a graph.
     pub(super) fn load_tool(&self, item: &str) -> Result<Value, Failure> {
         let places = &self.texts.places;
         match places.find(item).map_err(|error| AdmitError::Find(error).failure())? {

@@ -22,15 +22,15 @@ use super::{load, search};
 use crate::items::locate::ItemLocator;
 use crate::items::text_items::{Text, Texts};
 
-/// Performs operations on items other than running components.
+/// Operations on items other than running components.
 pub struct Primaries {
     /// Reads knowledge and directives.
     pub texts: Texts,
-    /// What may be dispatched: a search lists only such items.
+    /// Permitted dispatches: a search lists only such items.
     pub dispatch: DispatchPatterns,
-    /// Whether components without a signature are admitted.
+    /// Admits components without a signature.
     pub allow_unsigned: bool,
-    /// The text items that graphs name, as they were when the run was started.
+    /// The text items that graphs name, with their contents at the start of the run.
     pub pinned: BTreeMap<(&'static str, String), Arc<Text>>,
     /// The store that keeps the text of every item that a run reads.
     pub store: Option<Arc<dyn CheckpointStore>>,
@@ -41,7 +41,7 @@ pub struct Primaries {
 /// One operation on an item.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'r> {
-    /// What to do: load, search, sign, or fill in.
+    /// Operation: load, search, sign, or fill in.
     pub primary: Primary,
     /// The type of the item.
     pub item_type: ItemType,
@@ -49,14 +49,14 @@ pub struct Request<'r> {
     pub item_id: &'r str,
     /// The params of the operation, as the node gives them.
     pub params: &'r Value,
-    /// Restricts which items a search lists.
+    /// Restricts the items that a search lists.
     pub narrowed: Option<&'r DispatchPatterns>,
-    /// The largest answer, in bytes of its JSON text.
+    /// Limit of the answer, in bytes of its canonical JSON.
     pub most_output: u64,
 }
 
 impl Primaries {
-    /// The operations, on the items that `places` finds.
+    /// Makes the operations on the items that `places` finds.
     pub fn new(
         places: &ItemLocator,
         trust: &TrustStore,
@@ -143,7 +143,7 @@ impl Primaries {
         }
     }
 
-    /// A text item: as it was when the run was started if a graph names it, and otherwise as it is now.
+    /// Returns a text item: for an item that a graph names, its contents at the start of the run; else its present contents.
     fn text(&self, item_type: ItemType, item: &str) -> Result<Arc<Text>, Failure> {
         if let Some(text) = self.pinned.get(&(item_type.as_str(), item.to_owned())) {
             return Ok(Arc::clone(text));
@@ -163,17 +163,17 @@ impl Primaries {
     }
 }
 
-/// Why a run cannot sign tools.
+/// The refusal to sign tools in a run.
 pub const NO_TOOLS: &str =
     "a run never signs tools: what runs is vouched for by a person, with `graph-host sign`";
 
-/// The operation in a few words, for messages.
+/// Names the operation in messages.
 fn what(request: Request<'_>) -> String {
     let Request { primary, item_type, item_id, .. } = request;
     format!("{} {} {item_id}", primary.as_str(), item_type.as_str()).trim_end().to_owned()
 }
 
-/// JSON Schema of the params of an operation. The schema of a directive follows from the directive itself.
+/// Returns the JSON Schema of the params of an operation. The schema of a directive is in the directive itself.
 pub fn params_schema(primary: Primary) -> Value {
     let mut properties = Map::new();
     if primary == Primary::Search {
@@ -192,12 +192,12 @@ pub fn params_schema(primary: Primary) -> Value {
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
-/// The failure of an operation that would need more of the host's work than a task may use.
+/// Makes the failure of an operation that would need more of the host's work than a task may use.
 fn too_much(request: Request<'_>, exhausted: Exhausted) -> Failure {
     Failure::new(Category::Limit, format!("`{}`: {exhausted}", what(request)))
 }
 
-/// The params, checked against the schema and with its defaults filled in.
+/// Checks the params against the schema and fills in its defaults.
 fn checked(schema: &Value, request: Request<'_>, meter: &Meter) -> Result<Map<String, Value>, Failure> {
     let wrong = |problems: Vec<String>| {
         let message = format!("the params are not what `{}` takes: {}", what(request), problems.join("; "));
@@ -216,7 +216,7 @@ fn checked(schema: &Value, request: Request<'_>, meter: &Meter) -> Result<Map<St
     }
 }
 
-/// A directive with its placeholders filled in.
+/// Fills in the placeholders of a directive and returns its document.
 fn filled(
     text: &Text,
     directive: &Directive,

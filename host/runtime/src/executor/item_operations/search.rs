@@ -13,16 +13,16 @@ use crate::items::locate::{self, ItemFile, Space, envelope_path};
 use crate::items::precedence;
 use crate::project;
 
-/// How many results a search returns unless its `limit` says otherwise.
+/// Default `limit` of a search.
 pub const DEFAULT_LIMIT: u64 = 10;
 /// The largest `limit` of a search.
 pub const MOST_RESULTS: u64 = 1000;
-/// The values of `source`. `system` is Rye's name for installed items.
+/// The values of `source`. `system` is Rye's name for items outside of projects and users' spaces.
 pub(super) const SOURCES: [&str; 5] = ["all", "project", "user", "installed", "system"];
-/// How many unusable items are named in warnings.
+/// Limit of the unusable items that warnings name.
 const MOST_WARNINGS: usize = 5;
 
-/// What is kept of a match. Its text is dropped: it may be megabytes long, and there may be thousands of items.
+/// A match without its text, which may be megabytes long: there may be thousands of items.
 struct Found {
     score: u64,
     id: String,
@@ -47,8 +47,8 @@ fn keep_best(found: &mut Vec<Found>, most: usize) {
 }
 
 impl Primaries {
-    /// The best matches, by descending score and then by id. Unusable items are left out, and named in a warning. Every
-    /// item is charged to the task by its size before it is read.
+    /// Returns the best matches, by descending score and then by id. Unusable items are left out, and named in
+    /// warnings. Every item is charged to the task by its size before it is read.
     pub(super) fn search(
         &self,
         request: Request<'_>,
@@ -125,7 +125,7 @@ impl Primaries {
             && request.narrowed.is_none_or(|narrowed| narrowed.permits_listing(request.item_type, id))
     }
 
-    /// An item in the form that is searched, or why it cannot be used.
+    /// Reads an item in the form that is searched; the error says why it cannot be used.
     fn searched(&self, item_type: ItemType, file: ItemFile) -> Result<Searched, String> {
         let id = file.id.clone();
         if item_type != ItemType::Tool {
@@ -175,7 +175,7 @@ impl Primaries {
     }
 }
 
-/// Whether items of this space are searched when `source` has this value.
+/// Checks whether `source` includes items of this space.
 fn is_from(space: Space, source: &str) -> bool {
     match space {
         Space::Named | Space::Project => matches!(source, "all" | "project"),
@@ -185,7 +185,7 @@ fn is_from(space: Space, source: &str) -> bool {
     }
 }
 
-/// Whether an id is at or below the `scope` of a search; an empty scope covers everything.
+/// Checks whether an id is at or below the `scope` of a search; an empty scope includes everything.
 fn in_scope(id: &str, scope: &str) -> bool {
     let scope = path_of(scope);
     scope.is_empty() || id.strip_prefix(scope).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

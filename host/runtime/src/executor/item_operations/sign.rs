@@ -1,9 +1,9 @@
 //! Signing from within a run.
 //!
-//! A signature says that its owner vouches for a text, so a stranger's graph must not be able to obtain one by itself.
-//! Four conditions have to hold: the manifest names the item without wildcards, the user names a key for this run, the
-//! item is knowledge or a directive of the project or of a folder that the command line names, and it can be read. Each
-//! signature raises a warning of the run, and so is in its signed records.
+//! A signature states that its owner vouches for a text, so an untrusted graph must not be able to obtain one by
+//! itself. Four conditions have to hold: the manifest names the item without wildcards, the user names a key for this
+//! run, the item is knowledge or a directive of the project or of a folder that the command line names, and it can be
+//! read. Each signature raises a warning of the run, which is in its signed records.
 
 use graph_core::item::ItemType;
 use graph_core::node::{Category, Failure};
@@ -53,8 +53,7 @@ impl Primaries {
             .map_err(|problems| permanent(TextError::Invalid(problems).to_string()))?;
         let at = now();
         let kind = TextKind::from(item_type);
-        // A run must not sign an item that the trust store requires other keys for: it might sign what has replaced the
-        // text that they signed.
+        // A run must not sign an item that the trust store requires other keys for: the text may have been replaced since they signed.
         if let Err(few) = self.texts.trust.still_enough(&file.id, &[key.id()], at) {
             return Err(denied(format!("`{item}` is not signed by this run: {few}")));
         }

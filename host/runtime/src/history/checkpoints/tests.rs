@@ -1,4 +1,4 @@
-//! How much of a long history commands read.
+//! Bounds the number of records that commands read of a long history.
 
 #![allow(clippy::unwrap_used)]
 
@@ -34,7 +34,7 @@ struct Counting {
 }
 
 impl Counting {
-    /// How many records something reads.
+    /// Counts the records that `read` reads.
     fn of<T>(&self, read: impl FnOnce(&Self) -> T) -> (T, u64) {
         let before = self.read.load(Ordering::Relaxed);
         let done = read(self);
@@ -110,7 +110,7 @@ fn graph(id: &str, config: &str) -> Arc<Graph> {
     Arc::new(graph_walker::document::load("g.yaml", &document, id).unwrap().graph)
 }
 
-/// A store with a run of a graph that needs no components. Records are left out that `keep` does not want.
+/// Makes a store with a run of a graph that needs no components, without the records for which `keep` is false.
 fn stored(config: &str, child: Option<&str>, mut keep: impl FnMut(&SignedRecord) -> bool) -> Counting {
     let graph_of_run = graph("t/g", config);
     let children = child.map(|child| ("t/child".to_owned(), graph("t/child", child)));
@@ -159,7 +159,7 @@ fn stored(config: &str, child: Option<&str>, mut keep: impl FnMut(&SignedRecord)
     store
 }
 
-/// A run of a loop with this number of supersteps and a few untouched channels, after some supersteps that raise a warning each.
+/// Makes a run of a loop with this number of supersteps and a few untouched channels, after supersteps that raise a warning each.
 fn looped(supersteps: usize) -> Counting {
     let mut config = "start: w0, nodes: {".to_owned();
     for node in 0..5 {
@@ -249,7 +249,7 @@ fn what_goes_through_a_history_reads_it_a_fixed_number_of_times() {
     }
 }
 
-/// A resume does not read what the newest checkpoint does not build on; damage there is found by commands that read everything.
+/// A resume reads only the records that the newest checkpoint builds on; commands that read everything find damage elsewhere.
 #[test]
 fn what_is_read_is_checked_and_nothing_else() {
     let key = key().verifying_key();
@@ -282,11 +282,11 @@ fn the_way_to_a_checkpoint_leaves_out_what_was_gone_back_from() {
     assert_eq!(spans(0, 9, &[]), [(0, 9)]);
     assert_eq!(spans(0, 9, &[(5, 2)]), [(0, 2), (5, 9)]);
     assert_eq!(spans(0, 4, &[(5, 2)]), [(0, 4)]);
-    // An update that was itself undone by a later one does not count.
+    // An update that a later one went back from does not count.
     assert_eq!(spans(0, 9, &[(5, 2), (8, 3)]), [(0, 3), (8, 9)]);
     assert_eq!(spans(0, 9, &[(5, 2), (8, 6)]), [(0, 2), (5, 6), (8, 9)]);
     assert_eq!(spans(0, 9, &[(5, 2), (8, 5)]), [(0, 2), (5, 5), (8, 9)]);
-    // A way cannot lead through removed checkpoints.
+    // No way leads through removed checkpoints.
     assert_eq!(spans(4, 9, &[(5, 2), (8, 6)]), [(4, 6), (8, 9)]);
     // Contradictory input terminates.
     assert_eq!(spans(0, 9, &[(5, 5), (8, 9)]), [(0, 9)]);

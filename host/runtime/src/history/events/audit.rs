@@ -1,4 +1,4 @@
-//! The check of a run's history: every record signed, every entry numbered, none missing.
+//! Checks a run's history: every record is signed, every entry is numbered, none is missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,27 +11,25 @@ use crate::error::{Error, Result};
 use crate::history::checkpoints;
 use crate::run::restore;
 
-/// How many records are read at a time.
+/// Number of records that are read at a time.
 const PAGE: usize = 256;
 
-/// How many of the last entries a resume checks, however long the history is.
+/// Number of the last entries that a resume checks, however long the history is.
 const LAST: u64 = 64;
 
-/// What the audit of a history found.
+/// Result of the audit of a history.
 #[derive(Debug, Default)]
 pub struct History {
-    /// The number of entries.
+    /// Number of entries.
     pub entries: u64,
-    /// The first halves of the digests of its records, in order. Records are signed, so no one can forge two with the
-    /// same half.
+    /// First halves of the digests of its records, sorted. Records are signed, so no one can forge two with the same half.
     records: Vec<u128>,
-    /// The number of its first checkpoint with numbered entries, of those that were checked: older ones were stored before
-    /// entries were numbered.
+    /// Number of its first checked checkpoint with numbered entries: older ones were stored before entries were numbered.
     first: Option<u64>,
 }
 
 impl History {
-    /// Whether a record of the run itself belongs to the history.
+    /// Checks whether a record of the run itself belongs to the history.
     pub fn holds(&self, sequence: u64, digest: &Digest) -> bool {
         self.first.is_none_or(|first| sequence < first) || self.records.binary_search(&half(digest)).is_ok()
     }
@@ -42,8 +40,7 @@ fn half(digest: &Digest) -> u128 {
     u128::from_be_bytes(*half)
 }
 
-/// Goes through a run's history and checks each record with the key. Where its host has removed checkpoints, the entries
-/// that they held are missing, and no others.
+/// Checks each record of a run's history with the key. Entries may be missing only where the run's host has removed their checkpoints.
 pub fn audit(
     store: &dyn CheckpointStore,
     run: &str,
@@ -53,8 +50,8 @@ pub fn audit(
     audit_after(store, run, key, 0, Gaps::of(prunings))
 }
 
-/// Checks the end of the history of a run that is resumed: its last entries are whole, each is under the checkpoint before it,
-/// and what the run is resumed from is among them.
+/// Checks the end of the history of a run that is resumed: its last entries are complete, each is under the checkpoint
+/// before it, and the records that the run is resumed from are among them.
 pub(crate) fn audit_end(
     store: &dyn CheckpointStore,
     run: &str,
@@ -65,7 +62,7 @@ pub(crate) fn audit_end(
     let after = length.saturating_sub(LAST);
     let history = match audit_after(store, run, key, after, Gaps::of(&[])) {
         Ok(history) => history,
-        // The notes about removed checkpoints are read where something is missing.
+        // The notes about removed checkpoints are read only if something is missing.
         Err(refused) => {
             let mut prunings = Vec::new();
             for namespace in store.namespaces(run)? {
@@ -84,7 +81,7 @@ pub(crate) fn audit_end(
         return Err(untold(run, RecordKind::Checkpoint, sequence));
     }
     match restore::pending_status(store, run, "")? {
-        // One that is older than the entries that were checked is not looked for.
+        // A status record that is older than the checked entries is not looked for.
         Some(status) if !history.holds(status.sequence, &status.digest) => {
             Err(untold(run, status.kind, status.sequence))
         }
@@ -92,7 +89,7 @@ pub(crate) fn audit_end(
     }
 }
 
-/// The error of a record that the history has to contain.
+/// Makes the error of a record that is missing from the history.
 pub(crate) fn untold(run: &str, kind: RecordKind, sequence: u64) -> Error {
     Error::integrity(format!("the {} record {sequence} of run {run} is not in its history", kind.as_str()))
         .help(SEE)
@@ -103,7 +100,7 @@ fn not_whole(run: &str, after: u64, next: u64) -> Error {
         .help(SEE)
 }
 
-/// What to do about a history that was changed.
+/// Help for a history that was changed.
 const SEE: &str = "the store was changed from outside: put it back from a backup; `graph-host runs history` shows what can be read";
 
 fn audit_after(
@@ -122,7 +119,7 @@ fn audit_after(
             let record = &numbered.record;
             let opened = record.open(key).map_err(|error| Error::integrity(error.to_string()))?;
             let (wanted, found) = (history.entries, numbered.before);
-            // The first record may begin before the entries that are checked.
+            // The first record may begin before the checked entries.
             let begins_before = history.records.is_empty() && found < wanted;
             if wanted != found && !begins_before && !gaps.explain(wanted, found) {
                 return Err(not_whole(run, wanted, found.saturating_add(1)));
@@ -151,7 +148,7 @@ fn audit_after(
     }
 }
 
-/// Checks that a status record is under the newest checkpoint before it, as when it was stored.
+/// Checks that a status record is under the newest checkpoint before it, as it was when it was stored.
 fn follow(newest: &mut BTreeMap<String, Digest>, record: &SignedRecord, opened: &Record) -> Result<()> {
     let before = newest.get_mut(&record.namespace);
     match (opened, before) {
@@ -174,10 +171,9 @@ fn follow(newest: &mut BTreeMap<String, Digest>, record: &SignedRecord, opened: 
 
 /// Entries that may be missing because the host removed their checkpoints.
 struct Gaps {
-    /// Removed ranges, in order: how many entries come before each, and how many up to its end.
+    /// Removed ranges, in order: the numbers of entries before each and up to its end.
     removed: Vec<(u64, u64)>,
-    /// The first checkpoints that were kept by removals whose notes do not count the removed entries: any entry before
-    /// these may be missing.
+    /// First checkpoints after removals whose notes do not count the removed entries: any entry before these may be missing.
     unsaid: BTreeSet<Digest>,
 }
 
@@ -191,7 +187,7 @@ impl Gaps {
         Self { removed, unsaid: unsaid.map(|pruning| pruning.first).collect() }
     }
 
-    /// Whether all entries from one number up to another were removed.
+    /// Checks whether all entries from number `wanted` up to `found` were removed.
     fn explain(&self, mut wanted: u64, found: u64) -> bool {
         if wanted < found && !self.unsaid.is_empty() {
             return true;
@@ -199,7 +195,7 @@ impl Gaps {
         if wanted > found {
             return false;
         }
-        // Ranges do not overlap, so those before the one that holds the first missing entry end before it.
+        // Ranges do not overlap, so all ranges before the one with the first missing entry end before that entry.
         let first = self.removed.partition_point(|(before, _)| *before <= wanted).saturating_sub(1);
         for (before, end) in self.removed.iter().skip(first) {
             if *before > wanted {
@@ -211,7 +207,7 @@ impl Gaps {
         wanted == found
     }
 
-    /// Notes that a record exists.
+    /// Records that a record exists.
     fn pass(&mut self, digest: &Digest) {
         self.unsaid.remove(digest);
     }

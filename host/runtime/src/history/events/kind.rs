@@ -1,39 +1,39 @@
-//! Which entries of a run's history are wanted.
+//! Filters of the entries of a run's history.
 
 use std::collections::BTreeSet;
 
 use graph_core::record::{Entry, Status, TaskEvent};
 
-/// A stream: a choice of what happens in a run.
+/// A stream: a selection of the entries of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StreamKind {
-    /// The whole state after each step
+    /// The whole state after each step.
     Values,
-    /// What each node wrote
+    /// The writes of each node.
     Updates,
-    /// Steps, tasks, retries, hooks, routes, commits, warnings, and how the run ends; live also when attempts begin
+    /// Steps, tasks, retries, hooks, routes, commits, warnings, and the end of the run; live also the beginning of attempts.
     Events,
-    /// Everything; live also when attempts begin, and the params and results of tasks
+    /// Everything; live also the beginning of attempts, and the params and results of tasks.
     Debug,
-    /// The questions that the run asks
+    /// The questions that the run asks.
     Interrupts,
-    /// What components emit
+    /// The events that components emit.
     Custom,
-    /// What language models answer, while it arrives: live only
+    /// The answers of language models, while they arrive: live only.
     Messages,
 }
 
-/// Which runs of a tree of runs are reported.
+/// Selection of runs in a tree of runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Namespaces {
-    /// The run and its child runs
+    /// The run and its child runs.
     #[default]
     All,
-    /// The run at the top alone
+    /// Only the run at the top.
     Top,
 }
 
-/// Which entries of a history are wanted: which streams, and of which namespaces.
+/// Filter of the entries of a history: by stream and by namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kinds {
     streams: BTreeSet<StreamKind>,
@@ -41,30 +41,30 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// These streams, or all of them where none is named.
+    /// Selects these streams, or all of them if none is named.
     pub fn or_all(kinds: &[StreamKind]) -> Self {
         let all = [StreamKind::Debug];
         let streams = if kinds.is_empty() { &all[..] } else { kinds }.iter().copied().collect();
         Self { streams, namespaces: Namespaces::All }
     }
 
-    /// The same streams, of these namespaces.
+    /// Restricts the same streams to these namespaces.
     #[must_use]
     pub fn of(self, namespaces: Namespaces) -> Self {
         Self { namespaces, ..self }
     }
 
-    /// Whether a namespace is wanted.
+    /// Checks whether a namespace is wanted.
     pub(super) fn want_namespace(&self, namespace: &str) -> bool {
         self.namespaces == Namespaces::All || namespace.is_empty()
     }
 
-    /// Whether everything is wanted.
+    /// Checks whether all streams are wanted.
     pub fn everything(&self) -> bool {
         self.streams.contains(&StreamKind::Debug)
     }
 
-    /// Whether an entry is wanted.
+    /// Checks whether an entry is wanted.
     pub(super) fn want(&self, entry: &Entry<'_>) -> bool {
         let stream = match entry {
             Entry::Values => StreamKind::Values,
@@ -85,29 +85,29 @@ impl Kinds {
         self.everything() || self.streams.contains(&stream)
     }
 
-    /// Whether lines for the beginning of attempts are wanted.
+    /// Checks whether lines for the beginning of attempts are wanted.
     pub(super) fn want_starts(&self) -> bool {
         self.want(&Entry::Commit)
     }
 
-    /// Whether lines for parts of answers of language models are wanted.
+    /// Checks whether lines for parts of answers of language models are wanted.
     pub(super) fn want_messages(&self) -> bool {
         self.everything() || self.streams.contains(&StreamKind::Messages)
     }
 
-    /// Whether whole states are wanted.
+    /// Checks whether whole states are wanted.
     pub(super) fn want_values(&self) -> bool {
         self.want(&Entry::Values)
     }
 }
 
-/// The `event` of a line for an attempt that begins. Such lines are live only: they are not stored.
+/// The `kind` of a line for an attempt that begins. Such lines are live only: they are not stored.
 pub(super) const TASK_STARTED: &str = "task_started";
 
-/// The `event` of a line for a part of a language model's answer. Such lines are live only, too.
+/// The `kind` of a line for a part of a language model's answer. Such lines are live only, too.
 pub(super) const MESSAGE: &str = "message";
 
-/// The values by which lines of stored entries name what they report.
+/// The values of `kind` in lines of stored entries.
 pub const KINDS: [&str; 13] = [
     "run",
     "hook",
@@ -124,7 +124,7 @@ pub const KINDS: [&str; 13] = [
     "end",
 ];
 
-/// The value by which a line names what it reports.
+/// Returns the `kind` of an entry's line.
 pub(super) const fn word(entry: &Entry<'_>) -> &'static str {
     match entry {
         Entry::Began(_) | Entry::Status { status: Status::Running, .. } => "run",

@@ -73,7 +73,7 @@ pub const LINE_KEYS: &[&str] = &[
     "writes",
 ];
 
-/// What a live stream knows of a task in addition to what is stored.
+/// Details of a task that a live stream has and that are not stored.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Details {
     /// The params of its last attempt.
@@ -82,13 +82,13 @@ pub(super) struct Details {
     pub(super) result: Option<Value>,
 }
 
-/// The record around an entry.
+/// An entry's record and its context.
 pub(super) struct Around<'a> {
     pub(super) numbered: &'a Numbered,
     pub(super) record: &'a Record,
-    /// The run and the graph that every line names.
+    /// The run and the graph, which every line names.
     pub(super) named: &'a Named,
-    /// The graph, where lines need it and the store has it.
+    /// The graph, if lines need it and the store has it.
     pub(super) graph: Option<&'a Graph>,
 }
 
@@ -100,7 +100,7 @@ impl Around<'_> {
         }
     }
 
-    /// The line of an entry: the keys of every line, then those of its kind.
+    /// Makes the line of an entry: the keys of every line, then those of its kind.
     pub(super) fn line(
         &self,
         offset: u64,
@@ -110,7 +110,7 @@ impl Around<'_> {
     ) -> Value {
         let signed = &self.numbered.record;
         let (at, told) = self.fields(entry, state, details);
-        // A task of a superstep that has not committed belongs to the one after the newest boundary.
+        // A task of a superstep that has not committed belongs to the superstep after the newest boundary.
         let ahead = u64::from(self.checkpoint().is_none() && matches!(entry, Entry::Event { .. }));
         let mut line = json!({
             "offset": offset,
@@ -130,7 +130,7 @@ impl Around<'_> {
         line
     }
 
-    /// The fields of an entry, and its time if the entry records one.
+    /// Returns the fields of an entry, and its time if the entry records one.
     fn fields(
         &self,
         entry: &Entry<'_>,
@@ -197,7 +197,7 @@ impl Around<'_> {
         (None, told)
     }
 
-    /// The limit on steps that held for the superstep; none where the store does not have the graph.
+    /// Returns the step limit that held for the superstep; `None` if neither the checkpoint nor a graph has one.
     fn max_steps(&self) -> Option<u64> {
         self.checkpoint()
             .and_then(|checkpoint| checkpoint.step_limit)
@@ -226,8 +226,8 @@ impl Around<'_> {
         told
     }
 
-    /// What a node wrote in the superstep, in order of channels and then of its tasks. A value is null if a later
-    /// superstep overwrote it before anything was stored, or if it would take too much memory: then `error` says so.
+    /// Returns the writes of a node in the superstep, in order of channels and then of its tasks. A value is null if a
+    /// later superstep overwrote it before it was stored, or if it would take too much memory: then `error` says so.
     fn writes(&self, wanted: &str) -> Vec<Value> {
         let mut writes = Vec::new();
         for (channel, writers) in
@@ -253,14 +253,14 @@ impl Around<'_> {
     }
 }
 
-/// What was used of language models; the cost in millionths of the manifest's currency.
+/// Returns the figures of model use; the cost in millionths of the manifest's currency.
 fn figures(used: ModelUse) -> Value {
     let ModelUse { calls, input, output, cost } = used;
     json!({ "calls": calls, "input_tokens": input, "output_tokens": output, "cost": cost })
 }
 
-/// What a task has used of each language model, by its name in the manifest. What components have used that its own ones
-/// called is in its figures alone.
+/// Returns the task's use of each language model, by its name in the manifest, without that of components that its
+/// component called, which is only in the task's total.
 fn by_model(task: &TaskSummary) -> Map<String, Value> {
     let by_model = model_uses(&task.journal, &task.lost_models);
     by_model.into_iter().map(|(name, used)| (name, figures(used))).collect()

@@ -1,4 +1,4 @@
-//! The live stream of a run: passes on every entry as soon as it is stored.
+//! The live stream of a run: passes every entry to a sink as soon as it is stored.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -27,24 +27,24 @@ pub trait LineSink: Send {
     fn failed(&mut self, error: &Error);
 }
 
-/// Passes on a run's history while it grows.
+/// Passes a run's history to a sink while it grows.
 pub struct LiveStream<S> {
     reader: Reader,
     outlet: Arc<Mutex<Outlet<S>>>,
-    /// What is not stored of tasks, by task; only kept where it is wanted.
+    /// Details of tasks that are not stored, by task; `None` if they are not wanted.
     details: Option<HashMap<String, Details>>,
 }
 
-/// Where lines go: from the driver's thread, and from those of components whose language models answer.
+/// The sink of lines, shared by the driver's thread and those of components whose language models answer.
 struct Outlet<S> {
     sink: S,
-    /// The number of the last stored entry that was passed on.
+    /// Number of the last stored entry that was passed to the sink.
     after: u64,
     stopped: bool,
 }
 
 impl<S: LineSink> Outlet<S> {
-    /// Passes on a line that is not stored. It has no number: `after` is the number of the entry before it.
+    /// Passes a line that is not stored to the sink. It has no number: `after` is the number of the entry before it.
     fn live(&mut self, mut line: Value) {
         if self.stopped {
             return;
@@ -55,7 +55,7 @@ impl<S: LineSink> Outlet<S> {
         }
     }
 
-    /// Only the stream ends. The run continues, and its entries can be read later.
+    /// Ends the stream, not the run, whose entries can be read later.
     fn fail(&mut self, error: &Error) {
         self.stopped = true;
         self.sink.failed(error);
@@ -67,16 +67,16 @@ fn lock<S>(outlet: &Mutex<Outlet<S>>) -> MutexGuard<'_, Outlet<S>> {
 }
 
 impl<S: LineSink> LiveStream<S> {
-    /// A stream of everything that the run stores from now on.
+    /// Makes a stream of everything that the run stores from now on.
     pub fn new(store: Arc<dyn CheckpointStore>, run: &str, kinds: Kinds, sink: S) -> Result<Self> {
         let after = store.history_length(run)?;
         let details = kinds.everything().then(HashMap::new);
         let outlet = Arc::new(Mutex::new(Outlet { sink, after, stopped: false }));
-        // This process signs these records itself, so that they need not be checked.
+        // This process signs these records itself, so they need not be checked.
         Ok(Self { reader: Reader::new(store, run, None, kinds, after), outlet, details })
     }
 
-    /// A line for an attempt that begins.
+    /// Passes a line for an attempt that begins to the sink.
     fn begins(&mut self, at: Timestamp, of: &Activation, node: &str, item: &str, child: Option<&str>) {
         let kinds = self.reader.kinds();
         let namespace = namespace_of(self.reader.run(), of);
@@ -96,7 +96,7 @@ fn namespace_of<'a>(run: &str, of: &'a Activation) -> &'a str {
     of.run_id.strip_prefix(run).and_then(|rest| rest.strip_prefix('/')).unwrap_or_default()
 }
 
-/// A line about an attempt that is not stored.
+/// Makes a line about an attempt that is not stored.
 fn live_line(run: &str, at: Timestamp, of: &Activation, kind: &str) -> Value {
     json!({
         "run": run,
@@ -114,7 +114,7 @@ fn live_line(run: &str, at: Timestamp, of: &Activation, kind: &str) -> Value {
     })
 }
 
-/// Passes on parts of answers of language models.
+/// Passes parts of answers of language models to a sink.
 struct Messages<S> {
     outlet: Arc<Mutex<Outlet<S>>>,
     run: String,

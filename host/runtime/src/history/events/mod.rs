@@ -1,5 +1,5 @@
-//! A run's history as a stream of JSON lines: live from `run --stream`, or later from `runs events`. Both read what is
-//! stored, so that a line that was shown can be read again after a crash, under the same number.
+//! A run's history as a stream of JSON lines: live from `run --stream`, or later from `runs events`. Both read stored
+//! entries, so that a line that was shown can be read again after a crash, under the same number.
 
 mod audit;
 mod kind;

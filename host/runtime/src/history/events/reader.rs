@@ -17,7 +17,7 @@ use super::state::State;
 use crate::error::Result;
 use crate::run::restore;
 
-/// How many records are read at a time.
+/// Number of records that are read at a time.
 const PAGE: usize = 64;
 
 /// Reads a run's history from an offset on; entries that are stored later can be read with another call.
@@ -25,17 +25,17 @@ const PAGE: usize = 64;
 pub struct Reader {
     store: Arc<dyn CheckpointStore>,
     run: String,
-    /// The key that checks every record; none where another host has signed them.
+    /// The key that checks every record; `None` if another host has signed them.
     key: Option<VerifyingKey>,
     kinds: Kinds,
-    /// The number of the last entry that was read.
+    /// Number of the last entry that was read.
     after: u64,
     states: BTreeMap<String, State>,
     graphs: RunGraphs,
 }
 
 impl Reader {
-    /// A reader of the entries after number `after`.
+    /// Makes a reader of the entries after number `after`.
     pub fn new(
         store: Arc<dyn CheckpointStore>,
         run: &str,
@@ -54,33 +54,33 @@ impl Reader {
         }
     }
 
-    /// The same for a run whose graphs the store does not keep.
+    /// Uses these graphs, for a run whose graphs the store does not keep.
     #[must_use]
     pub fn with_graphs(self, graph: &Arc<Graph>, inside: &Graphs) -> Self {
         Self { graphs: RunGraphs::given(graph, inside), ..self }
     }
 
-    /// The id of the run.
+    /// Returns the id of the run.
     pub(super) fn run(&self) -> &str {
         &self.run
     }
 
-    /// The number of the last entry that was read.
+    /// Returns the number of the last entry that was read.
     pub(super) const fn position(&self) -> u64 {
         self.after
     }
 
-    /// Which entries are wanted.
+    /// Returns the filter of entries.
     pub(super) const fn kinds(&self) -> &Kinds {
         &self.kinds
     }
 
-    /// Prints the lines of everything that was stored since the last call, up to a record that cannot be read.
+    /// Passes the lines of all entries since the last call to `print`, up to a record that cannot be read.
     pub fn read(&mut self, print: impl FnMut(&Value) -> Result<()>) -> Result<()> {
         self.read_with(&mut HashMap::new(), print)
     }
 
-    /// The same, with details of tasks that are not stored.
+    /// Like [`Reader::read`], with details of tasks that are not stored.
     pub(super) fn read_with(
         &mut self,
         details: &mut HashMap<String, Details>,
@@ -133,7 +133,7 @@ impl Reader {
             }
         }
         self.after = self.after.max(numbered.before + numbered.record.events);
-        // The records of a child run that has ended belong to its parent's superstep from then on.
+        // After the end of a child run, its namespace has no further records.
         let namespace = &numbered.record.namespace;
         if matches!(&record, Record::Checkpoint(checkpoint) if checkpoint.end.is_some() && !namespace.is_empty())
         {

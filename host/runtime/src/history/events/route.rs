@@ -1,14 +1,14 @@
-//! Explains which edges fired.
+//! Explains the edges that fired.
 
 use graph_core::diagnostic::one_line;
 use graph_core::record::{FiredEdge, Via};
 use graph_walker::graph::{Graph, Next};
 use serde_json::{Value, json};
 
-/// The longest condition that is shown, in characters.
+/// Limit of a shown condition, in characters.
 const LONGEST: usize = 500;
 
-/// An edge that fired, or the absence of one, explained with the graph's document if there is one.
+/// Explains an edge that fired, or the absence of one, with the graph's document if there is one.
 pub(super) fn route(fired: &FiredEdge, graph: Option<&Graph>) -> Value {
     let mut told = json!({
         "node": fired.from,
@@ -42,7 +42,7 @@ pub(super) fn route(fired: &FiredEdge, graph: Option<&Graph>) -> Value {
     told
 }
 
-/// What the record alone says about the edge, without the graph.
+/// Returns the kind of edge that the record names, without the graph.
 const fn by(via: Via) -> &'static str {
     match via {
         Via::Next(_) => "next",

@@ -26,7 +26,7 @@ pub(super) struct RunGraphs {
     namespaces: BTreeMap<String, Digest>,
 }
 
-/// What the run's row says and never changes.
+/// The parts of the run's row that never change.
 #[derive(Debug)]
 struct Run {
     id: String,
@@ -38,12 +38,12 @@ struct Run {
 #[derive(Debug)]
 struct KnownGraph {
     id: Option<Arc<str>>,
-    /// The digest under which its text is stored, until it has been read.
+    /// Digest of its stored text, until the text has been read.
     text: Option<Digest>,
     graph: Option<Arc<Graph>>,
 }
 
-/// What every line names: the run, its tree and its graph.
+/// The names in every line: the run, its tree and its graph.
 #[derive(Debug)]
 pub(super) struct Named {
     /// The id of the run; for a child run, its own id.
@@ -52,12 +52,12 @@ pub(super) struct Named {
     pub(super) root: String,
     /// The id of the run that started this one.
     pub(super) parent: Option<String>,
-    /// The id of the graph, where it is known.
+    /// The id of the graph, if it is known.
     pub(super) graph: Option<Arc<str>>,
 }
 
 impl RunGraphs {
-    /// A run whose graphs are already loaded.
+    /// Makes the graphs of a run whose graphs are already loaded.
     pub(super) fn given(graph: &Arc<Graph>, inside: &Graphs) -> Self {
         let known = |graph: &Arc<Graph>, id: &str| {
             let known = KnownGraph { id: Some(id.into()), text: None, graph: Some(Arc::clone(graph)) };
@@ -68,7 +68,7 @@ impl RunGraphs {
         Self { graphs, ..Self::default() }
     }
 
-    /// What the lines of a record name.
+    /// Returns the names in the lines of a record.
     pub(super) fn named(
         &mut self,
         store: &dyn CheckpointStore,
@@ -88,7 +88,7 @@ impl RunGraphs {
             Record::Checkpoint(checkpoint) => Some(self.enter(store, checkpoint)),
             _ => match self.namespaces.get(namespace) {
                 Some(graph) => Some(*graph),
-                // Reading began after this namespace's checkpoints, so that none of them was seen.
+                // Reading began after this namespace's checkpoints, so none of them was seen.
                 None => match store.checkpoint(run, namespace, At::Latest)? {
                     Some(newest) => match restore::open_record(&newest, None)? {
                         Record::Checkpoint(checkpoint) => Some(self.enter(store, &checkpoint)),
@@ -110,7 +110,7 @@ impl RunGraphs {
         Ok(Named { run_id, root, parent, graph: of_row.or(id) })
     }
 
-    /// The graph of a checkpoint, as it was at that time; none where the store does not have it.
+    /// Returns the graph of a checkpoint, as it was at that time; `None` if the store does not have it.
     pub(super) fn graph(&mut self, store: &dyn CheckpointStore, digest: &Digest) -> Option<&Arc<Graph>> {
         let known = self.graphs.get_mut(digest)?;
         if let Some(text) = known.text.take() {
@@ -156,7 +156,7 @@ impl RunGraphs {
     }
 }
 
-/// A graph that the run has written itself; nothing is known of it where the store does not have it.
+/// Reads a graph that the run has written itself; without id and graph if the store does not have it.
 fn written(store: &dyn CheckpointStore, digest: &Digest) -> KnownGraph {
     let graph = restore::written_graph(store, digest).ok().flatten().map(Arc::new);
     KnownGraph { id: graph.as_ref().map(|graph| graph.id.as_str().into()), text: None, graph }

@@ -25,7 +25,7 @@ impl State {
     ) -> Result<&Map<String, Value>> {
         let next =
             checkpoint.sequence == 0 || self.sequence.is_some_and(|last| last + 1 == checkpoint.sequence);
-        // A checkpoint that restores an earlier state, or begins a fork, need not list all that differs as changed.
+        // A checkpoint that restores an earlier state, or begins a fork, need not list all differences as changes.
         let follows = next && !matches!(checkpoint.source, Source::Update { .. } | Source::Fork { .. });
         if follows {
             restore::apply(&mut self.channels, changed.to_vec())?;

@@ -1,4 +1,4 @@
-//! Which request continues which conversation.
+//! Assigns requests to conversations.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,58 +6,58 @@ use graph_core::digest::{Digest, DomainHasher};
 use graph_core::json::canonical_string;
 use serde_json::Value;
 
-/// How many points are remembered; each call adds three. A request that continues an older one begins a new conversation.
+/// Limit of the remembered points; each call adds three. A request that continues an older one begins a new conversation.
 const MOST_POINTS: usize = 20_000;
 
 const DOMAIN: &str = "graph-host/transcript/v1";
 
-/// Conversations, by what was said in them so far.
+/// The known points of conversations, by digests of the messages up to each.
 #[derive(Debug, Default)]
 pub(super) struct Conversations {
     points: BTreeMap<Digest, Point>,
-    /// The points in the order in which they were added.
+    /// Points in the order in which they were added.
     order: VecDeque<Digest>,
-    /// How many conversations there are.
+    /// Number of conversations.
     count: u64,
 }
 
-/// How far a conversation has come.
+/// A point of a conversation.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     conversation: u64,
-    /// The digest of the instructions that it had there.
+    /// Digest of its instructions at this point.
     system: Option<Digest>,
 }
 
 /// The place of a request in its conversation.
 #[derive(Debug)]
 pub(super) struct Continued {
-    /// The number of the conversation, from 1.
+    /// Number of the conversation, from 1.
     pub(super) conversation: u64,
-    /// How many messages of the request are known.
+    /// Number of the request's messages that are known.
     pub(super) known: usize,
-    /// Whether its instructions are others than before.
+    /// `true` if the instructions differ from those before.
     pub(super) is_system_new: bool,
-    /// The digest of all its messages, one after the other.
+    /// Digest of all its messages in order.
     whole: Digest,
     system: Option<Digest>,
 }
 
-/// Who asks: conversations of other nodes are others.
+/// Sender of a request: conversations of different nodes differ.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asker<'a> {
-    /// The path of nodes.
+    /// Path of nodes.
     pub(super) path: &'a str,
-    /// The namespace. A conversation may continue in another child run of the same node, but of two that have gone the same way,
-    /// a child run continues its own.
+    /// Namespace. A conversation may continue in another child run of the same node, but if two child runs had equal
+    /// conversations, each continues its own.
     pub(super) namespace: &'a str,
-    /// The task. Only the same task repeats a request; in another one, the same words begin another conversation.
+    /// Task. Only the same task repeats a request; in another one, the same messages begin another conversation.
     pub(super) task: &'a str,
 }
 
 impl Conversations {
-    /// Finds the conversation that a request continues: the one that has most of its messages. The last message of what is
-    /// continued was an answer, or the request was made before by the same task.
+    /// Finds the conversation that a request continues: the one that has most of its messages. The last known message
+    /// was an answer, or the same task made the same request before.
     pub(super) fn enter(&mut self, asker: Asker<'_>, system: Option<&str>, messages: &[Value]) -> Continued {
         let system = system.map(|text| Digest::of_bytes(text.as_bytes()));
         let mut so_far = start();
@@ -88,7 +88,7 @@ impl Conversations {
         self.add(answered_inside(asker, so_far), point);
     }
 
-    /// How many conversations were found.
+    /// Returns the number of conversations so far.
     pub(super) const fn count(&self) -> u64 {
         self.count
     }
@@ -110,8 +110,8 @@ fn start() -> Digest {
     DomainHasher::new(DOMAIN).finish()
 }
 
-/// The digest of a conversation with one more message. What a model has thought does not count: components may leave it out
-/// when they send an answer back.
+/// Returns the digest of a conversation with one more message. Reasoning is left out of the digest, as components may
+/// leave it out when they send an answer back.
 fn then(so_far: Digest, message: &Value) -> Digest {
     let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
     let mut hasher = DomainHasher::new(DOMAIN).digest(&so_far).field(role.as_bytes());
@@ -179,7 +179,7 @@ mod tests {
         let first = all.enter(ONE, Some("s"), &[user("a")]);
         assert_eq!((first.conversation, first.known, first.is_system_new), (1, 0, true));
         all.answer(ONE, &first, &model("b"));
-        // Of an answer that is sent back, the reasoning may be missing.
+        // Reasoning may be missing from an answer that is sent back.
         let back = json!({ "role": "assistant", "blocks": [{ "text": "b" }] });
         let later = Asker { task: "2.0", ..ONE };
         let next = [user("a"), back, user("c")];
@@ -216,7 +216,7 @@ mod tests {
         let next = [user("a"), model("b"), user("c")];
         assert_eq!(entered(&mut all, inside("1.0", "1.0/2.0"), None, &next), (1, 2, false));
         assert_eq!(entered(&mut all, inside("1.1", "1.1/2.0"), None, &next), (2, 2, false));
-        // In a later child run of the node, the newest of them is continued.
+        // A later child run of the node continues the newest of them.
         assert_eq!(entered(&mut all, inside("2.0", "2.0/1.0"), None, &next), (2, 2, false));
     }
 

@@ -5,7 +5,7 @@
 //! 1. `{"format": "graph-host/transcript", "graph", "key_id", "kind": "header", "namespace", "run_id", "version": 1}`: `key_id` is the
 //!    key of the host that made the run.
 //! 2. `{"kind": "message", "number", "conversation", …}` for each message, in order.
-//! 3. `{"kind": "end", "messages", "conversations", "calls", "used", …}`: what the messages before it count.
+//! 3. `{"kind": "end", "messages", "conversations", "calls", "used", …}`: the totals of the messages.
 //!
 //! The signature is a file next to it, `FILE.dsse.json`: a DSSE envelope around a
 //! [`TranscriptStatement`](graph_core::trust::TranscriptStatement) with the digest of the file.
@@ -35,12 +35,12 @@ use crate::project::user_home::{is_stream, sync_folder, write_atomic};
 pub const FORMAT: &str = "graph-host/transcript";
 /// The version of the format.
 pub const VERSION: u32 = 1;
-/// The longest first line, in bytes.
+/// Limit of the first line, in bytes.
 const LONGEST_HEADER: u64 = 64 << 10;
-/// How many bytes of a file are read at a time.
+/// Number of bytes that are read at a time.
 const PIECE: usize = 64 << 10;
 
-/// The first line of a transcript.
+/// Makes the first line of a transcript.
 pub fn header_line(row: &RunRow, namespace: &str) -> Value {
     json!({
         "kind": "header",
@@ -53,12 +53,12 @@ pub fn header_line(row: &RunRow, namespace: &str) -> Value {
     })
 }
 
-/// The line of a message.
+/// Makes the line of a message.
 pub fn message_line(message: &Message) -> Value {
     of_kind("message", message.to_json())
 }
 
-/// The last line of a transcript.
+/// Makes the last line of a transcript.
 pub fn end_line(totals: &Totals) -> Value {
     of_kind("end", totals.to_json())
 }
@@ -68,7 +68,7 @@ fn of_kind(kind: &str, mut value: Value) -> Value {
     value
 }
 
-/// Writes the lines of a transcript.
+/// Writes the lines of a transcript, and returns its totals.
 pub fn write(transcript: &Transcript<'_>, row: &RunRow, out: &mut dyn Write) -> Result<Totals> {
     let mut line = |value: &Value| {
         let text = canonical_string(value) + "\n";
@@ -84,11 +84,11 @@ pub fn write(transcript: &Transcript<'_>, row: &RunRow, out: &mut dyn Write) -> 
 /// A transcript that was written to a file and signed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Saved {
-    /// What it counts.
+    /// Its totals.
     pub totals: Totals,
-    /// The length of the file.
+    /// Length of the file, in bytes.
     pub bytes: u64,
-    /// The SHA-256 of the file.
+    /// SHA-256 of the file.
     pub digest: Digest,
 }
 
@@ -109,7 +109,7 @@ pub fn save(
         .help("name a file, or print the lines without a signature with --jsonl"));
     }
     let failed = |error: &io::Error| Error::write("the transcript", path, error);
-    // What a link leads to is replaced, not the link.
+    // The target of a link is replaced, not the link.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| failed(&error))?;
@@ -138,12 +138,12 @@ pub fn save(
     Ok(Saved { totals, bytes, digest })
 }
 
-/// The name of a run, or of a child run.
+/// Returns the id of a run, or of a child run.
 fn name(row: &RunRow, namespace: &str) -> String {
     if namespace.is_empty() { row.run_id.clone() } else { format!("{}/{namespace}", row.run_id) }
 }
 
-/// Counts and digests what is written.
+/// Counts and digests the written bytes.
 struct Counted<W> {
     out: W,
     hasher: PieceHasher,
@@ -163,10 +163,10 @@ impl<W: Write> Write for Counted<W> {
     }
 }
 
-/// A transcript whose signature holds.
+/// A transcript with a valid signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifiedTranscript {
-    /// What the host has stated.
+    /// The signed statement of the host.
     pub statement: TranscriptStatement,
     /// The key that signed it.
     pub key: KeyId,
@@ -174,13 +174,13 @@ pub struct VerifiedTranscript {
     pub graph: String,
 }
 
-/// Whether a file begins as a transcript does. A file that cannot be read does not.
+/// Checks whether a file begins as a transcript does. A file that cannot be read does not.
 pub fn is_transcript(path: &Path) -> bool {
     let is_file = fs::metadata(path).is_ok_and(|found| found.is_file());
     is_file && File::open(path).is_ok_and(|file| header(&mut BufReader::new(file)).is_some())
 }
 
-/// The first line of a transcript.
+/// Reads the first line of a transcript.
 fn header(file: &mut impl io::BufRead) -> Option<Value> {
     let mut line = Vec::new();
     file.take(LONGEST_HEADER).read_until(b'\n', &mut line).ok()?;
@@ -250,7 +250,7 @@ fn read_envelope(path: &Path) -> Result<Option<String>> {
         Err(error) => return Err(failed(&error)),
     };
     let mut text = String::new();
-    // One byte more than is read shows that it is too long.
+    // One byte more than the limit shows that the envelope is too long.
     let most = MAX_TRANSCRIPT_ENVELOPE as u64 + 1;
     file.take(most).read_to_string(&mut text).map_err(|error| failed(&error))?;
     Ok(Some(text))

@@ -22,13 +22,13 @@ use crate::project::{Project, paths};
 /// The items that a host signs with its identity key, in addition to the state items of runs.
 pub const ITEMS: &str = "transcripts/*";
 
-/// The largest item that is written, in bytes: no larger one is read.
+/// Limit of a written item, in bytes: larger ones are not read.
 const LARGEST: usize = 16 << 20;
-/// What of it is left for the front matter and the signature line.
+/// Part of the limit that is reserved for the front matter and the signature line, in bytes.
 const FRONT: usize = 64 << 10;
 
-/// Writes the transcript of a run into the knowledge of a project, as `.ai/knowledge/transcripts/RUN.md`, signed with the host's
-/// identity. The path of the file.
+/// Writes the transcript of a run into the knowledge of a project, as `.ai/knowledge/transcripts/RUN.md`, signed with
+/// the host's identity. Returns the path of the file.
 pub fn write_item(
     transcript: &Transcript<'_>,
     row: &RunRow,
@@ -151,7 +151,7 @@ fn outcome(answer: &Answer) -> String {
     line
 }
 
-/// A text of a stranger within a line of Markdown: nothing in it is a link, a picture, code or HTML.
+/// Escapes a foreign text within a line of Markdown: nothing in it is a link, a picture, code or HTML.
 fn heading(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in graph_core::diagnostic::one_line(text, 200).chars() {
@@ -163,7 +163,7 @@ fn heading(text: &str) -> String {
     escaped
 }
 
-/// A text as a quotation: nothing in it is a part of the document around it.
+/// Adds a text as a quotation: nothing in it is a part of the document around it.
 fn quote(text: &mut String, said: &str) {
     text.push('\n');
     for line in visible(said).split('\n') {

@@ -1,4 +1,4 @@
-//! A message of a transcript, as journals have it.
+//! Messages of transcripts, read from journals.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use graph_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Who a message is from.
+/// Sender of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -24,7 +24,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The name in transcripts.
+    /// Returns the name in transcripts.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -40,26 +40,26 @@ impl Role {
 pub enum Block {
     /// Text.
     Text(String),
-    /// What the model has thought.
+    /// Reasoning of the model.
     Reasoning(Reasoning),
-    /// A call of a tool that the model asks for.
+    /// A tool call that the model requests.
     ToolCall(ToolCall),
     /// The result of a tool call.
     ToolResult(ToolResult),
     /// An image or another file, without its bytes.
     Media(FileDigest),
-    /// What this version of the program does not know.
+    /// A block of a later version of the program.
     #[serde(untagged)]
     Other(Value),
 }
 
-/// What a model has thought.
+/// Reasoning of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "JournaledReasoning")]
 pub struct Reasoning {
-    /// The API that it is from.
+    /// Name of the provider's API.
     pub api: String,
-    /// Its text; none if the provider has only given it encrypted, or withheld it.
+    /// Readable text; `None` if the provider encrypted or withheld it.
     pub text: Option<String>,
 }
 
@@ -69,7 +69,7 @@ struct JournaledReasoning {
     item: Value,
 }
 
-/// A call of a tool that a model asks for.
+/// A tool call that a model requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The provider's id of the call.
@@ -83,11 +83,11 @@ pub struct ToolCall {
 /// The result of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
-    /// The id of the call.
+    /// Id of the call.
     pub id: String,
-    /// What the model was given.
+    /// Text that the model receives.
     pub content: String,
-    /// The tool has failed; `content` says why.
+    /// `true` if the tool has failed; `content` says why.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub failed: bool,
 }
@@ -96,11 +96,11 @@ pub struct ToolResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "JournaledMedia")]
 pub struct FileDigest {
-    /// Its type, as `image/png`.
+    /// Media type, such as `image/png`.
     pub media_type: String,
-    /// Its length in bytes; none if the journal does not say it.
+    /// Length in bytes; `None` if the journal lacks it.
     pub bytes: Option<u64>,
-    /// Its SHA-256; none if the journal does not say it.
+    /// SHA-256; `None` if the journal lacks it.
     pub digest: Option<Digest>,
 }
 
@@ -127,7 +127,7 @@ impl From<JournaledReasoning> for Reasoning {
     }
 }
 
-/// The readable text in the item of any API: a member with the text, or lists of parts that have one.
+/// Returns the readable text in the item of any API: a member with the text, or lists of parts with texts.
 fn reasoning_text(item: &Value) -> Option<String> {
     let mut texts = Vec::new();
     for name in ["thinking", "reasoning_content", "reasoning", "summary", "content"] {
@@ -144,7 +144,7 @@ fn reasoning_text(item: &Value) -> Option<String> {
 }
 
 impl Block {
-    /// Passes each text of the block on that a person would look for something in.
+    /// Passes each text of the block that a search covers to `visit`.
     pub fn each_text(&self, mut visit: impl FnMut(&str)) {
         match self {
             Self::Text(text) => visit(text),
@@ -163,33 +163,33 @@ impl Block {
 /// The result of a call of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// Why the answer ends: `end`, `tool_calls`, `max_output`, `stop_text` or `refused`; none for a call without an answer.
+    /// Reason of its end: `end`, `tool_calls`, `max_output`, `stop_text` or `refused`; `None` for a call without an answer.
     pub stop: Option<String>,
-    /// The tokens that the provider has counted, by their names: `input`, `output`, `cached`, `cache_write`, `reasoning`. Of a call
-    /// without an answer, those that it is charged.
+    /// Tokens that the provider has counted, by name: `input`, `output`, `cached`, `cache_write`, `reasoning`. For a
+    /// call without an answer, the tokens that it is charged.
     pub usage: Map<String, Value>,
-    /// The cost by the manifest's prices, in millionths of its currency, failed tries included.
+    /// Cost by the manifest's prices, in millionths of its currency, failed tries included.
     pub cost: u64,
-    /// How many requests were sent for it: more than one if the host has tried again.
+    /// Number of requests that were sent for it: more than one if the host has tried again.
     pub requests: u64,
-    /// Why there is no answer.
+    /// Failure, if there is no answer.
     pub failure: Option<Failure>,
 }
 
 /// A message of a transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Its place in the transcript, from 1.
+    /// Its number in the transcript, from 1.
     pub number: u64,
-    /// The conversation that it belongs to, from 1.
+    /// Number of its conversation, from 1.
     pub conversation: u64,
-    /// The recorded time of its task: when the last attempt ended.
+    /// Recorded time of its task: the end of the last attempt.
     pub at: Timestamp,
     /// The superstep of its task.
     pub superstep: u64,
     /// The namespace of the child run; empty for the run itself.
     pub namespace: String,
-    /// The path of nodes to the one that asked.
+    /// Path of nodes to the one that sent the request.
     pub path: String,
     /// The id of the task.
     pub task: String,
@@ -197,25 +197,24 @@ pub struct Message {
     pub attempt: u32,
     /// The name of the model in the manifest.
     pub model: String,
-    /// Who it is from.
+    /// Its sender.
     pub role: Role,
-    /// Its parts.
+    /// Its blocks.
     pub blocks: Vec<Block>,
     /// The result of the call; none for messages of requests.
     pub answer: Option<Answer>,
-    /// The digest of the whole request in which it was sent, or that it answers: the SHA-256 of the canonical JSON of the
-    /// journal's entry.
+    /// Digest of the whole request that contains it or that it answers: the SHA-256 of the canonical JSON of the journal's entry.
     pub request: Digest,
-    /// The kind of record whose journal has it: a checkpoint, or a task or status record of a superstep that has not committed.
+    /// Kind of the record whose journal has it: a checkpoint, or a task or status record of a superstep that has not committed.
     pub record: RecordKind,
-    /// The number of the checkpoint, or of the checkpoint that the record is under.
+    /// Number of the checkpoint, or of the checkpoint that the record is under.
     pub checkpoint: u64,
     /// The digest of the record.
     pub digest: Digest,
 }
 
 impl Message {
-    /// The message for programs.
+    /// Makes the JSON document of the message.
     pub fn to_json(&self) -> Value {
         let mut value = json!({
             "number": self.number,
@@ -247,29 +246,29 @@ impl Message {
     }
 }
 
-/// What a transcript counts.
+/// Totals of a transcript.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Its messages.
+    /// Number of messages.
     pub messages: u64,
-    /// Its conversations.
+    /// Number of conversations.
     pub conversations: u64,
-    /// Calls of models, however often each was sent.
+    /// Number of calls of models, however often each was sent.
     pub calls: u64,
-    /// Those of them that have no answer.
+    /// Number of calls without an answer.
     pub failed: u64,
-    /// What they have used.
+    /// Model use of all calls.
     pub used: ModelUse,
-    /// The same for each model, by its name in the manifest.
+    /// Model use by model, by its name in the manifest.
     pub models: BTreeMap<String, ModelUse>,
-    /// What components have used that were called by others: their conversations are in no journal.
+    /// Model use of components that other components called: their conversations are in no journal.
     pub called: ModelUse,
-    /// What was used, or may have been used, by attempts that a crash or a deadline ended: their conversations are in no journal.
+    /// Model use, or possible use, of attempts that a crash or a deadline ended: their conversations are in no journal.
     pub lost: ModelUse,
 }
 
 impl Totals {
-    /// The totals for programs.
+    /// Makes the JSON document of the totals.
     pub fn to_json(&self) -> Value {
         let models: Map<String, Value> =
             self.models.iter().map(|(name, used)| (name.clone(), model_use(*used))).collect();

@@ -1,8 +1,8 @@
-//! Transcripts: what language models were asked and have answered in a run, from the journals of its tasks.
+//! Transcripts: the requests to language models in a run and their answers, from the journals of its tasks.
 //!
-//! A component sends the whole conversation with each request. A transcript has each message once: of a request that continues a
-//! known conversation only what is new in it, and then the answer. It is read record by record; what is remembered of a
-//! conversation are digests.
+//! A component sends the whole conversation with each request. A transcript has each message once: for a request that
+//! continues a known conversation, only its new messages, and then the answer. It is read record by record; only
+//! digests of conversations are remembered.
 
 mod conversations;
 mod file;

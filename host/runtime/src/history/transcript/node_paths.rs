@@ -10,8 +10,8 @@ use graph_walker::walker::task_of_child;
 use crate::error::Result;
 use crate::run::restore;
 
-/// The path of nodes to the child run in each namespace, found when it is asked for: the records of a child run precede the
-/// record of the superstep that names its node.
+/// Paths of nodes to the child runs in each namespace, read on demand: the records of a child run precede the record of
+/// the superstep that names its node.
 #[derive(Debug)]
 pub(super) struct NodePaths<'s> {
     store: &'s dyn CheckpointStore,
@@ -26,7 +26,7 @@ pub(super) struct NodePaths<'s> {
 }
 
 impl<'s> NodePaths<'s> {
-    /// Those of a run.
+    /// Makes the paths of a run.
     pub(super) fn new(
         store: &'s dyn CheckpointStore,
         run: &'s str,
@@ -38,7 +38,7 @@ impl<'s> NodePaths<'s> {
         Self { store, run, key, tasks, nodes: BTreeMap::new(), read: BTreeSet::new() }
     }
 
-    /// The path to a node of the run in a namespace.
+    /// Returns the path to a node of the run in a namespace.
     pub(super) fn of(&mut self, namespace: &str, node: &str) -> Result<String> {
         let mut path = String::new();
         // From the top: each `/` ends a namespace.
@@ -51,7 +51,7 @@ impl<'s> NodePaths<'s> {
         Ok(path)
     }
 
-    /// The node that has started the child run in a namespace; its task if no record names it.
+    /// Returns the node that has started the child run in a namespace; its task if no record names the node.
     fn node(&mut self, namespace: &str) -> Result<String> {
         let parent = namespace.rsplit_once('/').map_or("", |(parent, _)| parent);
         let task = task_of_child(namespace);

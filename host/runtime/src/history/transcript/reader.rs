@@ -19,19 +19,19 @@ use super::node_paths::NodePaths;
 use crate::error::{Error, Result};
 use crate::run::restore;
 
-/// How many records are read at a time.
+/// Number of records that are read at a time.
 const PAGE: usize = 64;
 
-/// The most models that are counted separately: a manifest has fewer.
+/// Limit of the models that are counted separately: a manifest has fewer.
 const MODELS: usize = 10_000;
 
-/// Takes the messages of a transcript, in order.
+/// Receives the messages of a transcript, in order.
 pub type Visit<'v> = dyn FnMut(&Message) -> Result<()> + 'v;
 
 /// The transcript of a run, or of one of its child runs, each with the child runs below it.
 #[derive(Clone, Copy, Debug)]
 pub struct Transcript<'s> {
-    /// Where the run is stored.
+    /// The store of the run.
     pub store: &'s dyn CheckpointStore,
     /// The id of the run.
     pub run: &'s str,
@@ -42,8 +42,8 @@ pub struct Transcript<'s> {
 }
 
 impl Transcript<'_> {
-    /// Passes each message to `visit`, in the order of the records: those of a child run precede those of the superstep that
-    /// it belongs to. Calls of a superstep that has not committed come last.
+    /// Passes each message to `visit`, in the order of the records: those of a child run precede those of the superstep
+    /// that started it. Calls of a superstep that has not committed come last.
     pub fn read(&self, visit: &mut Visit<'_>) -> Result<Totals> {
         let namespaces = self.store.namespaces(self.run)?;
         let mut walk = Walk {
@@ -60,12 +60,12 @@ impl Transcript<'_> {
         for namespace in namespaces.iter().filter(|namespace| self.covers(namespace)) {
             walk.pending(namespace)?;
         }
-        // Of a run that is under way, supersteps may have committed in between.
+        // If the run is under way, supersteps may have committed in between.
         walk.history()?;
         Ok(walk.finish())
     }
 
-    /// Whether it has the messages of the run in a namespace.
+    /// Checks whether the transcript includes the run in a namespace.
     fn covers(&self, namespace: &str) -> bool {
         let below = namespace.strip_prefix(self.namespace);
         below.is_some_and(|below| self.namespace.is_empty() || below.is_empty() || below.starts_with('/'))
@@ -75,9 +75,9 @@ impl Transcript<'_> {
 /// The calls of a model in a superstep that has not committed.
 #[derive(Debug, Default)]
 struct OpenSuperstep {
-    /// The dispatches of tasks that were read.
+    /// Dispatches of tasks that were read.
     dispatches: BTreeSet<(String, u32)>,
-    /// What attempts have used that a crash ended, by task.
+    /// Model use of attempts that a crash ended, by task.
     lost: BTreeMap<String, ModelUse>,
 }
 
@@ -86,17 +86,17 @@ struct Walk<'s, 'v, 'f> {
     of: Transcript<'s>,
     paths: NodePaths<'s>,
     conversations: Conversations,
-    /// By namespace. A task has its journal in several records until its superstep commits.
+    /// Supersteps that have not committed, by namespace. Until then, a task has its journal in several records.
     open: BTreeMap<String, OpenSuperstep>,
     /// The newest checkpoints of runs that have not ended, by namespace.
     newest: BTreeMap<String, Digest>,
-    /// How many entries of the history were read.
+    /// Number of entries of the history that were read.
     after: u64,
     totals: Totals,
     visit: &'v mut Visit<'f>,
 }
 
-/// Whose journal it is, and which record has it.
+/// Task of a journal, and the record that has the journal.
 #[derive(Clone, Copy)]
 struct Source<'a> {
     record: &'a SignedRecord,
@@ -171,7 +171,7 @@ impl Walk<'_, '_, '_> {
         let mut open = self.open.remove(namespace).unwrap_or_default();
         restore::each_pending(store, run, namespace, |record| {
             match restore::open_record(&record, key)? {
-                // Under another one, it is of a superstep that has begun since.
+                // A task under another checkpoint is of a superstep that began after `history` was read.
                 Record::Task(task) if task.checkpoint == newest => {
                     let source = Source {
                         record: &record,
@@ -298,7 +298,7 @@ fn answer(entry: &JournalEntry, used: ModelUse) -> Answer {
         None => as_fault(result),
     };
     let stop = result.pointer("/response/stop").and_then(Value::as_str).map(str::to_owned);
-    // Of a call that was not answered, what is charged for it.
+    // For a call without an answer, the tokens that it is charged.
     let charged =
         [("input", used.input), ("output", used.output)].into_iter().filter(|(_, tokens)| *tokens > 0);
     let charged =
@@ -308,7 +308,7 @@ fn answer(entry: &JournalEntry, used: ModelUse) -> Answer {
     Answer { stop, usage: usage.unwrap_or_else(charged), cost, requests: used.calls, failure }
 }
 
-/// The parts of a request that a transcript has.
+/// The parts of a request that are shown in transcripts.
 struct AskedRequest<'a> {
     model: &'a str,
     system: Option<&'a str>,

@@ -9,17 +9,17 @@ use super::message::{Message, Totals};
 use super::reader::Transcript;
 use crate::error::Result;
 
-/// What is searched for.
+/// Search term.
 #[derive(Clone, Debug)]
 pub enum Wanted {
-    /// What a regular expression matches, in time linear in what is searched.
+    /// A regular expression, which takes time linear in the searched text.
     Pattern(Box<Pattern>),
-    /// A text as it is.
+    /// A literal text.
     Text(String),
 }
 
 impl Wanted {
-    /// Where the first match in a text is, in bytes.
+    /// Returns the byte range of the first match in a text.
     pub fn find(&self, text: &str) -> Option<Range<usize>> {
         match self {
             Self::Pattern(pattern) => pattern.find(text),
@@ -27,7 +27,7 @@ impl Wanted {
         }
     }
 
-    /// Whether something in a message matches.
+    /// Checks whether a text in a message matches.
     pub fn is_in(&self, message: &Message) -> bool {
         message.blocks.iter().any(|block| {
             let mut is_found = false;
@@ -37,27 +37,27 @@ impl Wanted {
     }
 }
 
-/// A message that a search shows.
+/// A message in the result of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'m> {
     /// The message.
     pub message: &'m Message,
-    /// Whether something in it matches; otherwise it is near one that does.
+    /// `true` if it matches; otherwise it is near a match.
     pub is_match: bool,
-    /// Whether messages were left out before it.
+    /// `true` if messages before it were left out.
     pub is_after_gap: bool,
 }
 
-/// What a search has found in one transcript.
+/// Result of a search in one transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Searched {
-    /// How many messages match.
+    /// Number of messages that match.
     pub matches: u64,
-    /// What the whole transcript counts.
+    /// Totals of the whole transcript.
     pub totals: Totals,
 }
 
-/// Passes the messages that match to `visit`, each with `around` messages before and behind it, in order and once. At most
+/// Passes the matching messages to `visit`, each with `around` messages before and after it, in order and once. At most
 /// `around` messages are held.
 pub fn search(
     transcript: &Transcript<'_>,
@@ -66,7 +66,7 @@ pub fn search(
     visit: &mut dyn FnMut(Found<'_>) -> Result<()>,
 ) -> Result<Searched> {
     let mut before: VecDeque<Message> = VecDeque::new();
-    // How many messages behind the last match are still shown, and the number of the last message that was.
+    // The number of messages after the last match that are still shown, and the number of the last shown message.
     let (mut behind, mut shown, mut matches) = (0, 0, 0);
     let totals = transcript.read(&mut |message| {
         let is_match = wanted.is_in(message);

@@ -1,4 +1,4 @@
-//! What is remembered of yanks, whatever a registry shows.
+//! Yanks stay remembered, whatever a registry shows.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,7 +16,7 @@ fn key(seed: u8) -> SigningKey {
     SigningKey::from_seed(&[seed; 32])
 }
 
-/// One key, for `a/*`.
+/// Makes a trust store with one key, for `a/*`.
 fn store(seed: u8) -> TrustStore {
     TrustStore::new(vec![TrustedKey {
         name: "me".to_owned(),
@@ -48,14 +48,14 @@ fn space() -> (tempfile::TempDir, Home) {
     (folder, home)
 }
 
-/// Sees envelopes at a registry, as a command with this trust store does.
+/// Remembers envelopes, as a command with this trust store does.
 fn see(home: &Home, trust: &TrustStore, envelopes: &[String]) -> Result<()> {
     let verify = |text: &String| trust.verify_yank_of_item(text, ID, NOW).unwrap();
     let seen: Vec<Yank> = envelopes.iter().flat_map(verify).collect();
     remember(home, ID, Judge { trust, at: Moment::from(NOW) }, &remembered(home, ID), &seen)
 }
 
-/// The numbers of the contents whose yanks stand in what is remembered.
+/// Returns the numbers of the contents that are yanked by remembered statements.
 fn standing(home: &Home, trust: &TrustStore) -> Vec<usize> {
     let verify = |text: &String| trust.verify_yank_of_item(text, ID, NOW).unwrap_or_default();
     let all: Vec<Yank> = remembered(home, ID).iter().flat_map(verify).collect();
@@ -85,7 +85,7 @@ fn statements_about_other_content_evict_no_yank() {
     let trust = store(1);
     see(&home, &trust, &(0..299).map(|number| envelope(1, number, 5, true)).collect::<Vec<_>>()).unwrap();
     assert_eq!(standing(&home, &trust).len(), 299);
-    // A yank that is stated again and again, and taken back, is two statements.
+    // Repeated yanks and withdrawals by one key are two statements.
     let again = (10..300).map(|at| envelope(1, 7, at, at % 2 == 0)).collect::<Vec<_>>();
     see(&home, &trust, &again).unwrap();
     assert_eq!((standing(&home, &trust).len(), remembered(&home, ID).len()), (298, 300));
@@ -104,7 +104,7 @@ fn where_there_is_no_room_what_is_there_stays() {
     let (_folder, home) = space();
     let trust = store(1);
     see(&home, &trust, &[envelope(1, 0, 5, true)]).unwrap();
-    // As it would be after thousands of versions.
+    // The list after thousands of versions.
     let other = store(2);
     let mut many = remembered(&home, ID);
     many.extend((1..MOST_REMEMBERED).map(|number| envelope(2, number, 5, true)));
@@ -122,7 +122,7 @@ fn commands_at_the_same_time_lose_nothing() {
     let (_folder, home) = space();
     let home = &home;
     let trust = store(1);
-    // Each has read what was there before the others have written.
+    // Each command has read the list before the others write.
     let known: Vec<String> = Vec::new();
     std::thread::scope(|scope| {
         for number in 0..8 {

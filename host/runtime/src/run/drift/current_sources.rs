@@ -1,4 +1,4 @@
-//! The sources of a run as they are now, compared with what the run has stored.
+//! The present sources of a run, compared with those that the run has stored.
 
 use std::path::Path;
 
@@ -23,8 +23,7 @@ use crate::run::pins::Pins;
 use crate::run::snapshot::RunSnapshot;
 use crate::run::start::manifest_now;
 
-/// What a run would be resumed with: what it has stored, or, if changes are accepted, what exists now. Differences are
-/// reported either way.
+/// Sources for a resume: the stored ones, or, if changes are accepted, the present ones. Differences are reported either way.
 pub(crate) struct CurrentSources<'k> {
     pub(crate) kept: &'k RunSnapshot,
     pub(crate) accept: bool,
@@ -36,7 +35,7 @@ pub(crate) struct CurrentSources<'k> {
 }
 
 impl CurrentSources<'_> {
-    /// The graph. An expired or revoked signature is a refusal, even if changes are accepted.
+    /// Returns the graph. An expired or revoked signature is an error, even if changes are accepted.
     pub(crate) fn graph(&mut self, pins: &mut Pins) -> Result<Graph> {
         let keep =
             || load_snapshot(&self.kept.graph.document).map_err(|error| Error::integrity(error.to_string()));
@@ -52,7 +51,7 @@ impl CurrentSources<'_> {
         };
         let shown = project::shown(path);
         match &standing {
-            // A text that was changed under its signature is reported as a change.
+            // A text that was changed after its signature is reported as a change.
             TextStanding::Invalid(TextRefusal::Changed { .. }) if !self.accept => {
                 self.changes.push(format!("the graph {shown} was changed after it was signed"));
             }
@@ -74,7 +73,7 @@ impl CurrentSources<'_> {
         }
     }
 
-    /// The graphs of child runs.
+    /// Returns the graphs of child runs.
     pub(crate) fn graphs(
         &mut self,
         graph: &Graph,
@@ -96,7 +95,7 @@ impl CurrentSources<'_> {
         let mut graphs = self.kept.graphs.clone();
         for (id, graph) in now.graphs {
             let file = now.files.get(&id);
-            // A graph that is new matters only if changes are accepted.
+            // A new graph matters only if changes are accepted.
             let is_used = self.kept.graphs.contains_key(&id) || self.accept;
             pins.of_signed_graphs(None, file.filter(|_| is_used).map(|file| (&id, file)));
             match self.kept.graphs.get(&id) {
@@ -119,7 +118,7 @@ impl CurrentSources<'_> {
         Ok(graphs)
     }
 
-    /// The manifest: the one that was given, or that of the run compared with its file. `kept` is the one that counts.
+    /// Returns the manifest: `kept` if the user gave a file, else `kept` or the run's present file, depending on `accept`.
     pub(crate) fn manifest(
         &mut self,
         kept: AcceptedManifest,
@@ -151,7 +150,7 @@ impl CurrentSources<'_> {
     }
 }
 
-/// The line about a manifest that has changed.
+/// Makes the line about a manifest that has changed.
 pub(crate) fn changed_manifest(path: &Path, before: &Manifest, now: &Manifest) -> String {
     let text = crate::project::text_file::read(path).ok();
     let lines = of_documents(&before.to_json(), &now.to_json(), text.as_deref());

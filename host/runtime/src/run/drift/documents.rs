@@ -1,4 +1,4 @@
-//! What differs between two documents, as lines that a person can act on.
+//! Differences between two documents, as lines that a person can act on.
 
 use std::fmt::Write as _;
 
@@ -8,23 +8,22 @@ use graph_walker::graph::Graph;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
-/// How many lines of a document are shown.
+/// Limit of the shown lines.
 const MOST: usize = 12;
 
-/// A place in a document: the names of mappings and the numbers of list entries on the way to it.
+/// A step of a path in a document: the name of a key, or the index of a list entry.
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
     Key(String),
     Index(usize),
 }
 
-/// What differs between two graphs; `text` is the document that the second one was read from.
+/// Describes the differences between two graphs; `text` is the document that the second one was read from.
 pub(crate) fn of_graphs(before: &Graph, now: &Graph, text: Option<&str>) -> String {
     of_documents(&before.document, &now.document, text)
 }
 
-/// The values that differ between two documents, each with its path, and with its line where the text of the second one
-/// has it.
+/// Lists the values that differ between two documents, each with its path, and with its line if `text`, the second document, has it.
 pub(crate) fn of_documents(before: &Value, now: &Value, text: Option<&str>) -> String {
     let root = text.and_then(|text| yaml::parse(text, &Problems::new()));
     let (before, now) = (Flat::of(before), Flat::of(now));
@@ -99,11 +98,11 @@ fn shown_path(path: &[Step]) -> String {
             Step::Index(index) => write!(shown, "[{index}]"),
         };
     }
-    // A name with a line break in it would make two lines of one.
+    // A line break in a name would break the line.
     shown.replace(['\n', '\r'], " ")
 }
 
-/// The line of a value in a document; that of what is around it where a short form stands for it.
+/// Returns the line of a value in a document, or that of the closest value around it that is written out.
 fn line_of(root: &Node, path: &[Step]) -> Option<usize> {
     let mut node = root;
     let mut line = None;

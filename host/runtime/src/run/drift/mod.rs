@@ -1,4 +1,4 @@
-//! The differences between what a run was started with and what exists now.
+//! Differences between the sources of a run at its start and at present.
 
 mod current_sources;
 mod documents;

@@ -6,8 +6,7 @@ use graph_core::trust::KeyId;
 
 use crate::run::pins::{HOOK, Pins};
 
-/// The differences in components, signers, texts, grants and the engine, a line each. `nodes` lists the nodes that use an
-/// item.
+/// Lists the differences in components, signers, texts, grants and the engine, a line each. `nodes` are the nodes that use an item.
 pub(crate) fn of_pins(
     before: &Pins,
     now: &Pins,
@@ -115,7 +114,7 @@ mod tests {
         let regranted = Pins { grants: [("n".to_owned(), digest("h"))].into(), ..before.clone() };
         assert_eq!(of_pins(&before, &regranted, &nodes, false), Vec::<String>::new());
         assert_eq!(of_pins(&before, &regranted, &nodes, true), ["what node `n` is granted has changed"]);
-        // A signature where there was none revokes nothing.
+        // A first signature revokes nothing.
         before.signers.clear();
         assert_eq!(
             of_pins(&before, &Pins { signers: now.signers, ..before.clone() }, &nodes, true),
