@@ -85,6 +85,45 @@ fn ctrl_c_stops_at_the_boundary() {
     assert!(String::from_utf8_lossy(&ended.stderr).contains("graph-host resume c"));
 }
 
+/// A history of megabytes is not read after Ctrl-C: its length would decide how long the user waits.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_does_not_wait_for_a_long_history_to_be_read() {
+    let all: Vec<String> = (0..300).map(|node| format!("n{node}")).collect();
+    let nodes: String = all.iter().map(|node| format!("  {node}: {{ next: *all }}\n")).collect();
+    let graph = format!(
+        "start: first\nmax_steps: 100000\nmax_total_steps: 100000\nnodes:\n  first: {{ next: &all [{}] }}\n{nodes}",
+        all.join(", ")
+    );
+    for (id, most) in [("short", 1 << 20), ("long", 24 << 20)] {
+        let place = Place::new();
+        place.graph("g.yaml", &graph);
+        let child = place
+            .command(&["run", "g.yaml", "--caps", "caps.yaml", "--run-id", id, "--json"])
+            .spawn()
+            .unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let files = ["runs.db", "runs.db-wal"].map(|file| place.path(&format!(".ai/state/{file}")));
+        let size =
+            || files.iter().map(|file| std::fs::metadata(file).map_or(0, |file| file.len())).sum::<u64>();
+        while size() < most && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let press =
+            std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert!(press.success());
+        let ended = child.wait_with_output().unwrap();
+        let document: Value = serde_json::from_slice(&ended.stdout).unwrap();
+        assert_eq!((ended.status.code(), &document["status"]), (Some(130), &Value::from("cancelled")));
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(stderr.contains("`visited` is null"), id == "long", "{stderr}");
+        assert_eq!(document["visited"].is_null(), id == "long");
+        let (shown, code) = place.json(&["runs", "show", id]);
+        assert_eq!(code, 0, "{shown}");
+        assert!(shown["visited"].as_array().is_some_and(|visited| visited.len() > 1));
+    }
+}
+
 /// Graphs that run each other in parallel, three levels deep, down to long tasks: thousands of child runs are open.
 #[cfg(unix)]
 #[test]

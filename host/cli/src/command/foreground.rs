@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use graph_core::record::ErrorCode;
+use graph_core::record::{ErrorCode, Status};
 use graph_host::background::StartupReporter;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
@@ -99,10 +99,17 @@ impl Foreground<'_> {
         }
         if output.is_json() {
             let visited = visited(&**store, &session.run, summary, context);
-            let document = RunDocument::of(&session.run, graph, summary, visited)
+            let mut document = RunDocument::of(&session.run, graph, summary, visited)
                 .at(now())
                 .after(session.checked)
                 .without_use(&session.answers);
+            if summary.status == Status::Cancelled && summary.host.stored > MOST_READ_OF_STOPPED {
+                document = document.without_visited();
+                output.warn(format_args!(
+                    "`visited` is null, since the run was stopped and has a long history{}",
+                    if *is_kept { "; `runs show --json` lists the nodes" } else { "" }
+                ));
+            }
             run_report::print(&document, output)?;
         } else {
             let error = session.progress.pause(summary.error.as_ref());
@@ -122,6 +129,9 @@ impl Foreground<'_> {
         Ok(run_report::exit(summary))
     }
 }
+
+/// Limit of the history that is read for the document of a run that was stopped, in bytes: whoever presses Ctrl-C waits for no more.
+const MOST_READ_OF_STOPPED: u64 = 16 << 20;
 
 /// Returns the nodes visited in a run, for its document. If the history cannot be read, the list is empty, with a warning unless the
 /// document itself reports that the store has failed.

@@ -43,7 +43,7 @@ pub struct RunDocument<'s> {
     steps: u64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unused_answers: Vec<Value>,
-    visited: Streamed<'s>,
+    visited: Option<Streamed<'s>>,
     warnings: &'s [String],
 }
 
@@ -88,7 +88,7 @@ impl<'s> RunDocument<'s> {
             status: summary.status,
             steps: summary.steps,
             unused_answers: Vec::new(),
-            visited: Streamed::new(move |give| visited(&mut |node| give(&Value::from(node)))),
+            visited: Some(Streamed::new(move |give| visited(&mut |node| give(&Value::from(node))))),
             warnings: &summary.warnings,
         }
     }
@@ -120,16 +120,22 @@ impl RunDocument<'_> {
         Self { unused_answers: answers.unused().map(told).collect(), ..self }
     }
 
+    /// Leaves out the visited nodes, which then are `null`: the history is not read.
+    #[must_use]
+    pub fn without_visited(self) -> Self {
+        Self { visited: None, ..self }
+    }
+
     /// Takes the error for which the list of visited nodes is incomplete; to be called after the document was written.
     pub fn take_failure(&self) -> Option<Error> {
-        self.visited.take_failure()
+        self.visited.as_ref().and_then(Streamed::take_failure)
     }
 
     /// Converts the document to a value that callers can change.
     pub fn to_value(&self) -> Result<Value> {
         let value = serde_json::to_value(self)
             .map_err(|error| Error::storage(format!("the document cannot be made: {error}")));
-        self.visited.take_failure().map_or(value, Err)
+        self.take_failure().map_or(value, Err)
     }
 }
 
