@@ -1,5 +1,5 @@
-//! The reference's table of the requirements that the seeds name, generated from the `seeds` of cases and from the
-//! notes of the design. `SEEDS_UPDATE=1` writes it.
+//! The reference's table of the requirements of earlier projects, generated from the `seeds` of cases and from the
+//! notes of the design. `REQUIREMENTS_UPDATE=1` writes it.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ fn table(path: &str) -> BTreeMap<String, String> {
 }
 
 /// Data of all rows, by their ids.
-struct Seeds {
+struct Requirements {
     /// Requirement, in the words of the seed.
     named: BTreeMap<String, String>,
     /// Note about the requirement: a reason, or another place that shows it.
@@ -37,7 +37,7 @@ struct Seeds {
     shown: BTreeMap<String, Vec<String>>,
 }
 
-impl Seeds {
+impl Requirements {
     fn read() -> Self {
         let mut shown: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let folder = root().join("tests/cases");
@@ -53,20 +53,20 @@ impl Seeds {
         }
         Self {
             named: table("tests/cases/seeds.tsv"),
-            notes: table("host/docs/design/seeds-notes.tsv"),
+            notes: table("host/docs/design/requirements-notes.tsv"),
             shown,
         }
     }
 
     fn page(&self) -> String {
         let mut page = String::from(
-            "# What the seeds say and where it is\n\n\
-             The seeds are the documents that graph-host implements: 000 to 002 are Rye's state graphs (the page for users, the\n\
-             directive, the design), 003 is the graphs of AgentEnsemble, 004 the graph runtime of TinyAgents. A row is one thing that\n\
-             they name. It is shown by cases (`tests/cases`), by other tests, or a sentence says why it is different here.\n\n\
-             This page is generated from the `seeds` of cases and from `host/docs/design/seeds-notes.tsv`:\n\
-             `SEEDS_UPDATE=1 cargo test -p graph-cases --test seeds`.\n\n\
-             | Row | Named in the seed | Where it is |\n|---|---|---|\n",
+            "# Requirements, and where each is met\n\n\
+             graph-host implements graphs of three earlier projects: 000 to 002 are Rye's state graphs (the page for users, the\n\
+             directive, the design), 003 is the graphs of AgentEnsemble, 004 the graph runtime of TinyAgents. A row is one requirement of\n\
+             their documents. It is shown by cases (`tests/cases`), by other tests, or a sentence says why it is different here.\n\n\
+             This page is generated from the `seeds` of cases and from `host/docs/design/requirements-notes.tsv`:\n\
+             `REQUIREMENTS_UPDATE=1 cargo test -p graph-cases --test requirements`.\n\n\
+             | Row | Requirement | Where it is met |\n|---|---|---|\n",
         );
         for (row, named) in &self.named {
             let cases = self.shown.get(row).into_iter().flatten().map(|case| {
@@ -87,18 +87,18 @@ fn cell(text: &str) -> String {
 
 #[test]
 fn the_page_is_what_cases_and_notes_say() {
-    let path = root().join("host/docs/reference/seeds.md");
-    let page = Seeds::read().page();
-    if std::env::var_os("SEEDS_UPDATE").is_some() {
+    let path = root().join("host/docs/design/requirements.md");
+    let page = Requirements::read().page();
+    if std::env::var_os("REQUIREMENTS_UPDATE").is_some() {
         std::fs::write(&path, &page).unwrap();
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(written == page, "host/docs/reference/seeds.md is not up to date: SEEDS_UPDATE=1 writes it");
+    assert!(written == page, "host/docs/design/requirements.md is not up to date: REQUIREMENTS_UPDATE=1 writes it");
 }
 
 #[test]
 fn cases_and_notes_name_rows_that_exist() {
-    let seeds = Seeds::read();
+    let seeds = Requirements::read();
     let unknown: Vec<_> =
         seeds.shown.keys().chain(seeds.notes.keys()).filter(|row| !seeds.named.contains_key(*row)).collect();
     assert!(unknown.is_empty(), "not in tests/cases/seeds.tsv: {unknown:?}");
@@ -106,7 +106,7 @@ fn cases_and_notes_name_rows_that_exist() {
 
 #[test]
 fn every_row_has_a_case_or_a_reason() {
-    let seeds = Seeds::read();
+    let seeds = Requirements::read();
     let is_open = |row: &&String| !seeds.shown.contains_key(*row) && !seeds.notes.contains_key(*row);
     let open: Vec<_> = seeds.named.keys().filter(is_open).collect();
     assert!(open.is_empty(), "neither a case nor a note: {open:?}");
