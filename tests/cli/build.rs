@@ -1,6 +1,6 @@
 //! Tests `graph-host build` as far as a crate without dependencies allows.
 
-use graph_host::guest::rust::Toolchain;
+use graph_toolchain::rust::Toolchain;
 
 use crate::place::Place;
 

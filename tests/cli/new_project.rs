@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use graph_host::guest::rust::Toolchain;
+use graph_toolchain::rust::Toolchain;
 use serde_json::json;
 
 use crate::place::{Place, kit};

@@ -93,7 +93,10 @@ fn the_page_is_what_cases_and_notes_say() {
         std::fs::write(&path, &page).unwrap();
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(written == page, "host/docs/design/requirements.md is not up to date: REQUIREMENTS_UPDATE=1 writes it");
+    assert!(
+        written == page,
+        "host/docs/design/requirements.md is not up to date: REQUIREMENTS_UPDATE=1 writes it"
+    );
 }
 
 #[test]

@@ -13,11 +13,11 @@ use graph_core::trust::{TrustStore, VerifyingKey};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
-use graph_host::wants;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::host::now;
 use graph_runtime::project::key_pairs::Pairs;
 use graph_runtime::trust::trusted_keys;
+use graph_toolchain::wants;
 use serde_json::json;
 
 use super::folder::{self, typed};

@@ -1,6 +1,6 @@
 //! A node in C.
 
-pub(super) use graph_host::guest::c::HEADER;
+pub(super) use graph_toolchain::c::HEADER;
 
 use super::sdk_files;
 

@@ -1,7 +1,7 @@
 //! A node in Python.
 
-use graph_host::guest::python::COMPONENTIZE;
-pub(super) use graph_host::guest::python::INSTALL;
+use graph_toolchain::python::COMPONENTIZE;
+pub(super) use graph_toolchain::python::INSTALL;
 
 use super::sdk_files;
 

@@ -1,6 +1,6 @@
 //! A node in Rust: a crate.
 
-use graph_host::guest::wit;
+use graph_toolchain::wit;
 
 use super::sdk_files;
 

@@ -9,7 +9,7 @@ use super::stand_in;
 /// Embeds files of the project by their paths. `sdk` links to them, so that a package of this crate contains them.
 macro_rules! texts {
     ($($path:literal),* $(,)?) => {
-        &[$(($path, include_str!(concat!("../../sdk/", $path)))),*]
+        &[$(($path, include_str!(concat!("../sdk/", $path)))),*]
     };
 }
 
