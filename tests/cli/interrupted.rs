@@ -98,6 +98,7 @@ fn ctrl_c_does_not_wait_for_a_long_history_to_be_read() {
     for (id, most) in [("short", 1 << 20), ("long", 24 << 20)] {
         let place = Place::new();
         place.graph("g.yaml", &graph);
+        place.write("caps.yaml", "dispatch: []\n");
         let child = place
             .command(&["run", "g.yaml", "--caps", "caps.yaml", "--run-id", id, "--json"])
             .spawn()

@@ -7,6 +7,7 @@ use graph_core::digest::Digest;
 use graph_core::trust::{IN_TOTO, SigningKey, sign_document};
 use serde_json::{Value, json};
 
+use crate::draw::is_drawn;
 use crate::hostile::watch::{self, Bounds, Ended};
 use crate::place::{Place, kit};
 
@@ -359,7 +360,8 @@ fn each(ways: &[Way]) {
         let place = project();
         for (kind, text) in KINDS {
             let name = format!("{}: {kind}", way.name);
-            if filter.as_ref().is_some_and(|filter| !name.contains(filter)) {
+            let is_left_out = |filter: &String| !name.contains(filter);
+            if filter.as_ref().map_or_else(|| !is_drawn(&name, 3), is_left_out) {
                 continue;
             }
             (way.plant)(&place, &text(way.length));

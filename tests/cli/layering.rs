@@ -144,7 +144,7 @@ fn only_the_command_line_prints_exits_and_looks_where_it_was_typed() {
 
 /// Files that print or write texts with their line breaks, each with the reason. All others print a stranger's text on
 /// one line, or as a block with a margin.
-const WITH_LINE_BREAKS: [(&str, &str); 13] = [
+const WITH_LINE_BREAKS: [(&str, &str); 17] = [
     ("catalogue/src/text.rs", "pages in HTML"),
     ("cli/src/terminal/case_report.rs", "lines that are indented, and differences line by line"),
     ("cli/src/terminal/drawing.rs", "labels of a picture, without line breaks"),
@@ -158,6 +158,10 @@ const WITH_LINE_BREAKS: [(&str, &str); 13] = [
     ("runtime/src/error.rs", "errors, which the terminal indents"),
     ("runtime/src/history/run_knowledge_item.rs", "a document"),
     ("runtime/src/history/transcript/knowledge_item.rs", "a document"),
+    ("walker/src/topology/dot.rs", "labels of a picture"),
+    ("walker/src/topology/facts.rs", "labels of a picture"),
+    ("walker/src/topology/mermaid.rs", "labels of a picture"),
+    ("walker/src/topology/shape.rs", "labels of a picture"),
 ];
 
 #[test]

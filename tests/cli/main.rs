@@ -20,6 +20,7 @@ mod compiling;
 mod completions;
 mod concurrency;
 mod dialect;
+mod draw;
 mod forged_lines;
 mod formats;
 mod gc_and_verify;

@@ -21,6 +21,7 @@ fn place(command: &str) -> Place {
     });
     place.write("g.yaml", &graph.to_string());
     place.write("caps.yaml", CAPS);
+    COMPILED.give(&place, |first| assert_eq!(first.run(&["inspect", "rye/bash/bash"]).code, 0));
     place
 }
 
@@ -97,7 +98,6 @@ fn standard_error_is_in_the_log_of_the_run() {
     let place = place(
         "echo to-nobody >&2; printf 'a\\n\\nb\\n' >&2; for i in {1..2000}; do echo line $i of many >&2; done; echo $1",
     );
-    COMPILED.give(&place, |first| assert_eq!(first.run(&["inspect", "rye/bash/bash"]).code, 0));
     let ran = place.run(&["run", "g.yaml", "--caps", "caps.yaml"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     for line in ["warn a: to-nobody", "warn a: b", "more lines of standard error are in the result"] {

@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use crate::draw::is_drawn;
 use crate::place::{Place, Ran};
 
 const LENGTH: u64 = 6 << 30;
@@ -95,6 +96,12 @@ fn no_command_reads_the_holes_of_a_file() {
     let mut wrong = Vec::new();
     for file in &all {
         for keeps in [true, false] {
+            if !is_drawn(
+                &format!("{keeps} {}", file.strip_prefix(place.path(".")).unwrap_or(file).display()),
+                3,
+            ) {
+                continue;
+            }
             with_holes(file, keeps, || {
                 for args in COMMANDS {
                     let what = format!("{} (keeps: {keeps}): {args:?}", file.display());

@@ -27,6 +27,6 @@ pub use load::{
 };
 
 #[cfg(test)]
-mod key_tables;
+mod key_tables_tests;
 #[cfg(test)]
 mod tests;
