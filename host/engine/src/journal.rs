@@ -8,8 +8,8 @@ use graph_core::model_budget::ModelBudget;
 use graph_core::node::{Category, Failure};
 use graph_core::record::journal::{digested, fault, fault_after, kept};
 use graph_core::record::{Canonical, JournalDifference, JournalEntry, JournalReader};
-use graph_model::Encoded;
-use graph_model::exchange::{Call, Ended, Settled, Tried};
+use graph_model::EncodedRequest;
+use graph_model::exchange::{AttemptOutcome, Call, CallEnd, NextStep};
 use serde_json::Value;
 
 use crate::classify::{GuestFault, classify};
@@ -257,7 +257,11 @@ impl SharedJournal {
     }
 
     /// Starts an attempt of a call of a language model, like [`Call::begin`].
-    pub(crate) fn reserve_model(&self, call: &mut Call, streamed: bool) -> Result<Encoded, Box<Ended>> {
+    pub(crate) fn reserve_model(
+        &self,
+        call: &mut Call,
+        streamed: bool,
+    ) -> Result<EncodedRequest, Box<CallEnd>> {
         let models = &mut *self.models();
         let encoded = call.begin(&mut models.budget, streamed)?;
         models.meter.change(ModelUse::NOTHING, call.reserved());
@@ -265,14 +269,14 @@ impl SharedJournal {
     }
 
     /// Settles the attempt under way, like [`Call::settle`].
-    pub(crate) fn settle_model(&self, call: &Call, tried: Tried, left: Duration) -> Settled {
+    pub(crate) fn settle_model(&self, call: &Call, tried: AttemptOutcome, left: Duration) -> NextStep {
         let models = &mut *self.models();
         models.meter.change(call.reserved(), call.used(&tried.spent));
         call.settle(&mut models.budget, tried, left)
     }
 
     /// Ends a call whose attempt has used `used`, and with it the task's attempt.
-    pub(crate) fn end_model(&self, call: &Call, used: ModelUse, failure: Failure) -> Ended {
+    pub(crate) fn end_model(&self, call: &Call, used: ModelUse, failure: Failure) -> CallEnd {
         let models = &mut *self.models();
         models.meter.change(call.reserved(), used);
         models.budget.settle(used);
@@ -280,7 +284,7 @@ impl SharedJournal {
     }
 
     /// Ends a call that exceeded the deadline, like [`Call::late`].
-    pub(crate) fn late_model(&self, call: &Call) -> Ended {
+    pub(crate) fn late_model(&self, call: &Call) -> CallEnd {
         call.late(&mut self.models().budget)
     }
 

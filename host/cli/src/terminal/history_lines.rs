@@ -6,7 +6,7 @@ use std::time::Duration;
 use graph_core::digest::Digest;
 use graph_core::json::{self, TreeLimit};
 use graph_core::record::{Checkpoint, Entry, Record, Source, TaskEvent, TaskSummary, ValueKind};
-use graph_runtime::graph_store::Numbered;
+use graph_runtime::graph_store::NumberedRecord;
 use graph_walker::walker::ChannelChange;
 use serde::de::IgnoredAny;
 
@@ -39,7 +39,7 @@ impl HistoryLines {
     }
 
     /// Returns the lines for the entries of a record whose number is greater than `after`.
-    pub fn lines(&mut self, numbered: &Numbered, record: &Record, after: u64) -> Vec<String> {
+    pub fn lines(&mut self, numbered: &NumberedRecord, record: &Record, after: u64) -> Vec<String> {
         let namespace = numbered.record.namespace.as_str();
         let mut lines = Vec::new();
         if let Record::Checkpoint(checkpoint) = record {
@@ -66,7 +66,7 @@ impl HistoryLines {
     fn line(
         &mut self,
         namespace: &str,
-        numbered: &Numbered,
+        numbered: &NumberedRecord,
         record: &Record,
         entry: &Entry<'_>,
     ) -> Option<String> {
@@ -179,7 +179,7 @@ impl HistoryLines {
 }
 
 /// Returns the line of a superstep that has committed.
-fn commit(numbered: &Numbered, checkpoint: &Checkpoint, took: Option<&str>) -> String {
+fn commit(numbered: &NumberedRecord, checkpoint: &Checkpoint, took: Option<&str>) -> String {
     let fuel = checkpoint.tasks.iter().map(|task| task.fuel).fold(0, u64::saturating_add);
     let values = numbered.record.values.iter();
     let changed: Vec<_> = values

@@ -17,7 +17,7 @@ mod outgoing;
 mod path;
 mod reach;
 mod read;
-mod spelled;
+mod secret_encodings;
 mod suggest;
 
 pub use approvals::{IdSource, ItemRules, Verdict};

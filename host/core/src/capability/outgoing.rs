@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::http::{HttpRule, RequestDenied, Scheme, permit};
 use super::reach::SecretRule;
-use super::spelled::Forms;
+use super::secret_encodings::SecretEncodings;
 
 /// Length of the shortest value, in bytes: a shorter one would occur in responses by chance.
 const SHORTEST: usize = 8;
@@ -32,7 +32,7 @@ pub struct SecretValue {
     rule: SecretRule,
     handle: String,
     value: String,
-    forms: Forms,
+    forms: SecretEncodings,
 }
 
 impl fmt::Debug for SecretValue {
@@ -83,7 +83,7 @@ impl SecretValue {
         if !(SHORTEST..=LONGEST).contains(&value.len()) || !is_visible {
             return Err(UnusableSecret { name: rule.name.clone() });
         }
-        let forms = Forms::of(&value);
+        let forms = SecretEncodings::of(&value);
         Ok(Self { handle: handle(&rule.name), rule: rule.clone(), value, forms })
     }
 

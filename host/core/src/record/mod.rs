@@ -5,6 +5,7 @@ mod body;
 mod cache;
 mod chain;
 mod checkpoint;
+mod checkpoint_window;
 mod cumulative;
 mod digest_tree;
 mod edge;
@@ -18,7 +19,6 @@ mod pruning;
 mod selector;
 mod signed;
 mod status;
-mod stretch;
 mod task;
 mod value;
 
@@ -31,6 +31,7 @@ pub use checkpoint::{
     ActivationKind, ChannelStamp, Checkpoint, CheckpointPlace, Delta, GivenRecord, PendingActivation,
     ResultDigest, Source,
 };
+pub use checkpoint_window::{ChainReader, CheckpointLink, CheckpointWindow, TrustedCheckpoint};
 pub use cumulative::CumulativeState;
 pub use digest_tree::DigestTree;
 pub use edge::{FiredEdge, Via};
@@ -44,7 +45,6 @@ pub use pruning::{Pruning, PruningError, SignedPruning};
 pub use selector::{CheckpointSelector, Landmarks, NoSuchCheckpoint};
 pub use signed::{DecodeError, EncodeError, SignedRecord, UnsignedRecord};
 pub use status::{End, EndedBy, ErrorCode, RunError, Status, StatusRecord, StopLimit};
-pub use stretch::{ChainReader, CheckpointLink, Stretch, Trusted};
 pub use task::{
     AnswersRecord, InterruptRecord, PendingOutcome, Reserved, ShortRecord, TaskRecord, TaskSummary, TaskUse,
 };

@@ -7,10 +7,10 @@ use graph_core::diagnostic::escape;
 use graph_core::json::depth;
 use graph_core::node::{Category, Failure};
 
-use super::advice;
-use super::given::MAX_NESTING;
+use super::attempt::{AttemptFailure, AttemptOutcome, AttemptResult, Charge};
+use super::component_json::MAX_NESTING;
 use super::model::Model;
-use super::tried::{Spent, Tried, TryResult, Unanswered};
+use super::remedy;
 use crate::{DecodeError, ErrorAnswer, Response, Usage};
 
 /// The provider of a granted model, with the key. The host sends the key only in the header of a request.
@@ -116,22 +116,22 @@ impl Provider {
         &self,
         response: &HttpResponse,
         answer: impl FnOnce(&[u8]) -> Result<Response, DecodeError>,
-    ) -> Tried {
+    ) -> AttemptOutcome {
         if response.status != 200 {
             return self.refused(response);
         }
         match answer(&response.body).and_then(|answer| self.cleaned(&answer)) {
-            Ok(answer) => Tried::answered(answer),
+            Ok(answer) => AttemptOutcome::answered(answer),
             Err(error) => self.unreadable(&error, response),
         }
     }
 
     /// Returns the outcome of a try without a response, or with one that could not be read to its end. `usage` is what
     /// the provider has reported until then.
-    pub fn not_exchanged(&self, obstacle: Obstacle, message: &str, usage: Option<Usage>) -> Tried {
+    pub fn not_exchanged(&self, obstacle: Obstacle, message: &str, usage: Option<Usage>) -> AttemptOutcome {
         let (category, again, is_sent) = obstacle.meaning();
-        let spent = if is_sent { Spent::Unknown(usage) } else { Spent::Call };
-        Tried::failed(self.failure(category, message), again, spent)
+        let spent = if is_sent { Charge::Unknown(usage) } else { Charge::Call };
+        AttemptOutcome::failed(self.failure(category, message), again, spent)
     }
 
     /// Returns an answer without the key. A provider could return the key in parts, so the decoded answer is searched.
@@ -154,7 +154,7 @@ impl Provider {
     }
 
     /// Returns the outcome of a response whose status is not 200.
-    fn refused(&self, response: &HttpResponse) -> Tried {
+    fn refused(&self, response: &HttpResponse) -> AttemptOutcome {
         let fields = response
             .fields
             .iter()
@@ -162,36 +162,36 @@ impl Provider {
         let answer = ErrorAnswer::new(response.status, fields, &response.body);
         self.provider_failed(
             &answer,
-            advice::of_refused(self.model.rule(), &answer, &response.body),
-            Spent::Call,
+            remedy::for_refusal(self.model.rule(), &answer, &response.body),
+            Charge::Call,
         )
     }
 
     /// Returns the outcome of an answer that cannot be read, or has an error in the middle.
-    fn unreadable(&self, error: &DecodeError, response: &HttpResponse) -> Tried {
+    fn unreadable(&self, error: &DecodeError, response: &HttpResponse) -> AttemptOutcome {
         let usage = error.usage();
         if let DecodeError::Provider { answer, .. } = error {
-            return self.provider_failed(answer, None, Spent::Unknown(usage));
+            return self.provider_failed(answer, None, Charge::Unknown(usage));
         }
         let mut text = error.to_string();
-        if let Some(instead) = advice::of_unreadable(error, response) {
+        if let Some(instead) = remedy::for_unreadable(error, response) {
             text = format!("{text}; {instead}");
         }
         let failure = self.failure(error.category().into(), &text);
-        Tried::failed(failure, error.category().can_retry(), Spent::Unknown(usage))
+        AttemptOutcome::failed(failure, error.category().can_retry(), Charge::Unknown(usage))
     }
 
-    fn provider_failed(&self, answer: &ErrorAnswer, advice: Option<String>, spent: Spent) -> Tried {
+    fn provider_failed(&self, answer: &ErrorAnswer, remedy: Option<String>, spent: Charge) -> AttemptOutcome {
         let mut text = answer.message.clone();
         if let Some(status) = answer.status {
             text = format!("{text} (status {status})");
         }
-        if let Some(advice) = advice {
-            text = format!("{text}; {advice}");
+        if let Some(remedy) = remedy {
+            text = format!("{text}; {remedy}");
         }
         let failure = self.failure(answer.category.into(), &text);
         let unanswered =
-            Unanswered { failure, again: answer.category.can_retry(), wait: answer.retry_after_ms };
-        Tried { result: TryResult::Unanswered(unanswered), spent }
+            AttemptFailure { failure, again: answer.category.can_retry(), wait: answer.retry_after_ms };
+        AttemptOutcome { result: AttemptResult::Unanswered(unanswered), spent }
     }
 }

@@ -5,8 +5,8 @@ use std::fmt::Display;
 use serde_json::{Map, Value};
 
 use super::encode::REASONING;
+use crate::answer_builder::{AnswerBuilder, Arguments};
 use crate::bounds::Meter;
-use crate::draft::{Arguments, Draft};
 use crate::{Api, Bounds, DecodeError, Delta, Response, StopReason, Usage, json};
 
 #[derive(Debug)]
@@ -228,7 +228,7 @@ impl Answer {
             }
             None => StopReason::End,
         };
-        let mut draft = Draft::default();
+        let mut draft = AnswerBuilder::default();
         let mut item = Map::new();
         for (name, text) in REASONING.into_iter().zip(self.reasoning) {
             if !text.is_empty() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use graph_core::node::{Category, Failure};
 use graph_core::record::journal::MODEL;
-use graph_model::exchange::{Answered, Call, Ended, Outcome, Provider, not_granted, recorded};
+use graph_model::exchange::{Call, CallEnd, ModelAnswer, Outcome, Provider, not_granted, recorded};
 use serde_json::Value;
 
 use super::ask::Asking;
@@ -33,7 +33,7 @@ impl wit::Host for TaskState {
         };
         self.output.ended(begun, INTERFACE, FUNCTION, given.is_ok());
         Ok(match given {
-            Ok(Answered { response, cost, .. }) => Ok(convert::response(response, cost)),
+            Ok(ModelAnswer { response, cost, .. }) => Ok(convert::response(response, cost)),
             Err(failure) => Err(given_failure(failure)),
         })
     }
@@ -63,7 +63,7 @@ impl TaskState {
         &mut self,
         at: usize,
         call: Call,
-    ) -> wasmtime::Result<Result<Answered, Failure>> {
+    ) -> wasmtime::Result<Result<ModelAnswer, Failure>> {
         self.model_calls += 1;
         let asked = call.asked();
         let name = call.request().model.clone();
@@ -82,7 +82,7 @@ impl TaskState {
         at: usize,
         mut call: Call,
         asked: Value,
-    ) -> wasmtime::Result<Result<Answered, Failure>> {
+    ) -> wasmtime::Result<Result<ModelAnswer, Failure>> {
         let provider = &self.granted.models[at];
         let most = self.limits.response_body;
         let asking = Asking {
@@ -110,7 +110,7 @@ impl TaskState {
             tokio::time::timeout_at(self.deadline.into(), asking.ask(&mut call)).await.ok()
         };
         // The provider counts a request even if the host no longer waits for it.
-        let Ended { outcome, kept } = ended.unwrap_or_else(|| self.journal.late_model(&call));
+        let CallEnd { outcome, kept } = ended.unwrap_or_else(|| self.journal.late_model(&call));
         let journal = &self.journal;
         match outcome {
             Outcome::Answered(answered) => {

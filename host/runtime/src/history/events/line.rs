@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use graph_core::limits::ModelUse;
 use graph_core::record::{Checkpoint, Entry, Record, TaskEvent, TaskSummary, WrittenReader, model_uses};
 use graph_core::time::Timestamp;
-use graph_store::Numbered;
+use graph_store::NumberedRecord;
 use graph_walker::graph::Graph;
 use serde_json::{Map, Value, json};
 
@@ -84,7 +84,7 @@ pub(super) struct Details {
 
 /// An entry's record and its context.
 pub(super) struct Around<'a> {
-    pub(super) numbered: &'a Numbered,
+    pub(super) numbered: &'a NumberedRecord,
     pub(super) record: &'a Record,
     /// The run and the graph, which every line names.
     pub(super) named: &'a Named,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use graph_core::record::{Entry, Record};
 use graph_core::trust::VerifyingKey;
-use graph_store::{CheckpointStore, Numbered};
+use graph_store::{CheckpointStore, NumberedRecord};
 use graph_walker::graph::Graph;
 use graph_walker::walker::Graphs;
 use serde_json::Value;
@@ -100,7 +100,11 @@ impl Reader {
         }
     }
 
-    fn lines(&mut self, numbered: &Numbered, details: &mut HashMap<String, Details>) -> Result<Vec<Value>> {
+    fn lines(
+        &mut self,
+        numbered: &NumberedRecord,
+        details: &mut HashMap<String, Details>,
+    ) -> Result<Vec<Value>> {
         let record = restore::open_record(&numbered.record, self.key.as_ref())?;
         if !self.kinds.want_namespace(&numbered.record.namespace) {
             self.after = self.after.max(numbered.before + numbered.record.events);

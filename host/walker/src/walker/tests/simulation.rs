@@ -18,8 +18,8 @@ use graph_core::hook_event::HookEvent;
 use graph_core::limits::{ModelUse, RunLimits};
 use graph_core::policy::Durability;
 use graph_core::record::{
-    ChainError, ChainVerifier, Checkpoint, Entry, Record, SignedCacheEntry, SignedRecord, Status, Stretch,
-    TaskEvent, Trusted,
+    ChainError, ChainVerifier, Checkpoint, CheckpointWindow, Entry, Record, SignedCacheEntry, SignedRecord,
+    Status, TaskEvent, TrustedCheckpoint,
 };
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
@@ -119,10 +119,10 @@ impl Stored {
     }
 
     /// Opens a checkpoint of a namespace by reading backwards from it.
-    fn trusted(&self, namespace: &str, at: usize) -> Trusted {
+    fn trusted(&self, namespace: &str, at: usize) -> TrustedCheckpoint {
         let key = SigningKey::from_seed(&[7; 32]).verifying_key();
         let line: Vec<_> = self.checkpoints.iter().filter(|signed| signed.namespace == namespace).collect();
-        let mut stretch = Stretch::up_to(line[at], Some(&key), None).unwrap();
+        let mut stretch = CheckpointWindow::up_to(line[at], Some(&key), None).unwrap();
         let mut earlier = line[..at].iter().rev();
         while stretch.wants_below().is_some() {
             stretch.take(earlier.next().unwrap()).unwrap();
