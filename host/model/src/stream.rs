@@ -38,18 +38,18 @@ pub struct Stream {
 
 #[derive(Debug)]
 enum Events {
-    OpenAiChat(openai_chat::Events),
-    OpenAiResponses(openai_responses::Events),
-    Anthropic(anthropic::Events),
+    OpenAiChat(openai_chat::EventDecoder),
+    OpenAiResponses(openai_responses::EventDecoder),
+    Anthropic(anthropic::EventDecoder),
 }
 
 impl Stream {
     /// Creates a decoder that has received nothing.
     pub fn new(api: Api, bounds: Bounds) -> Self {
         let events = match api {
-            Api::OpenAiChat => Events::OpenAiChat(openai_chat::Events::new(&bounds)),
-            Api::OpenAiResponses => Events::OpenAiResponses(openai_responses::Events::new(&bounds)),
-            Api::Anthropic => Events::Anthropic(anthropic::Events::new(&bounds)),
+            Api::OpenAiChat => Events::OpenAiChat(openai_chat::EventDecoder::new(&bounds)),
+            Api::OpenAiResponses => Events::OpenAiResponses(openai_responses::EventDecoder::new(&bounds)),
+            Api::Anthropic => Events::Anthropic(anthropic::EventDecoder::new(&bounds)),
         };
         Self {
             bounds,

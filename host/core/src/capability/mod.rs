@@ -36,7 +36,9 @@ pub use model::{
 };
 pub use nested::check_rules;
 pub use nested::{call_seed, check_call};
-pub use outgoing::{HttpField, HttpResponse, Outgoing, SecretValue, UnsearchableResponse, UnusableSecret};
+pub use outgoing::{
+    HttpField, HttpResponse, OutgoingGrant, SecretValue, UnsearchableResponse, UnusableSecret,
+};
 pub use reach::{KnowledgeRule, SecretRule, SecretSource, is_key};
 pub use read::read_money;
 pub use read::read_run_limits;

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::accepted::{Accepted, follow};
+use super::accepted::{AcceptedPinChange, follow};
 use super::body::{Record, RecordKind};
 use super::chain::ChainError;
 use super::checkpoint::{ChannelStamp, Checkpoint, CheckpointPlace, Source};
@@ -326,7 +326,7 @@ impl Checkpoint {
 
     /// Checks the accepted changes since this checkpoint, which no checkpoint contains yet: each has to be accepted by the key and to begin
     /// with the pins before it.
-    pub fn check_accepted(&self, accepted: &[Accepted], key: KeyId) -> Result<(), ChainError> {
+    pub fn check_accepted(&self, accepted: &[AcceptedPinChange], key: KeyId) -> Result<(), ChainError> {
         match follow(self.pins, accepted, key) {
             Some(_) => Ok(()),
             None => Err(ChainError::Pins { sequence: self.sequence }),

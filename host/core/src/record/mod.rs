@@ -22,7 +22,7 @@ mod status;
 mod task;
 mod value;
 
-pub use accepted::Accepted;
+pub use accepted::AcceptedPinChange;
 pub use body::{Record, RecordKind};
 pub use cache::{CacheEntry, CacheEntryError, CacheHit, SignedCacheEntry, TaskCache};
 pub use chain::{ChainError, ChainVerifier};
@@ -34,8 +34,8 @@ pub use checkpoint::{
 pub use checkpoint_window::{ChainReader, CheckpointLink, CheckpointWindow, TrustedCheckpoint};
 pub use cumulative::CumulativeState;
 pub use digest_tree::DigestTree;
-pub use edge::{FiredEdge, Via};
-pub use event::{Entry, TaskEvent, WrittenReader, Wrote};
+pub use edge::{EdgeKind, FiredEdge};
+pub use event::{ChannelWrite, HistoryEntry, TaskEvent, WrittenReader};
 pub use group::RecordSignature;
 pub use hook::{HookRecord, HookSummary, PlannedAction, PlannedHook};
 pub use host_call::HostCall;
@@ -46,6 +46,7 @@ pub use selector::{CheckpointSelector, Landmarks, NoSuchCheckpoint};
 pub use signed::{DecodeError, EncodeError, SignedRecord, UnsignedRecord};
 pub use status::{End, EndedBy, ErrorCode, RunError, Status, StatusRecord, StopLimit};
 pub use task::{
-    AnswersRecord, InterruptRecord, PendingOutcome, Reserved, ShortRecord, TaskRecord, TaskSummary, TaskUse,
+    AnswersRecord, InterruptRecord, ModelReservation, PendingOutcome, ShortRecord, TaskRecord, TaskSummary,
+    TaskUse,
 };
-pub use value::{Canonical, ChannelValue, ValueKind};
+pub use value::{CanonicalValue, ChannelValue, ValueKind};

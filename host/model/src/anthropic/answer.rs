@@ -10,7 +10,7 @@ use crate::bounds::Meter;
 use crate::{Api, Bounds, DecodeError, Delta, Response, StopReason, Usage, json};
 
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct AnswerDecoder {
     meter: Meter,
     blocks: BTreeMap<u64, Open>,
     calls: usize,
@@ -50,7 +50,7 @@ enum Open {
     Other,
 }
 
-impl Answer {
+impl AnswerDecoder {
     pub(super) fn new(bounds: &Bounds) -> Self {
         Self {
             meter: Meter::new(bounds),

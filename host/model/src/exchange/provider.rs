@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use graph_core::capability::{HttpField, HttpResponse, ModelRule, Outgoing, SecretRule, SecretValue};
+use graph_core::capability::{HttpField, HttpResponse, ModelRule, OutgoingGrant, SecretRule, SecretValue};
 use graph_core::diagnostic::escape;
 use graph_core::json::depth;
 use graph_core::node::{Category, Failure};
@@ -17,7 +17,7 @@ use crate::{DecodeError, ErrorAnswer, Response, Usage};
 #[derive(Debug)]
 pub struct Provider {
     model: Model,
-    outgoing: Arc<Outgoing>,
+    outgoing: Arc<OutgoingGrant>,
     key: Option<HttpField>,
 }
 
@@ -92,7 +92,8 @@ impl Provider {
         let key = secret
             .as_ref()
             .map(|secret| (header.to_owned(), format!("{before}{}", secret.handle()).into_bytes()));
-        let outgoing = Arc::new(Outgoing { rules: vec![rule.http()], secrets: secret.into_iter().collect() });
+        let outgoing =
+            Arc::new(OutgoingGrant { rules: vec![rule.http()], secrets: secret.into_iter().collect() });
         Ok(Self { model, outgoing, key })
     }
 
@@ -102,11 +103,11 @@ impl Provider {
     }
 
     /// Returns the rules of requests to the provider, with the value of the key.
-    pub const fn outgoing(&self) -> &Arc<Outgoing> {
+    pub const fn outgoing(&self) -> &Arc<OutgoingGrant> {
         &self.outgoing
     }
 
-    /// Returns the header for the key. Its value has a handle, which [`Outgoing::prepare`] replaces with the key.
+    /// Returns the header for the key. Its value has a handle, which [`OutgoingGrant::prepare`] replaces with the key.
     pub const fn key(&self) -> Option<&HttpField> {
         self.key.as_ref()
     }

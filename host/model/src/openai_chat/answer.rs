@@ -10,7 +10,7 @@ use crate::bounds::Meter;
 use crate::{Api, Bounds, DecodeError, Delta, Response, StopReason, Usage, json};
 
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct AnswerDecoder {
     meter: Meter,
     /// Reasoning, by the fields of [`REASONING`].
     reasoning: [String; REASONING.len()],
@@ -39,7 +39,7 @@ enum Finish {
     Unknown,
 }
 
-impl Answer {
+impl AnswerDecoder {
     /// Creates an answer that is received in pieces.
     pub(super) fn in_pieces(bounds: &Bounds) -> Self {
         Self { is_whole: false, ..Self::whole(bounds) }

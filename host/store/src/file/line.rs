@@ -35,7 +35,7 @@ const SHORT: u64 = 8 << 20;
 #[derive(Debug, Serialize)]
 pub(super) struct CommitLine<'a> {
     pub(super) row: &'a RunRow,
-    pub(super) records: Vec<Entry<'a>>,
+    pub(super) records: Vec<LineEntry<'a>>,
     /// Number of times that the log was rewritten. Only the first line has it.
     #[serde(skip_serializing_if = "is_zero")]
     pub(super) generation: u64,
@@ -65,7 +65,7 @@ const fn is_zero(number: &u64) -> bool {
 
 /// A record to be written. The run is not repeated, because it is that of the log.
 #[derive(Debug, Serialize)]
-pub(super) struct Entry<'a> {
+pub(super) struct LineEntry<'a> {
     kind: RecordKind,
     namespace: &'a str,
     sequence: u64,
@@ -82,7 +82,7 @@ pub(super) struct Entry<'a> {
     values: &'a [ChannelValue],
 }
 
-impl<'a> From<&'a SignedRecord> for Entry<'a> {
+impl<'a> From<&'a SignedRecord> for LineEntry<'a> {
     fn from(record: &'a SignedRecord) -> Self {
         Self {
             kind: record.kind,
@@ -101,7 +101,7 @@ impl<'a> From<&'a SignedRecord> for Entry<'a> {
     }
 }
 
-impl<'a> From<&'a NumberedRecord> for Entry<'a> {
+impl<'a> From<&'a NumberedRecord> for LineEntry<'a> {
     fn from(numbered: &'a NumberedRecord) -> Self {
         Self { before: Some(numbered.before), ..Self::from(&numbered.record) }
     }
@@ -187,7 +187,7 @@ impl<W: Write> Write for Hashing<W> {
 /// The result of looking for a line at a position of a log.
 pub(super) enum LineLookup {
     /// A line whose text has the stated digest.
-    Line(Text),
+    Line(LineText),
     /// Nothing, or a line without its line break, which was cut short.
     End,
     /// A line that differs from what was written, with the reason.
@@ -195,7 +195,7 @@ pub(super) enum LineLookup {
 }
 
 /// A line that was found, and its text if that is in memory.
-pub(super) struct Text {
+pub(super) struct LineText {
     /// The length of the line in bytes, line break included.
     pub(super) length: u64,
     /// The line without its line break, if it is short.
@@ -221,7 +221,7 @@ pub(super) fn find(file: &mut File, at: u64) -> io::Result<LineLookup> {
         if Digest::of_bytes(text).hex().as_bytes() != digest {
             return Ok(LineLookup::Damaged(CHANGED.to_owned()));
         }
-        return Ok(LineLookup::Line(Text { length, held: Some(line), at }));
+        return Ok(LineLookup::Line(LineText { length, held: Some(line), at }));
     }
     if (line.len() as u64) < SHORT {
         return Ok(LineLookup::End);
@@ -258,7 +258,7 @@ pub(super) fn find(file: &mut File, at: u64) -> io::Result<LineLookup> {
     if Digest::from_bytes(hasher.finalize().into()).hex().as_bytes() != line {
         return Ok(LineLookup::Damaged(CHANGED.to_owned()));
     }
-    Ok(LineLookup::Line(Text { length: length + 1, held: None, at }))
+    Ok(LineLookup::Line(LineText { length: length + 1, held: None, at }))
 }
 
 /// A byte that no line contains, because JSON escapes it. A hole in a file consists of such bytes, however long it is.
@@ -283,7 +283,7 @@ fn too_long() -> LineLookup {
 
 const CHANGED: &str = "a line is not what its digest says";
 
-impl Text {
+impl LineText {
     /// Reports whether the line is in memory as a whole.
     pub(super) const fn is_held(&self) -> bool {
         self.held.is_some()
@@ -310,8 +310,8 @@ impl Text {
     }
 
     /// Returns the line without its texts.
-    pub(super) fn outline(&self, file: &mut File) -> Result<Outline, String> {
-        let outline = self.read(file, std::marker::PhantomData::<Outline>)?;
+    pub(super) fn outline(&self, file: &mut File) -> Result<LineOutline, String> {
+        let outline = self.read(file, std::marker::PhantomData::<LineOutline>)?;
         outline.check().map_err(|bad| bad.to_string())?;
         Ok(outline)
     }
@@ -341,7 +341,7 @@ impl Text {
 /// A line without the texts of its row and of its records.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Outline {
+pub(super) struct LineOutline {
     pub(super) row: RowOutline,
     pub(super) records: Vec<EntryOutline>,
     #[serde(default)]
@@ -354,7 +354,7 @@ pub(super) struct Outline {
     pub(super) head: Option<Digest>,
 }
 
-impl Outline {
+impl LineOutline {
     /// Checks the ids and names of the line. Later reads of the line rely on this check, because they locate everything
     /// by its outline.
     fn check(&self) -> Result<(), BadName> {

@@ -8,7 +8,8 @@ use graph_core::record::{ChannelValue, RecordKind, SignedRecord, ValueKind};
 
 use super::index::{Index, IndexedFields, RecordPosition};
 use super::line::{
-    self, CommitLine, DIGITS, Entry, EntryOutline, HOLE, LONGEST, LineError, LineLookup, Outline, Text,
+    self, CommitLine, DIGITS, EntryOutline, HOLE, LONGEST, LineEntry, LineError, LineLookup, LineOutline,
+    LineText,
 };
 use crate::bounds::{self, LARGEST_READ, Page};
 use crate::error::{CommitError, ImportError, Loss, ReadError, RemoveError, StorageError, location};
@@ -230,7 +231,7 @@ impl Log {
         Ok(())
     }
 
-    fn take(&mut self, text: &Text, file: &mut File) -> Result<(), String> {
+    fn take(&mut self, text: &LineText, file: &mut File) -> Result<(), String> {
         let line = text.outline(file)?;
         let run = &self.run;
         if line.row.row.run_id != *run {
@@ -268,7 +269,7 @@ impl Log {
 
     /// Applies a line to the fence. Imported records are in another order than they were written: after them the head
     /// is the run's newest own checkpoint, unless the first line names another record.
-    fn take_fence(&mut self, line: &Outline, is_first: bool, is_copied: bool) -> Result<(), String> {
+    fn take_fence(&mut self, line: &LineOutline, is_first: bool, is_copied: bool) -> Result<(), String> {
         if let Some(epoch) = line.epoch {
             if !is_first && epoch <= self.fence.epoch {
                 return Err("a line has an epoch that does not rise".to_owned());
@@ -365,7 +366,7 @@ impl Log {
         plan::check_update(&self.run, update)?;
         plan::plan(&self.run, batch, |namespace| Ok(self.index.head(namespace)))?;
         let mut row = match self.texts {
-            Some(at) => text_at(&self.file.path(), &mut file, at, Text::row)?,
+            Some(at) => text_at(&self.file.path(), &mut file, at, LineText::row)?,
             None => self.row.clone().ok_or_else(|| plan::lost(guard, Loss::Removed))?,
         };
         update.apply(&mut row);
@@ -375,7 +376,8 @@ impl Log {
             self.index.take(&self.run, IndexedFields::from(record), channels, (end, place), None)?;
         }
         before()?;
-        let line = CommitLine { records: batch.iter().map(Entry::from).collect(), ..CommitLine::of(&row) };
+        let line =
+            CommitLine { records: batch.iter().map(LineEntry::from).collect(), ..CommitLine::of(&row) };
         match write_line(&line, &mut file, end, synchronous) {
             Ok(length) => self.end += length,
             Err(LineError::Failed(error)) => return Err(fault(&self.file.path(), &error).into()),
@@ -423,7 +425,7 @@ fn write_line(
 
 /// Appends a line of records with their numbers of entries, and returns the line's length.
 fn write_more(file: &mut File, end: u64, row: &RunRow, records: &[NumberedRecord]) -> io::Result<u64> {
-    let records = records.iter().map(Entry::from).collect();
+    let records = records.iter().map(LineEntry::from).collect();
     CommitLine { records, ..CommitLine::of(row) }.write(file, end).map_err(too_long)
 }
 
@@ -432,7 +434,7 @@ fn text_at<T>(
     path: &Path,
     file: &mut File,
     at: u64,
-    read: impl FnOnce(&Text, &mut File) -> Result<T, String>,
+    read: impl FnOnce(&LineText, &mut File) -> Result<T, String>,
 ) -> Result<T, StorageError> {
     let found = match line::find(file, at).map_err(|error| fault(path, &error))? {
         LineLookup::Line(text) => read(&text, file),
@@ -493,7 +495,7 @@ impl OpenLog<'_> {
     fn at<T>(
         &mut self,
         line: u64,
-        read: impl FnOnce(&Text, &mut File) -> Result<T, String>,
+        read: impl FnOnce(&LineText, &mut File) -> Result<T, String>,
     ) -> Result<T, ReadError> {
         Ok(text_at(&self.log.file.path(), &mut self.file, line, read)?)
     }
@@ -503,7 +505,7 @@ impl OpenLog<'_> {
         match self.log.texts {
             None => Ok(self.log.row.clone()),
             Some(line) => {
-                let whole = self.at(line, Text::row)?;
+                let whole = self.at(line, LineText::row)?;
                 let texts = (whole.result, whole.error);
                 Ok(self.log.row.clone().map(|row| RunRow { result: texts.0, error: texts.1, ..row }))
             }

@@ -18,7 +18,7 @@ pub struct Call(exchange::Call);
 
 /// Part of a request that this side knows; the provider adds the URL and the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sending {
+pub struct PartialRequest {
     /// Header fields of the API, with names in lower case.
     pub fields: Vec<HttpField>,
     /// JSON body.
@@ -49,7 +49,7 @@ impl Call {
     }
 
     /// Starts a try, and reserves its possible use. The error is the outcome of the call, as JSON: nothing is sent.
-    pub fn begin(&mut self, budget: &mut Budget) -> Result<Sending, String> {
+    pub fn begin(&mut self, budget: &mut Budget) -> Result<PartialRequest, String> {
         // Answers are not streamed, whatever the manifest allows: a page shows no parts of them.
         match self.0.begin(&mut budget.own, false) {
             Ok(encoded) => Ok(sending(encoded)),
@@ -112,7 +112,7 @@ impl Call {
     }
 }
 
-fn sending(encoded: EncodedRequest) -> Sending {
+fn sending(encoded: EncodedRequest) -> PartialRequest {
     let field = |(name, value): &(&str, &str)| ((*name).to_owned(), value.as_bytes().to_vec());
-    Sending { fields: encoded.headers.iter().map(field).collect(), body: encoded.body }
+    PartialRequest { fields: encoded.headers.iter().map(field).collect(), body: encoded.body }
 }

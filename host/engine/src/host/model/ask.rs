@@ -12,14 +12,14 @@ use graph_model::exchange::{
 use tokio::time::Instant;
 
 use super::granted;
-use super::show::{ArrivingAnswer, Shown};
+use super::show::{AnswerReporter, ArrivingAnswer};
 use crate::host::http::{Arriving as _, Kind, Received, Sender};
 use crate::host::output::Output;
 use crate::journal::SharedJournal;
 use crate::services::{AskedModel, DoubledModel, Services};
 
 /// The context of a call of a model.
-pub(super) struct Asking<'a> {
+pub(super) struct ModelCallContext<'a> {
     pub(super) provider: &'a Provider,
     /// The call of the component, from 1.
     pub(super) call: u64,
@@ -33,7 +33,7 @@ pub(super) struct Asking<'a> {
     pub(super) deadline: Instant,
 }
 
-impl Asking<'_> {
+impl ModelCallContext<'_> {
     /// Sends requests until there is an answer, as often as the manifest allows.
     pub(super) async fn ask(&self, call: &mut Call) -> CallEnd {
         let streamed = self.provider.model().rule().stream && self.services.http.is_none();
@@ -73,7 +73,7 @@ impl Asking<'_> {
         match self.services.model.as_ref().map(|doubles| doubles.answer(&asked)) {
             None | Some(DoubledModel::Send) => self.send(encoded, call.attempt()).await,
             Some(DoubledModel::Answer(response)) => {
-                Shown::new(self.provider, self.output, self.call, call.attempt()).whole(&response);
+                AnswerReporter::new(self.provider, self.output, self.call, call.attempt()).whole(&response);
                 Ok(AttemptOutcome::answered(response))
             }
             Some(DoubledModel::Fail(failure)) => Ok(AttemptOutcome::failed(failure, false, Charge::Call)),
@@ -82,7 +82,7 @@ impl Asking<'_> {
     }
 
     async fn send(&self, encoded: EncodedRequest, attempt: u32) -> Result<AttemptOutcome, Failure> {
-        let shown = Shown::new(self.provider, self.output, self.call, attempt);
+        let shown = AnswerReporter::new(self.provider, self.output, self.call, attempt);
         let most = self.sender.most;
         let mut arriving = ArrivingAnswer::new(shown, most);
         let request = granted::http(self.provider, encoded);

@@ -7,14 +7,14 @@ use graph_core::record::journal::MODEL;
 use graph_model::exchange::{Call, CallEnd, ModelAnswer, Outcome, Provider, not_granted, recorded};
 use serde_json::Value;
 
-use super::ask::Asking;
+use super::ask::ModelCallContext;
 use super::convert;
 use crate::bindings::graph_host::host::model as wit;
 use crate::bindings::graph_host::node::types::Failure as WitFailure;
 use crate::convert::failure as given_failure;
 use crate::host::http::{Destination, Received, Sender};
 use crate::host::output::Level;
-use crate::journal::Answer;
+use crate::journal::AnswerSource;
 use crate::state::TaskState;
 
 const INTERFACE: &str = MODEL.0;
@@ -68,8 +68,10 @@ impl TaskState {
         let asked = call.asked();
         let name = call.request().model.clone();
         let answer = match self.journal.begin(INTERFACE, FUNCTION, &asked)? {
-            Answer::Recorded(kept) => recorded(kept.answer()).ok_or_else(|| self.journal.malformed(&kept))?,
-            Answer::World => self.ask_model(at, call, asked).await?,
+            AnswerSource::Recorded(kept) => {
+                recorded(kept.answer()).ok_or_else(|| self.journal.malformed(&kept))?
+            }
+            AnswerSource::World => self.ask_model(at, call, asked).await?,
         };
         if let Some(line) = answer.as_ref().ok().and_then(|answered| answered.warning(&name)) {
             self.output.host_line(Level::Warn, &line);
@@ -85,7 +87,7 @@ impl TaskState {
     ) -> wasmtime::Result<Result<ModelAnswer, Failure>> {
         let provider = &self.granted.models[at];
         let most = self.limits.response_body;
-        let asking = Asking {
+        let asking = ModelCallContext {
             provider,
             call: self.model_calls,
             caller: (&self.caller.0, self.caller.1),

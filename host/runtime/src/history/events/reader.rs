@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use graph_core::record::{Entry, Record};
+use graph_core::record::{HistoryEntry, Record};
 use graph_core::trust::VerifyingKey;
 use graph_store::{CheckpointStore, NumberedRecord};
 use graph_walker::graph::Graph;
@@ -120,7 +120,7 @@ impl Reader {
         let store = &*self.store;
         let named = self.graphs.named(store, &self.run, &numbered.record.namespace, &record)?;
         let graph = match &record {
-            Record::Checkpoint(checkpoint) if self.kinds.want(&Entry::Commit) => {
+            Record::Checkpoint(checkpoint) if self.kinds.want(&HistoryEntry::Commit) => {
                 self.graphs.graph(store, &checkpoint.graph).cloned()
             }
             _ => None,
@@ -129,7 +129,7 @@ impl Reader {
         let mut lines = Vec::new();
         for (offset, entry) in (numbered.before + 1..).zip(record.entries()) {
             let details = match &entry {
-                Entry::Task(task) => details.remove(&task.task),
+                HistoryEntry::Task(task) => details.remove(&task.task),
                 _ => None,
             };
             if offset > self.after && self.kinds.want(&entry) {

@@ -18,8 +18,8 @@ use graph_core::hook_event::HookEvent;
 use graph_core::limits::{ModelUse, RunLimits};
 use graph_core::policy::Durability;
 use graph_core::record::{
-    ChainError, ChainVerifier, Checkpoint, CheckpointWindow, Entry, Record, SignedCacheEntry, SignedRecord,
-    Status, TaskEvent, TrustedCheckpoint,
+    ChainError, ChainVerifier, Checkpoint, CheckpointWindow, HistoryEntry, Record, SignedCacheEntry,
+    SignedRecord, Status, TaskEvent, TrustedCheckpoint,
 };
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
@@ -58,7 +58,7 @@ impl Stored {
         let entries = record.entries();
         assert_eq!(entries.len() as u64, record.event_count());
         self.told.extend(entries.iter().filter_map(|entry| match entry {
-            Entry::Event { task, event: TaskEvent::Custom { attempt, payload, .. }, .. } => {
+            HistoryEntry::Event { task, event: TaskEvent::Custom { attempt, payload, .. }, .. } => {
                 Some(format!("{task} {attempt} {}", payload.0))
             }
             _ => None,
