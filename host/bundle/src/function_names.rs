@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use graph_core::diagnostic::excerpt;
-use graph_core::wit_value::{Signature, WitType};
+use graph_core::wit_value::{FunctionSignature, WitType};
 
 /// Two names of a component that are one in JavaScript.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -61,7 +61,7 @@ pub fn check_exports<'n>(names: impl IntoIterator<Item = &'n str>) -> Result<(),
 }
 
 /// Checks the names in what a function takes and gives.
-pub fn check_types(signature: &Signature) -> Result<(), NameClash> {
+pub fn check_types(signature: &FunctionSignature) -> Result<(), NameClash> {
     signature.params.iter().map(|(_, ty)| ty).chain(&signature.result).try_for_each(check_type)
 }
 
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(check_exports(["a:b/c/x-1", "a:b/d/x1", "x-1"]), Ok(()));
         assert_eq!(check_exports(["a:b/c/x-1", "a:b/c/x1"]), clash("x-1", "x1"));
         assert_eq!(check_exports(["x-1", "x1/f", "x1/g"]), clash("x-1", "x1"));
-        let of = |ty: WitType| Signature { params: vec![("v".to_owned(), ty)], result: None };
+        let of = |ty: WitType| FunctionSignature { params: vec![("v".to_owned(), ty)], result: None };
         let record = WitType::Record(vec![("a1".to_owned(), WitType::U8), ("a-1".to_owned(), WitType::U8)]);
         let inside = WitType::List(Box::new(WitType::Option(Box::new(record))));
         assert_eq!(check_types(&of(inside)), clash("a1", "a-1"));

@@ -10,7 +10,7 @@ use graph_core::id::without_version;
 use graph_core::node::{Category, Failure, Goto, Outcome};
 use graph_core::policy::TemplateMode;
 use graph_core::template::{Root, Scope, ValueTemplate};
-use graph_core::work::{Exhausted, Meter};
+use graph_core::work::{FuelExhausted, Meter};
 use graph_core::yaml::{Fields, Node};
 use graph_walker::graph::Graph;
 use graph_walker::walker::{TaskReport, TaskSpec};
@@ -365,7 +365,7 @@ impl Scripted {
         // Evaluating a template costs at least as much as its result has bytes in memory.
         let meter = Meter::new(waiting.left());
         let (mut report, delay) = self.perform(spec, &scope, &meter);
-        if meter.reason() == Exhausted::Fuel && meter.charge(1).is_err() {
+        if meter.reason() == FuelExhausted::Fuel && meter.charge(1).is_err() {
             report.result = Err(Failure::new(Category::Limit, waiting.used_up()));
         }
         Reply { report, delay, held: waiting.hold(meter.spent()) }

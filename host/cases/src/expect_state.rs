@@ -2,7 +2,7 @@
 
 use graph_core::diagnostic::{Diagnostic, Problems, codes};
 use graph_core::template::{Fields as StateFields, Path, Root, Scope};
-use graph_core::work::{Exhausted, Meter, size};
+use graph_core::work::{FuelExhausted, Meter, size};
 use graph_core::yaml::Fields;
 use serde_json::Value;
 
@@ -62,7 +62,7 @@ impl StateFields for State<'_> {
         self.0.get(key)
     }
 
-    fn to_value(&self, meter: &Meter) -> Result<Value, Exhausted> {
+    fn to_value(&self, meter: &Meter) -> Result<Value, FuelExhausted> {
         size::copy(self.0, meter)
     }
 }

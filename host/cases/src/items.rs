@@ -9,7 +9,7 @@ use graph_core::id::without_version;
 use graph_core::item::Primary;
 use graph_core::limits::RunLimits;
 use graph_core::trust::TrustStore;
-use graph_runtime::graph_engine::{Engine, HttpDoubles, ModelDoubles, Opens};
+use graph_runtime::graph_engine::{Engine, HostResources, HttpDoubles, ModelDoubles};
 use graph_walker::graph::{Action, Graph};
 use graph_walker::hook::{Hook, HookAction};
 use graph_walker::host_item::HostItem;
@@ -207,7 +207,7 @@ impl Real {
             return Ok(engine.clone());
         }
         // Doubles answer for language models, so that keys are not required.
-        let made = start::engine(&self.host)?.opening(Opens::WITHOUT_KEYS);
+        let made = start::engine(&self.host)?.opening(HostResources::WITHOUT_KEYS);
         *engine = Some(made.clone());
         Ok(made)
     }

@@ -30,7 +30,7 @@ use crate::http::CaseServers;
 use crate::items::Items;
 use crate::models::CaseModels;
 use crate::store::CaseStore;
-use graph_driver::{Clock as _, DriveError, Observer, TaskExecutor, Writing};
+use graph_driver::{Clock as _, DriveError, Observer, TaskExecutor, WriteMode};
 use graph_runtime::error::{Error, Kind};
 use graph_runtime::history::checkpoints;
 use graph_runtime::history::events::{Kinds, Reader};
@@ -408,7 +408,7 @@ impl<'c> Session<'c> {
             executor: Arc::new(executor),
             clock: Arc::new(self.clock),
             key: self.key.clone(),
-            writing: Writing::OneByOne,
+            writing: WriteMode::OneByOne,
             state_item: None,
         }
     }

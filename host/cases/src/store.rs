@@ -9,8 +9,8 @@ use graph_core::record::{
     Checkpoint, HookRecord, HookSummary, RecordKind, SignedRecord, StatusRecord, TaskRecord, TaskUse,
 };
 use graph_store::{
-    At, CheckpointStore, CommitError, Front, MemoryStore, ReadError, RunGuard, RunUpdate, StorageError,
-    Synchronous, Upkeep,
+    CheckpointPosition, CheckpointStore, CommitError, MemoryStore, ReadError, RunGuard, RunUpdate,
+    StorageError, StoreInterceptor, SyncMode, Upkeep,
 };
 use tokio::sync::Notify;
 
@@ -114,7 +114,10 @@ impl CaseStore {
     /// or the parent run is history itself.
     pub(crate) fn is_history(&self, run: &str, namespace: &str) -> Result<bool, String> {
         let Some((parent, superstep)) = place_of_child(namespace) else { return Ok(false) };
-        let newest = self.inner.checkpoint(run, parent, At::Latest).map_err(|error| error.to_string())?;
+        let newest = self
+            .inner
+            .checkpoint(run, parent, CheckpointPosition::Latest)
+            .map_err(|error| error.to_string())?;
         let is_over = newest.is_some_and(|newest| newest.step >= superstep);
         Ok(is_over || self.is_history(run, parent)?)
     }
@@ -228,7 +231,7 @@ fn read<T: serde::de::DeserializeOwned>(record: &SignedRecord) -> Result<T, Stri
         .map_err(|error| format!("a {} record cannot be read: {error}", record.kind.as_str()))
 }
 
-impl Front for CaseStore {
+impl StoreInterceptor for CaseStore {
     fn behind(&self) -> &dyn CheckpointStore {
         &self.inner
     }
@@ -238,7 +241,7 @@ impl Front for CaseStore {
         guard: &RunGuard,
         batch: &[SignedRecord],
         update: &RunUpdate,
-        synchronous: Synchronous,
+        synchronous: SyncMode,
     ) -> Result<(), CommitError> {
         let left = self.left.load(Ordering::SeqCst);
         let taken = usize::try_from(left).unwrap_or(usize::MAX).min(batch.len());

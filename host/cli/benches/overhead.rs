@@ -24,7 +24,7 @@ use graph_core::limits::{RunLimits, TaskLimits};
 use graph_core::node::{Activation, Category, Failure};
 use graph_core::time::Timestamp;
 use graph_core::trust::{SigningKey, TrustStore, VerifiedComponent};
-use graph_driver::{Driver, Parts, SystemClock, TaskExecutor, Writing};
+use graph_driver::{Driver, DriverConfig, SystemClock, TaskExecutor, WriteMode};
 use graph_engine::bench_baseline::BareCall;
 use graph_engine::{Call, Engine, EngineConfig, PreparedNode};
 use graph_store::conformance::sample;
@@ -246,7 +246,7 @@ async fn supersteps(
     store: Arc<dyn CheckpointStore>,
     run: &str,
     durability: &str,
-    writing: Writing,
+    writing: WriteMode,
     steps: u32,
 ) -> Result<Duration> {
     let executor = Executor { node: node.clone(), bare: None, is_brief: true };
@@ -258,7 +258,7 @@ async fn supersteps_by(
     store: Arc<dyn CheckpointStore>,
     run: &str,
     durability: &str,
-    writing: Writing,
+    writing: WriteMode,
     steps: u32,
 ) -> Result<Duration> {
     let graph = loop_graph(durability, steps)?;
@@ -267,7 +267,7 @@ async fn supersteps_by(
     let new = NewRun { snapshots: Vec::new(), ..sample::run(run) };
     store.create_run(&new)?;
     let guard = Arc::new(store.acquire(run, &sample::owner(1))?);
-    let parts = Parts {
+    let parts = DriverConfig {
         executor: Arc::new(executor),
         store,
         guard,

@@ -18,7 +18,7 @@ pub const CHECKPOINT: u64 = 2;
 #[error(
     "it has format version {found}, and this program reads versions up to {current}: use a newer graph-host"
 )]
-pub struct Newer {
+pub struct NewerFormat {
     /// The stated version.
     pub found: u64,
     /// The newest version that can be read.
@@ -26,9 +26,9 @@ pub struct Newer {
 }
 
 /// Returns the version that a text states if it is later than `current`. Called after reading has failed.
-pub fn newer(text: &str, current: u64) -> Option<Newer> {
+pub fn newer(text: &str, current: u64) -> Option<NewerFormat> {
     let version = json::read::<Value>(text, TreeLimit::DOCUMENT).ok()?.get("version")?.as_u64()?;
-    (version > current).then_some(Newer { found: version, current })
+    (version > current).then_some(NewerFormat { found: version, current })
 }
 
 /// Returns the reason why a text could not be read: a later version, or else the reader's error.
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn only_a_later_version_is_newer() {
-        assert_eq!(newer(r#"{"run":"r","version":2}"#, 1), Some(Newer { found: 2, current: 1 }));
+        assert_eq!(newer(r#"{"run":"r","version":2}"#, 1), Some(NewerFormat { found: 2, current: 1 }));
         for text in
             [r#"{"run":"r"}"#, r#"{"version":1}"#, r#"{"version":"2"}"#, "[2]", "", r#"{"a":{"version":2}}"#]
         {

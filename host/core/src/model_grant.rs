@@ -144,7 +144,7 @@ fn figures(of: ModelUse) -> Value {
 
 /// A used-up budget.
 #[derive(Clone, Copy, Debug)]
-pub struct UsedUp {
+pub struct UsedUpBudget {
     /// The figure that ended the attempt.
     pub short: ShortFigure,
     /// `true` for the budget of the run, `false` for that of the task.
@@ -156,8 +156,8 @@ pub struct UsedUp {
 }
 
 /// Returns the payload of the question. `failure` describes the event if `of` has no figures.
-pub fn question(of: &UsedUp, failure: &str) -> Value {
-    let UsedUp { short, of_run, most, spent } = *of;
+pub fn question(of: &UsedUpBudget, failure: &str) -> Value {
+    let UsedUpBudget { short, of_run, most, spent } = *of;
     let figure = short.figure;
     let (key, unit) = (figure.key(), |amount| figure.unit(amount));
     let (whose, most) = (if of_run { "run" } else { "task" }, figure.of(most));
@@ -278,7 +278,7 @@ mod tests {
         let most = ModelUse { calls: 3, input: 500, output: 90, cost: 2_500_000 };
         let spent = ModelUse { calls: 2, input: 0, output: 40, cost: 2_000_000 };
         let of = |short: ShortFigure, of_run| {
-            let asked = question(&UsedUp { short, of_run, most, spent }, "it failed");
+            let asked = question(&UsedUpBudget { short, of_run, most, spent }, "it failed");
             let text = asked["question"].as_str().unwrap().split(". ").next().unwrap().to_owned();
             (text, asked)
         };

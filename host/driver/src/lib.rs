@@ -16,10 +16,10 @@ mod timers;
 
 pub use clock::{Clock, SystemClock};
 pub use executor::{CallObserver, TaskExecutor};
-pub use observer::{Both, Observer, Observers};
-pub use record_writer::Writing;
+pub use observer::{Observer, ObserverPair, Observers};
+pub use record_writer::WriteMode;
 pub use reservations::Reservations;
-pub use run::{Control, DriveError, Driver, Parts};
+pub use run::{DriveError, Driver, DriverConfig, StopRequest};
 
 #[cfg(test)]
 mod tests;

@@ -144,14 +144,14 @@ impl Observer for Observers {
 }
 
 /// Two borrowed observers.
-pub struct Both<'a>(
+pub struct ObserverPair<'a>(
     /// The observer that is notified first.
     pub &'a mut dyn Observer,
     /// The observer that is notified second.
     pub &'a mut dyn Observer,
 );
 
-impl Observer for Both<'_> {
+impl Observer for ObserverPair<'_> {
     fn notice(&mut self, at: Timestamp, notice: &Notice) {
         self.0.notice(at, notice);
         self.1.notice(at, notice);

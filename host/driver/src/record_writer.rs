@@ -14,7 +14,7 @@ use graph_core::policy::Durability;
 use graph_core::record::{AttemptJournal, JournalEntry, Record, RecordKind, Source, Status, UnsignedRecord};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
-use graph_store::{Change, CheckpointStore, CommitError, RunGuard, RunUpdate, Synchronous};
+use graph_store::{Change, CheckpointStore, CommitError, RunGuard, RunUpdate, SyncMode};
 use graph_walker::walker::{Persist, PersistId};
 use tokio::sync::mpsc;
 
@@ -34,7 +34,7 @@ const WRITER_ENDED: &str = "the thread that writes to the store has ended";
 
 /// The thread and the transactions in which records are written to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Writing {
+pub enum WriteMode {
     /// On the driver's own thread, at once: for a store that does not wait for a disk.
     Inline,
     /// Like `Inline`, but each record in a transaction of its own, and without leaving out task records that a
@@ -55,7 +55,7 @@ struct Written {
 
 /// The outcome of storing the records up to one of them, as it is reported to the walker.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Acknowledged {
+pub(crate) struct StorageOutcome {
     /// The newest record that the outcome applies to.
     pub(crate) id: PersistId,
     /// The reason for which they are not stored, if they are not.
@@ -113,7 +113,7 @@ impl Batch {
 
 /// The fuel and the language model usage of a run, its child runs included.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spent {
+pub(crate) struct RunUsage {
     /// Fuel of components.
     pub(crate) fuel: u64,
     /// Usage of language models.
@@ -130,7 +130,7 @@ pub(crate) struct RecordWriter {
     /// Records that were pushed since the last commit.
     queue: Vec<Queued>,
     /// The number of supersteps of the newest checkpoint that was pushed, and the usage of the run by then.
-    standing: Option<(u64, Spent)>,
+    standing: Option<(u64, RunUsage)>,
     /// The language model that was asked last, according to the records that were pushed.
     model: Option<String>,
     /// The newest record that was pushed.
@@ -141,7 +141,7 @@ pub(crate) struct RecordWriter {
     unwritten_bytes: usize,
     /// Under `async`: the newest record that will count as persisted once fewer records wait.
     held_back: Option<PersistId>,
-    acknowledged: VecDeque<Acknowledged>,
+    acknowledged: VecDeque<StorageOutcome>,
     /// The reason for which another process is known to hold the run; `None` while this process holds it.
     lost: Option<String>,
     /// True if records were stored since [`Self::take_news`] was called last.
@@ -165,7 +165,7 @@ struct Writer {
     guard: Arc<RunGuard>,
     durability: Durability,
     /// The durability of a commit that does not stop the run; one that stops it is always synced.
-    synchronous: Synchronous,
+    synchronous: SyncMode,
 }
 
 impl RecordWriter {
@@ -175,16 +175,18 @@ impl RecordWriter {
         key: SigningKey,
         guard: Arc<RunGuard>,
         durability: Durability,
-        writing: Writing,
+        writing: WriteMode,
     ) -> std::io::Result<Self> {
         let synchronous = match durability {
-            Durability::Sync | Durability::Exit => Synchronous::Full,
-            Durability::Async => Synchronous::Normal,
+            Durability::Sync | Durability::Exit => SyncMode::Full,
+            Durability::Async => SyncMode::Normal,
         };
         let writer = Arc::new(Writer { store, key, guard, durability, synchronous });
         let mode = match writing {
-            Writing::Inline | Writing::OneByOne => Mode::Inline { together: writing == Writing::Inline },
-            Writing::Thread => {
+            WriteMode::Inline | WriteMode::OneByOne => {
+                Mode::Inline { together: writing == WriteMode::Inline }
+            }
+            WriteMode::Thread => {
                 let (give, taken) = blocking::channel::<Vec<Queued>>();
                 let (tell, written) = mpsc::unbounded_channel();
                 let thread_writer = Arc::clone(&writer);
@@ -225,7 +227,7 @@ impl RecordWriter {
         persist: Box<Persist>,
         texts: Vec<Text>,
         at: Timestamp,
-        spent: Option<Spent>,
+        spent: Option<RunUsage>,
     ) {
         self.newest = persist.id;
         let mut update = std::mem::take(&mut self.amendment);
@@ -234,7 +236,7 @@ impl RecordWriter {
         if let Record::Checkpoint(checkpoint) = &persist.record
             && checkpoint.namespace.is_empty()
         {
-            let spent = Spent { fuel: checkpoint.fuel, model: checkpoint.host.model };
+            let spent = RunUsage { fuel: checkpoint.fuel, model: checkpoint.host.model };
             self.standing = Some((checkpoint.step, spent));
         }
         if let (Record::Hook(hook), Some((_, spent))) = (&persist.record, &mut self.standing)
@@ -255,7 +257,7 @@ impl RecordWriter {
         // superstep.
         if update.status.is_some() {
             update.step = self.standing.map(|(step, _)| step).or(update.step);
-            if let Some(Spent { fuel, model }) = spent.or(self.standing.map(|(_, known)| known)) {
+            if let Some(RunUsage { fuel, model }) = spent.or(self.standing.map(|(_, known)| known)) {
                 // The numbers are capped: a row that does not fit into the store could never be written, so that the
                 // run could not end either.
                 (update.fuel, update.model_use) = (Some(fuel.min(LARGEST_FIGURE)), Some(model.counted()));
@@ -311,7 +313,7 @@ impl RecordWriter {
                 if sent && self.durability == Durability::Async && waits {
                     self.held_back = Some(id);
                 } else if !sent || self.durability == Durability::Async {
-                    self.acknowledged.push_back(Acknowledged { id, failed });
+                    self.acknowledged.push_back(StorageOutcome { id, failed });
                 }
             }
         }
@@ -329,7 +331,7 @@ impl RecordWriter {
             Some(Refusal::Failed(why)) => Some(why),
             None => None,
         };
-        self.acknowledged.push_back(Acknowledged { id, failed });
+        self.acknowledged.push_back(StorageOutcome { id, failed });
     }
 
     /// Returns the reason for which another process is known to hold the run, if one does. Nothing more is written
@@ -355,7 +357,7 @@ impl RecordWriter {
     }
 
     /// Returns the next acknowledgement, if there is one already.
-    pub(crate) fn try_acknowledged(&mut self) -> Option<Acknowledged> {
+    pub(crate) fn try_acknowledged(&mut self) -> Option<StorageOutcome> {
         while let Mode::Thread { written, .. } = &mut self.mode
             && let Ok((batch, news)) = written.try_recv()
         {
@@ -378,7 +380,7 @@ impl RecordWriter {
         } else {
             (self.unwritten, self.unwritten_bytes) = (0, 0);
             let failed = Some(WRITER_ENDED.to_owned());
-            self.acknowledged.push_back(Acknowledged { id: self.newest, failed });
+            self.acknowledged.push_back(StorageOutcome { id: self.newest, failed });
         }
     }
 
@@ -394,7 +396,7 @@ impl RecordWriter {
             && self.unwritten_bytes <= BACKLOG_BYTES
             && let Some(id) = self.held_back.take()
         {
-            self.acknowledged.push_back(Acknowledged { id, failed: None });
+            self.acknowledged.push_back(StorageOutcome { id, failed: None });
         }
     }
 
@@ -479,7 +481,7 @@ impl Writer {
             Record::Status(status) => status.status != Status::Running,
             _ => false,
         });
-        let synchronous = if stops { Synchronous::Full } else { self.synchronous };
+        let synchronous = if stops { SyncMode::Full } else { self.synchronous };
         let mut update = RunUpdate::default();
         let mut records = Vec::with_capacity(batch.len());
         let mut refused = None;
@@ -514,7 +516,7 @@ impl Writer {
         &self,
         records: Vec<UnsignedRecord>,
         update: &RunUpdate,
-        synchronous: Synchronous,
+        synchronous: SyncMode,
     ) -> Result<(), Refusal> {
         // Under `sync` a run continues only once a boundary is stored, and each checkpoint has a signature of its own;
         // all other records of a transaction share a signature.

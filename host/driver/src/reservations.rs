@@ -42,14 +42,14 @@ impl fmt::Debug for Reservations {
 }
 
 /// The reservations that have arrived and the attempts that wait for them.
-pub(crate) struct Desk {
+pub(crate) struct PendingReservations {
     arriving: mpsc::UnboundedReceiver<Reservation>,
     /// Kept so that `arriving` stays open.
     sender: Reservations,
     waiting: HashMap<Name, oneshot::Sender<()>>,
 }
 
-impl Desk {
+impl PendingReservations {
     pub(crate) fn new() -> Self {
         let (sender, arriving) = mpsc::unbounded_channel();
         Self { arriving, sender: Reservations(sender), waiting: HashMap::new() }
@@ -96,7 +96,7 @@ impl Desk {
     }
 }
 
-impl fmt::Debug for Desk {
+impl fmt::Debug for PendingReservations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Desk").field("waiting", &self.waiting.len()).finish_non_exhaustive()
     }

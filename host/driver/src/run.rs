@@ -16,8 +16,8 @@ use tokio::sync::mpsc;
 use crate::clock::Clock;
 use crate::executor::{CallObserver, TaskExecutor};
 use crate::observer::Observer;
-use crate::record_writer::{Acknowledged, RecordWriter, Refusal, Spent, Text, Writing};
-use crate::reservations::Desk;
+use crate::record_writer::{RecordWriter, Refusal, RunUsage, StorageOutcome, Text, WriteMode};
+use crate::reservations::PendingReservations;
 use crate::results::Results;
 use crate::tasks::Tasks;
 use crate::timers::Timers;
@@ -28,7 +28,7 @@ const TURNS: u32 = 64;
 const FIRST: u32 = 1;
 
 /// The parts from which a driver is built.
-pub struct Parts {
+pub struct DriverConfig {
     /// Performs what the walker dispatches: components, text items and functions.
     pub executor: Arc<dyn TaskExecutor>,
     /// The store that the records are written to.
@@ -36,7 +36,7 @@ pub struct Parts {
     /// The guard by which this process holds the run in that store.
     pub guard: Arc<RunGuard>,
     /// The thread and the transactions in which records are written to the store.
-    pub writing: Writing,
+    pub writing: WriteMode,
     /// The key that signs the records: the host's identity.
     pub key: SigningKey,
     /// The source of time.
@@ -45,7 +45,7 @@ pub struct Parts {
     pub durability: Durability,
 }
 
-impl fmt::Debug for Parts {
+impl fmt::Debug for DriverConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Parts")
             .field("store", &self.store)
@@ -57,7 +57,7 @@ impl fmt::Debug for Parts {
 
 /// A request of the run's observer or user to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Control {
+pub enum StopRequest {
     /// Running tasks commit, then the run stops.
     Cancel,
     /// The run stops at once.
@@ -93,7 +93,7 @@ pub struct Driver {
     writer: RecordWriter,
     tasks: Tasks,
     /// The language model reservations of attempts that wait until they are stored.
-    desk: Desk,
+    reservations: PendingReservations,
     results: Results,
     clock: Arc<dyn Clock>,
     timers: Timers,
@@ -103,8 +103,8 @@ pub struct Driver {
     begins_next: bool,
     /// Resolves at the time of the earliest timer.
     alarm: Option<(Timestamp, BoxFuture<'static, ()>)>,
-    control: mpsc::UnboundedReceiver<Control>,
-    wishes: mpsc::UnboundedSender<Control>,
+    stops: mpsc::UnboundedReceiver<StopRequest>,
+    stop_requests: mpsc::UnboundedSender<StopRequest>,
     /// Called once records have been stored.
     after_store: Option<AfterStore>,
     /// Releases the run when it is dropped, after everything else.
@@ -123,14 +123,14 @@ impl fmt::Debug for AfterStore {
 impl Driver {
     /// Creates a driver for a new or a restored walker. The run is released when the driver is dropped, unless another
     /// owner shares the guard.
-    pub fn new(walker: RunTree, parts: Parts) -> std::io::Result<Self> {
-        let Parts { executor, store, guard, writing, key, clock, durability } = parts;
-        let (wishes, control) = mpsc::unbounded_channel();
-        let desk = Desk::new();
-        executor.reserve_with(desk.sender());
+    pub fn new(walker: RunTree, parts: DriverConfig) -> std::io::Result<Self> {
+        let DriverConfig { executor, store, guard, writing, key, clock, durability } = parts;
+        let (stop_requests, stops) = mpsc::unbounded_channel();
+        let reservations = PendingReservations::new();
+        executor.reserve_with(reservations.sender());
         Ok(Self {
             walker,
-            desk,
+            reservations,
             results: Results::new(Arc::clone(&store), key.verifying_key()),
             writer: RecordWriter::new(store, key, Arc::clone(&guard), durability, writing)?,
             tasks: Tasks::new(executor, Arc::clone(&clock)),
@@ -139,16 +139,16 @@ impl Driver {
             has_more: false,
             begins_next: false,
             alarm: None,
-            control,
-            wishes,
+            stops,
+            stop_requests,
             after_store: None,
             _guard: guard,
         })
     }
 
     /// Returns a sender for requests to stop the run.
-    pub fn control(&self) -> mpsc::UnboundedSender<Control> {
-        self.wishes.clone()
+    pub fn stop_requests(&self) -> mpsc::UnboundedSender<StopRequest> {
+        self.stop_requests.clone()
     }
 
     /// Sets the observer of the calls that components make.
@@ -166,7 +166,7 @@ impl Driver {
         self.after_store = Some(AfterStore(Box::new(call)));
     }
 
-    fn tell_stored(&self, observer: &mut dyn Observer) {
+    fn notify_stored(&self, observer: &mut dyn Observer) {
         if let Some(AfterStore(call)) = &self.after_store {
             call();
         }
@@ -216,13 +216,13 @@ impl Driver {
                     self.check_held()?;
                     return Err(refusal.into());
                 }
-                self.tell_stored(observer);
+                self.notify_stored(observer);
                 self.timers = Timers::default();
                 self.alarm = None;
                 return Ok(status);
             }
             if self.writer.take_news() {
-                self.tell_stored(observer);
+                self.notify_stored(observer);
             }
             let event = match self.ready(observer) {
                 Some(event) => event,
@@ -259,10 +259,10 @@ impl Driver {
         let now = self.clock.now();
         if let Event::TaskDone { task, attempt, report } = &event {
             observer.done(now, task, *attempt, report);
-            self.desk.forget(task, *attempt);
+            self.reservations.forget(task, *attempt);
         }
         if let Event::HookDone { hook, .. } = &event {
-            self.desk.forget(hook, FIRST);
+            self.reservations.forget(hook, FIRST);
         }
         let effects = self.walker.handle(now, event).map_err(|error| match error {
             HandleError::Refused { code, message } => DriveError::Refused { code, message },
@@ -275,7 +275,7 @@ impl Driver {
                     observer.dispatched(now, &spec);
                     self.tasks.add(*spec);
                 }
-                Effect::ModelRecorded { task, attempt } => self.desk.recorded(task, attempt),
+                Effect::ModelRecorded { task, attempt } => self.reservations.recorded(task, attempt),
                 Effect::LookUp(lookup) => {
                     if self.writer.is_idle() {
                         self.results.stored();
@@ -285,18 +285,18 @@ impl Driver {
                 Effect::RunHook(spec) => self.tasks.add_hook(*spec),
                 Effect::Abort { task, attempt } => {
                     self.tasks.abort(&task, attempt);
-                    self.desk.forget(&task, attempt);
+                    self.reservations.forget(&task, attempt);
                     observer.aborted(&task, attempt);
                 }
                 Effect::AbortHook { hook } => {
                     self.tasks.abort_hook(&hook);
-                    self.desk.forget(&hook, FIRST);
+                    self.reservations.forget(&hook, FIRST);
                 }
                 Effect::Persist(persist) => {
                     self.results.handed_out(&persist.results);
                     let texts = self.new_texts(&persist.record);
                     let spent = stops_run(&persist.record)
-                        .then(|| Spent { fuel: self.walker.fuel(), model: self.walker.model_use() });
+                        .then(|| RunUsage { fuel: self.walker.fuel(), model: self.walker.model_use() });
                     self.writer.push(persist, texts, now, spent);
                 }
                 Effect::SetTimer { timer, at } => {
@@ -324,8 +324,8 @@ impl Driver {
     /// never waits can be stopped and ends in time; then stored records, which let the run continue. If too many
     /// records wait to be stored, nothing else is handled.
     fn ready(&mut self, observer: &mut dyn Observer) -> Option<Event> {
-        if let Ok(wish) = self.control.try_recv() {
-            return Some(wish.into());
+        if let Ok(stop) = self.stops.try_recv() {
+            return Some(stop.into());
         }
         if let Some(timer) = self.due() {
             return Some(Event::TimerFired(timer));
@@ -336,7 +336,7 @@ impl Driver {
         if self.writer.is_behind() {
             return None;
         }
-        if let Some(event) = self.desk.try_arrived().or_else(|| self.tasks.try_ended()) {
+        if let Some(event) = self.reservations.try_arrived().or_else(|| self.tasks.try_ended()) {
             return Some(event);
         }
         self.begins_next = !self.begins_next;
@@ -373,9 +373,9 @@ impl Driver {
             };
             tokio::select! {
                 biased;
-                Some(wish) = self.control.recv() => return Some(wish.into()),
+                Some(stop) = self.stops.recv() => return Some(stop.into()),
                 () = self.writer.written() => {}
-                event = self.desk.arrived(), if !self.writer.is_behind() => return Some(event),
+                event = self.reservations.arrived(), if !self.writer.is_behind() => return Some(event),
                 event = self.tasks.ended(), if !self.writer.is_behind() => return Some(event),
                 () = alarm => self.alarm = None,
             }
@@ -412,20 +412,20 @@ impl From<Refusal> for DriveError {
     }
 }
 
-impl From<Control> for Event {
-    fn from(wish: Control) -> Self {
-        match wish {
-            Control::Cancel => Self::CancelRequested,
-            Control::Kill => Self::KillRequested,
+impl From<StopRequest> for Event {
+    fn from(stop: StopRequest) -> Self {
+        match stop {
+            StopRequest::Cancel => Self::CancelRequested,
+            StopRequest::Kill => Self::KillRequested,
         }
     }
 }
 
-impl From<Acknowledged> for Event {
-    fn from(acknowledged: Acknowledged) -> Self {
+impl From<StorageOutcome> for Event {
+    fn from(acknowledged: StorageOutcome) -> Self {
         match acknowledged {
-            Acknowledged { id, failed: None } => Self::Persisted(id),
-            Acknowledged { id, failed: Some(message) } => Self::PersistFailed { id, message },
+            StorageOutcome { id, failed: None } => Self::Persisted(id),
+            StorageOutcome { id, failed: Some(message) } => Self::PersistFailed { id, message },
         }
     }
 }

@@ -22,13 +22,13 @@ use graph_walker::graph::Graph;
 use graph_walker::walker::{Event, Identity, Notice, RunTree, Setup, TaskReport, TaskSpec};
 use serde_json::json;
 
-use crate::{DriveError, Driver, Observer, Parts, SystemClock, TaskExecutor, Writing};
+use crate::{DriveError, Driver, DriverConfig, Observer, SystemClock, TaskExecutor, WriteMode};
 
 /// A store that records the durability of each commit, and refuses commits after a given number.
 #[derive(Debug)]
 struct Watched {
     inner: MemoryStore,
-    commits: Mutex<Vec<(Vec<RecordKind>, Synchronous)>>,
+    commits: Mutex<Vec<(Vec<RecordKind>, SyncMode)>>,
     /// Number of commits that succeed.
     takes: u64,
     /// True if commits that would stop the run are refused.
@@ -68,12 +68,12 @@ impl Watched {
         store
     }
 
-    fn pressed(&self) -> Vec<(Vec<RecordKind>, Synchronous)> {
+    fn pressed(&self) -> Vec<(Vec<RecordKind>, SyncMode)> {
         self.commits.lock().unwrap().clone()
     }
 }
 
-impl Front for Watched {
+impl StoreInterceptor for Watched {
     fn behind(&self) -> &dyn CheckpointStore {
         &self.inner
     }
@@ -83,7 +83,7 @@ impl Front for Watched {
         guard: &RunGuard,
         batch: &[SignedRecord],
         update: &RunUpdate,
-        synchronous: Synchronous,
+        synchronous: SyncMode,
     ) -> Result<(), CommitError> {
         std::thread::sleep(self.slow);
         let stops = update.status.is_some_and(|status| status != Status::Running);
@@ -160,14 +160,14 @@ fn driver(store: &Arc<Watched>, durability: Durability, last: &str, executor: Co
 
 fn driver_of(store: &Arc<Watched>, graph: Arc<Graph>, durability: Durability, executor: Counting) -> Driver {
     let guard = store.acquire("r", &sample::owner(1)).unwrap();
-    driver_in(Arc::<Watched>::clone(store), guard, graph, (durability, Writing::Thread), executor)
+    driver_in(Arc::<Watched>::clone(store), guard, graph, (durability, WriteMode::Thread), executor)
 }
 
 fn driver_in(
     store: Arc<dyn CheckpointStore>,
     guard: RunGuard,
     graph: Arc<Graph>,
-    (durability, writing): (Durability, Writing),
+    (durability, writing): (Durability, WriteMode),
     executor: Counting,
 ) -> Driver {
     let inputs = Arc::new(json!({}));
@@ -185,7 +185,7 @@ fn driver_in(
         max_steps: None,
         max_concurrency: None,
     };
-    let parts = Parts {
+    let parts = DriverConfig {
         executor: Arc::new(executor),
         store,
         guard: Arc::new(guard),
@@ -210,7 +210,7 @@ fn drive(
 }
 
 /// Returns the durability of the commits that contain records of this kind.
-fn pressed_with(store: &Watched, wanted: RecordKind) -> Vec<Synchronous> {
+fn pressed_with(store: &Watched, wanted: RecordKind) -> Vec<SyncMode> {
     let commits = store.pressed();
     commits.iter().filter(|(kinds, _)| kinds.contains(&wanted)).map(|(_, pressed)| *pressed).collect()
 }
@@ -220,8 +220,8 @@ fn sync_presses_every_boundary_into_the_disk() {
     let store = Watched::new(u64::MAX, Duration::ZERO);
     let (status, _) = drive(&store, Durability::Sync, "d", Counting::default());
     assert_eq!(status, Ok(Status::Completed));
-    assert_eq!(pressed_with(&store, RecordKind::Checkpoint), [Synchronous::Full; 5]);
-    assert!(store.pressed().iter().all(|(_, pressed)| *pressed == Synchronous::Full));
+    assert_eq!(pressed_with(&store, RecordKind::Checkpoint), [SyncMode::Full; 5]);
+    assert!(store.pressed().iter().all(|(_, pressed)| *pressed == SyncMode::Full));
 }
 
 #[test]
@@ -255,7 +255,8 @@ fn sync_starts_no_superstep_before_the_one_before_it_is_stored() {
     impl Observer for Look {
         fn notice(&mut self, _: Timestamp, notice: &Notice) {
             if let Notice::SuperstepStarted { superstep, .. } = notice {
-                let newest = self.0.checkpoint("r", "", At::Latest).unwrap().map(|newest| newest.step);
+                let newest =
+                    self.0.checkpoint("r", "", CheckpointPosition::Latest).unwrap().map(|newest| newest.step);
                 self.1.push((*superstep, newest));
             }
         }
@@ -270,7 +271,7 @@ fn sync_starts_no_superstep_before_the_one_before_it_is_stored() {
         let in_order = look.1.iter().all(|(superstep, newest)| *newest == Some(superstep - 1));
         assert_eq!(in_order, stored_first, "{durability:?}: {:?}", look.1);
         // When the run has ended, all of it is stored, under every durability.
-        assert_eq!(store.checkpoint("r", "", At::Latest).unwrap().unwrap().step, 4);
+        assert_eq!(store.checkpoint("r", "", CheckpointPosition::Latest).unwrap().unwrap().step, 4);
     }
 }
 
@@ -285,12 +286,12 @@ fn async_presses_what_matters_into_the_disk() {
     );
     assert_eq!(status, Ok(Status::Completed));
     let pressed = pressed_with(&store, RecordKind::Checkpoint);
-    assert_eq!(pressed.last(), Some(&Synchronous::Full));
-    assert!(pressed.contains(&Synchronous::Normal), "{pressed:?}");
+    assert_eq!(pressed.last(), Some(&SyncMode::Full));
+    assert!(pressed.contains(&SyncMode::Normal), "{pressed:?}");
     let store = Watched::new(u64::MAX, Duration::ZERO);
     let (status, _) = drive(&store, Durability::Async, "ask", Counting::default());
     assert_eq!(status, Ok(Status::Interrupted));
-    assert_eq!(pressed_with(&store, RecordKind::Status), [Synchronous::Full]);
+    assert_eq!(pressed_with(&store, RecordKind::Status), [SyncMode::Full]);
 }
 
 #[test]
@@ -300,7 +301,11 @@ fn async_waits_for_a_disk_that_is_slower_than_the_run() {
     impl Observer for Ahead {
         fn notice(&mut self, _: Timestamp, notice: &Notice) {
             if let Notice::SuperstepStarted { superstep, .. } = notice {
-                let stored = self.0.checkpoint("r", "", At::Latest).unwrap().map_or(0, |newest| newest.step);
+                let stored = self
+                    .0
+                    .checkpoint("r", "", CheckpointPosition::Latest)
+                    .unwrap()
+                    .map_or(0, |newest| newest.step);
                 self.1 = self.1.max(superstep - stored);
             }
         }
@@ -315,7 +320,7 @@ fn async_waits_for_a_disk_that_is_slower_than_the_run() {
     assert_eq!(runtime.block_on(driver.drive(Event::Started, &mut ahead)), Ok(Status::Completed));
     // A superstep makes two records: its task and its checkpoint.
     assert!((40..140).contains(&ahead.1), "{}", ahead.1);
-    assert_eq!(store.checkpoint("r", "", At::Latest).unwrap().unwrap().step, 900);
+    assert_eq!(store.checkpoint("r", "", CheckpointPosition::Latest).unwrap().unwrap().step, 900);
 }
 
 #[test]
@@ -326,7 +331,7 @@ fn exit_writes_once_and_presses_it_into_the_disk() {
         assert_eq!(status, Ok(status_then));
         let pressed = store.pressed();
         assert_eq!(pressed.len(), 1, "{pressed:?}");
-        assert_eq!(pressed[0].1, Synchronous::Full);
+        assert_eq!(pressed[0].1, SyncMode::Full);
         assert_eq!(store.checkpoints("r", "", None, 10).unwrap().len(), 1);
     }
 }
@@ -376,7 +381,7 @@ fn an_end_that_cannot_be_stored_is_no_end() {
 #[test]
 fn a_run_that_is_lost_is_left_alone() {
     for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
-        for writing in [Writing::Thread, Writing::Inline, Writing::OneByOne] {
+        for writing in [WriteMode::Thread, WriteMode::Inline, WriteMode::OneByOne] {
             // Under `exit` all of it is one commit.
             let most = if durability == Durability::Exit { 1 } else { 3 };
             for commits in 0..most {
@@ -418,7 +423,7 @@ fn whoever_takes_a_run_over_goes_on_with_it_undisturbed() {
     store.create_run(&sample::run("r")).unwrap();
     let guard = store.acquire("r", &sample::owner(1)).unwrap();
     let executor = Counting { takes: Duration::from_millis(100), ..Counting::default() };
-    let how = (Durability::Sync, Writing::Thread);
+    let how = (Durability::Sync, WriteMode::Thread);
     let mut driver = driver_in(Arc::<SqliteStore>::clone(&store), guard, graph(how.0, "d"), how, executor);
     let other = open();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
@@ -428,7 +433,7 @@ fn whoever_takes_a_run_over_goes_on_with_it_undisturbed() {
             // Another process removes the lock; until then no other process can acquire the run.
             std::fs::remove_file(SqliteStore::lock_file(&file, "r")).unwrap();
             let taken = other.acquire("r", &sample::owner(2)).unwrap();
-            let newest = other.checkpoint("r", "", At::Latest).unwrap().unwrap().sequence;
+            let newest = other.checkpoint("r", "", CheckpointPosition::Latest).unwrap().unwrap().sequence;
             sample::write(&other, &taken, &[sample::status("r", newest, "taken over")]);
             taken
         };
@@ -439,7 +444,7 @@ fn whoever_takes_a_run_over_goes_on_with_it_undisturbed() {
     drop((driver, store));
     // The new holder keeps its name and its lock, and its records are the last ones.
     assert_eq!(other.holder("r").unwrap(), Holder::Known(sample::owner(2)));
-    let newest = other.checkpoint("r", "", At::Latest).unwrap().unwrap().sequence;
+    let newest = other.checkpoint("r", "", CheckpointPosition::Latest).unwrap().unwrap().sequence;
     assert_eq!(other.pending("r", "").unwrap(), [sample::status("r", newest, "taken over")]);
     sample::write(&other, &taken, &[sample::checkpoint("r", newest + 1, vec![])]);
     drop(taken);

@@ -10,7 +10,7 @@ use wasmtime::Store;
 
 use crate::bindings::graph_host::node::types as wit;
 use crate::convert::ActivationText;
-use crate::prepare::{Entry, PreparedNode};
+use crate::prepare::{EntryPoint, PreparedNode};
 use crate::state::TaskState;
 
 /// A bare call that can be repeated.
@@ -50,7 +50,7 @@ impl BareCall {
         store.set_epoch_deadline(1 << 40);
         let text = ActivationText::new(&self.activation);
         let answers = text.answers();
-        let Entry::Action(pre) = &prepared.entry else {
+        let EntryPoint::Action(pre) = &prepared.entry else {
             return Err(wasmtime::Error::msg("it is no node action"));
         };
         let instance = pre.instantiate_async(&mut store).await?;

@@ -23,7 +23,7 @@ use crate::functions::FunctionEntry;
 use crate::host::output::{EventRecord, LogLine, Observer, Output};
 use crate::journal::{Journal, SharedJournal};
 use crate::limiter::LimitReached;
-use crate::prepare::{Entry, PreparedNode};
+use crate::prepare::{EntryPoint, PreparedNode};
 use crate::services::Services;
 use crate::state::TaskState;
 
@@ -143,8 +143,8 @@ impl PreparedNode {
         let meter = Meter::of_one_step();
         let mut work = 0;
         let prepared = match &self.inner.entry {
-            Entry::Action(pre) => PreparedCall::Action(pre, convert::text(&params)),
-            Entry::Function(function) => {
+            EntryPoint::Action(pre) => PreparedCall::Action(pre, convert::text(&params)),
+            EntryPoint::Function(function) => {
                 let arguments = function.arguments(&params, &meter);
                 work = charged(meter.spent(), &params);
                 match arguments {

@@ -20,7 +20,7 @@ use crate::host::output::Output;
 use crate::journal::{Journal, SharedJournal};
 use crate::prepare::linker;
 use crate::services::ModelMeter;
-use crate::state::{Granted, TaskState};
+use crate::state::{GrantedResources, TaskState};
 
 impl Engine {
     /// Calls `describe` within the default limits of a task, with all interfaces linked and no grants: no folder, no server, no item. Its
@@ -39,8 +39,10 @@ impl Engine {
         let output = Output::new(limits.log, None);
         let written = output.clone();
         let mut store = new_store(&self.inner, &limits, |deadline| {
-            let granted =
-                Arc::new(Granted::nothing(Arc::clone(&self.inner.client), Arc::clone(&self.inner.chains)));
+            let granted = Arc::new(GrantedResources::nothing(
+                Arc::clone(&self.inner.client),
+                Arc::clone(&self.inner.chains),
+            ));
             let journal = SharedJournal::new(Journal::Record, &limits, ModelMeter::default());
             TaskState::new(&limits, Timestamp::default(), [0; 32], granted, output, journal, deadline)
         });

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use graph_core::capability::CapabilityKind;
 use graph_core::digest::Digest;
-use graph_core::trust::{Standing, VerifiedComponent};
+use graph_core::trust::{ComponentStanding, VerifiedComponent};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use wasmtime::component::{Component, InstancePre};
 
@@ -28,13 +28,13 @@ use crate::ticker::Ticker;
 pub struct Engine {
     pub(crate) inner: Arc<EngineInner>,
     /// The resources of this machine that preparing a component opens.
-    pub(crate) opens: Opens,
+    pub(crate) opens: HostResources,
 }
 
 /// The resources of the machine and its environment that preparing a component opens, as far as its grant names them. Others get a
 /// placeholder: a component that a journal or doubles answer does not see the difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Opens {
+pub struct HostResources {
     /// The granted folders.
     pub folders: bool,
     /// The values of secrets.
@@ -43,7 +43,7 @@ pub struct Opens {
     pub keys: bool,
 }
 
-impl Opens {
+impl HostResources {
     /// Everything that is granted: for runs.
     pub const ALL: Self = Self { folders: true, secrets: true, keys: true };
     /// Everything but the keys of language models: if the record or doubles answer for models.
@@ -136,13 +136,13 @@ impl Engine {
                 pooled,
                 wasmtime,
             }),
-            opens: Opens::ALL,
+            opens: HostResources::ALL,
         })
     }
 
     /// Returns the same engine, limited to opening these resources.
     #[must_use]
-    pub fn opening(self, opens: Opens) -> Self {
+    pub fn opening(self, opens: HostResources) -> Self {
         Self { opens, ..self }
     }
 
@@ -226,10 +226,10 @@ impl Engine {
     fn limits_for(&self, verified: &VerifiedComponent) -> CompileLimits {
         let limits = self.inner.compile_limits;
         match verified.standing() {
-            Standing::BuiltIn => {
+            ComponentStanding::BuiltIn => {
                 CompileLimits { cpu: limits.cpu * 4, deadline: limits.deadline * 4, ..limits }
             }
-            Standing::Signed { .. } | Standing::Unsigned => limits,
+            ComponentStanding::Signed { .. } | ComponentStanding::Unsigned => limits,
         }
     }
 

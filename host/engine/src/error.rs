@@ -5,7 +5,7 @@ use std::fmt;
 use graph_core::capability::CapabilityKind;
 
 use crate::compile::CompileError;
-use crate::functions::NoRoom;
+use crate::functions::FunctionsTooLarge;
 use crate::structure::StructureError;
 
 /// The engine could not be set up.
@@ -34,7 +34,7 @@ pub enum LoadError {
     Functions {
         id: String,
         /// The limit of the description.
-        full: NoRoom,
+        full: FunctionsTooLarge,
     },
 }
 
@@ -104,7 +104,7 @@ pub enum PrepareError {
     Functions {
         id: String,
         /// The limit of the description.
-        full: NoRoom,
+        full: FunctionsTooLarge,
     },
     /// A granted folder cannot be opened.
     #[error("the folder {folder} that is granted to `{id}` cannot be opened: {source}")]

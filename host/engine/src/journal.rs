@@ -7,13 +7,13 @@ use graph_core::limits::{HostUse, ModelUse, TaskLimits};
 use graph_core::model_budget::ModelBudget;
 use graph_core::node::{Category, Failure};
 use graph_core::record::journal::{digested, fault, fault_after, kept};
-use graph_core::record::{Canonical, JournalDifference, JournalEntry, JournalReader};
-use graph_model::Encoded;
-use graph_model::exchange::{Call, Ended, Settled, Tried};
+use graph_core::record::{CanonicalValue, JournalDifference, JournalEntry, JournalReader};
+use graph_model::EncodedRequest;
+use graph_model::exchange::{AttemptOutcome, Call, CallEnd, NextStep};
 use serde_json::Value;
 
 use crate::classify::{GuestFault, classify};
-use crate::live::{Again, Live, LiveBounds};
+use crate::live::{LiveBounds, LiveCalls, LiveDecision};
 use crate::services::ModelMeter;
 
 /// Number of bytes of repeatable contents that an attempt's journal stores; further contents are stored as digests.
@@ -30,7 +30,7 @@ pub enum Journal {
     /// with a [`CallReport::difference`](crate::CallReport::difference).
     Replay(Vec<JournalEntry>),
     /// The outside world answers again, within the calls of the recorded attempt.
-    Live(Live),
+    Live(LiveCalls),
 }
 
 /// The journal of a call, shared by all host functions of the component that use the outside world.
@@ -76,7 +76,7 @@ struct ToWrite {
 }
 
 /// The source of the answer to a call of the host.
-pub(crate) enum Answer {
+pub(crate) enum AnswerSource {
     /// The outside world: the entry is still to be recorded.
     World,
     /// The journal.
@@ -151,9 +151,9 @@ impl SharedJournal {
         interface: &'static str,
         function: &'static str,
         request: &Value,
-    ) -> wasmtime::Result<Answer> {
+    ) -> wasmtime::Result<AnswerSource> {
         let answer = self.look_up(interface, function, request)?;
-        if let Answer::Recorded(kept) = &answer {
+        if let AnswerSource::Recorded(kept) = &answer {
             self.models().budget.charge(kept.entry.model_use());
         }
         Ok(answer)
@@ -164,21 +164,22 @@ impl SharedJournal {
         interface: &'static str,
         function: &'static str,
         request: &Value,
-    ) -> wasmtime::Result<Answer> {
+    ) -> wasmtime::Result<AnswerSource> {
         match &mut *self.inner() {
             Inner::Record { entries, calls, inner_calls, live, .. }
                 if (entries.len() as u64).saturating_add(*inner_calls) < *calls =>
             {
-                match live.as_mut().map_or(Again::World, |live| live.ask(interface, function, request)) {
-                    Again::World => Ok(Answer::World),
-                    Again::Recorded(entry) => {
+                match live.as_mut().map_or(LiveDecision::World, |live| live.ask(interface, function, request))
+                {
+                    LiveDecision::World => Ok(AnswerSource::World),
+                    LiveDecision::Recorded(entry) => {
                         entries.push(entry.clone());
                         if let Some(fault) = GuestFault::of(&entry) {
                             return Err(fault.into());
                         }
-                        Ok(Answer::Recorded(RecordedAnswer { place: entries.len() - 1, entry }))
+                        Ok(AnswerSource::Recorded(RecordedAnswer { place: entries.len() - 1, entry }))
                     }
-                    Again::Refused(failure) => {
+                    LiveDecision::Refused(failure) => {
                         entries.push(entry(interface, function, request.clone(), Err(fault(&failure))));
                         Err(GuestFault::from(failure).into())
                     }
@@ -195,7 +196,7 @@ impl SharedJournal {
                     if let Some(fault) = GuestFault::of(&entry) {
                         return Err(fault.into());
                     }
-                    Ok(Answer::Recorded(RecordedAnswer { place, entry }))
+                    Ok(AnswerSource::Recorded(RecordedAnswer { place, entry }))
                 }
                 Err(found) => {
                     difference.get_or_insert_with(|| found.clone());
@@ -214,8 +215,12 @@ impl SharedJournal {
         answer: Result<Value, Value>,
     ) -> wasmtime::Result<()> {
         if let Inner::Record { entries, bytes, most, .. } = &mut *self.inner() {
-            let made =
-                entry(interface, function, request, answer.map(Canonical::from).map_err(Canonical::from));
+            let made = entry(
+                interface,
+                function,
+                request,
+                answer.map(CanonicalValue::from).map_err(CanonicalValue::from),
+            );
             *bytes = bytes.saturating_add(made.size());
             if *bytes > *most {
                 let message =
@@ -257,7 +262,11 @@ impl SharedJournal {
     }
 
     /// Starts an attempt of a call of a language model, like [`Call::begin`].
-    pub(crate) fn reserve_model(&self, call: &mut Call, streamed: bool) -> Result<Encoded, Box<Ended>> {
+    pub(crate) fn reserve_model(
+        &self,
+        call: &mut Call,
+        streamed: bool,
+    ) -> Result<EncodedRequest, Box<CallEnd>> {
         let models = &mut *self.models();
         let encoded = call.begin(&mut models.budget, streamed)?;
         models.meter.change(ModelUse::NOTHING, call.reserved());
@@ -265,14 +274,14 @@ impl SharedJournal {
     }
 
     /// Settles the attempt under way, like [`Call::settle`].
-    pub(crate) fn settle_model(&self, call: &Call, tried: Tried, left: Duration) -> Settled {
+    pub(crate) fn settle_model(&self, call: &Call, tried: AttemptOutcome, left: Duration) -> NextStep {
         let models = &mut *self.models();
         models.meter.change(call.reserved(), call.used(&tried.spent));
         call.settle(&mut models.budget, tried, left)
     }
 
     /// Ends a call whose attempt has used `used`, and with it the task's attempt.
-    pub(crate) fn end_model(&self, call: &Call, used: ModelUse, failure: Failure) -> Ended {
+    pub(crate) fn end_model(&self, call: &Call, used: ModelUse, failure: Failure) -> CallEnd {
         let models = &mut *self.models();
         models.meter.change(call.reserved(), used);
         models.budget.settle(used);
@@ -280,7 +289,7 @@ impl SharedJournal {
     }
 
     /// Ends a call that exceeded the deadline, like [`Call::late`].
-    pub(crate) fn late_model(&self, call: &Call) -> Ended {
+    pub(crate) fn late_model(&self, call: &Call) -> CallEnd {
         call.late(&mut self.models().budget)
     }
 
@@ -313,7 +322,7 @@ impl SharedJournal {
         interface: &'static str,
         function: &'static str,
         request: Value,
-        result: Canonical,
+        result: CanonicalValue,
         failure: Failure,
     ) -> GuestFault {
         let ended = entry(interface, function, request, Err(result));
@@ -369,7 +378,7 @@ fn entry(
     interface: &'static str,
     function: &'static str,
     request: Value,
-    answer: Result<Canonical, Canonical>,
+    answer: Result<CanonicalValue, CanonicalValue>,
 ) -> JournalEntry {
     let ok = answer.is_ok();
     JournalEntry {
@@ -398,14 +407,14 @@ mod tests {
     fn an_entry_too_many_ends_the_attempt_the_same_way_twice() {
         let first = of(Journal::Record);
         for number in 0..TaskLimits::DEFAULT.calls {
-            assert!(matches!(first.begin("i", "f", &json!(number)).unwrap(), Answer::World));
+            assert!(matches!(first.begin("i", "f", &json!(number)).unwrap(), AnswerSource::World));
             first.record("i", "f", json!(number), Ok(Value::Null)).unwrap();
         }
         let error = first.begin("i", "f", &json!("more")).err().unwrap();
         let (entries, _) = first.finish();
         let second = of(Journal::Replay(entries));
         for number in 0..TaskLimits::DEFAULT.calls {
-            assert!(matches!(second.begin("i", "f", &json!(number)).unwrap(), Answer::Recorded(_)));
+            assert!(matches!(second.begin("i", "f", &json!(number)).unwrap(), AnswerSource::Recorded(_)));
         }
         let again = second.begin("i", "f", &json!("more")).err().unwrap();
         assert_eq!(classify(&error), classify(&again));

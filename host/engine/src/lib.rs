@@ -87,19 +87,22 @@ pub use compile::{
     COMPILE_ARGUMENT, CompileError, CompileLimits, CompileObserver, Compiler, compile_for_parent,
 };
 pub use config::EngineConfig;
-pub use engine::{Engine, LoadedComponent, Opens};
+pub use engine::{Engine, HostResources, LoadedComponent};
 pub use error::{DescribeError, EngineError, LoadError, MissingInterface, PrepareError};
-pub use functions::{DocumentationError, ExportedFunction, ExportedFunctions, NoRoom, UncallableFunction};
+pub use functions::{
+    DocumentationError, ExportedFunction, ExportedFunctions, FunctionsTooLarge, UncallableFunction,
+};
 /// Requests to language models and their answers, as passed to [`ModelDoubles`].
 pub use graph_model;
-pub use host::http::{Resolver, Resolving, SecretError, SystemResolver};
+pub use host::http::{PendingResolution, Resolver, SecretError, SystemResolver};
 pub use host::output::{EventRecord, Level, LogLine, Observer};
 pub use interface::Import;
 pub use journal::Journal;
-pub use live::Live;
+pub use live::LiveCalls;
 pub use prepare::PreparedNode;
 pub use services::{
-    AskedModel, Calling, DoubledAnswer, DoubledModel, Hit, HttpAnswer, HttpDoubles, HttpRequest, Knowledge,
-    KnowledgeError, ModelDoubles, ModelLedger, ModelMeter, Recording, Services, ToolCall, ToolReport, Tools,
+    AskedModel, DoubledAnswer, DoubledModel, HttpAnswer, HttpDoubles, HttpRequest, Knowledge, KnowledgeError,
+    ModelDoubles, ModelLedger, ModelMeter, PendingReservation, PendingToolCall, SearchHit, Services,
+    ToolCall, ToolReport, Tools,
 };
-pub use structure::{Exceeded, Metric, StructureError};
+pub use structure::{ExceededCap, Metric, StructureError};

@@ -21,7 +21,7 @@ const MODEL: &str = journal::MODEL.0;
 
 /// The calls with which an attempt may ask the outside world again.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Live {
+pub struct LiveCalls {
     /// The entries of the recorded attempt, which limit the number of requests, and of calls of models and of other items.
     pub recorded: Vec<JournalEntry>,
     /// `true` if effects are repeated: requests of other methods than GET, HEAD and OPTIONS, writes to files and knowledge, calls of other
@@ -30,7 +30,7 @@ pub struct Live {
 }
 
 /// The decision about a call.
-pub(crate) enum Again {
+pub(crate) enum LiveDecision {
     /// The outside world is asked.
     World,
     /// The recorded entry answers.
@@ -76,7 +76,7 @@ impl Allowance {
 }
 
 impl LiveBounds {
-    pub(crate) fn of(live: Live) -> Self {
+    pub(crate) fn of(live: LiveCalls) -> Self {
         let called = |entry: &JournalEntry| {
             let used = entry.result.0.get(CALLED);
             used.and_then(|used| serde_json::from_value(used.clone()).ok()).unwrap_or(HostUse::NOTHING)
@@ -92,15 +92,15 @@ impl LiveBounds {
     }
 
     /// Decides about a call.
-    pub(crate) fn ask(&mut self, interface: &str, function: &str, request: &Value) -> Again {
+    pub(crate) fn ask(&mut self, interface: &str, function: &str, request: &Value) -> LiveDecision {
         if !self.sends && changes(interface, function, request) {
             let same = |entry: &JournalEntry| {
                 entry.interface == interface && entry.function == function && *entry.request.0 == *request
             };
             let found = self.unused.iter_mut().find(|entry| entry.as_ref().is_some_and(same));
             return match found.and_then(Option::take) {
-                Some(entry) => Again::Recorded(entry),
-                None => Again::Refused(Failure::new(
+                Some(entry) => LiveDecision::Recorded(entry),
+                None => LiveDecision::Refused(Failure::new(
                     Category::Denied,
                     format!(
                         "`{interface}` `{function}` would change something, and the recorded attempt has no such call: a \
@@ -115,7 +115,7 @@ impl LiveBounds {
             TOOLS => self.calls_of_items.take("call of another item"),
             _ => Ok(()),
         };
-        taken.map_or_else(Again::Refused, |()| Again::World)
+        taken.map_or_else(LiveDecision::Refused, |()| LiveDecision::World)
     }
 
     /// Returns the limit on the called item's use of the host: its use in the recorded attempt.
@@ -158,16 +158,16 @@ mod tests {
     }
 
     fn bounds(recorded: &[JournalEntry], sends: bool) -> LiveBounds {
-        LiveBounds::of(Live { recorded: recorded.to_vec(), sends })
+        LiveBounds::of(LiveCalls { recorded: recorded.to_vec(), sends })
     }
 
     #[test]
     fn no_more_requests_are_sent_than_were_recorded() {
         let get = json!({ "method": "GET", "url": "http://a/" });
         let mut live = bounds(&[entry(HTTP, "handle", &get)], false);
-        assert!(matches!(live.ask(HTTP, "handle", &json!({ "method": "HEAD" })), Again::World));
-        assert!(matches!(live.ask(HTTP, "handle", &get), Again::Refused(_)));
-        assert!(matches!(bounds(&[], true).ask(HTTP, "handle", &get), Again::Refused(_)));
+        assert!(matches!(live.ask(HTTP, "handle", &json!({ "method": "HEAD" })), LiveDecision::World));
+        assert!(matches!(live.ask(HTTP, "handle", &get), LiveDecision::Refused(_)));
+        assert!(matches!(bounds(&[], true).ask(HTTP, "handle", &get), LiveDecision::Refused(_)));
     }
 
     #[test]
@@ -184,17 +184,20 @@ mod tests {
             let recorded = [entry(interface, function, request)];
             let mut live = bounds(&recorded, false);
             assert!(
-                matches!(live.ask(interface, function, request), Again::Recorded(found) if found == recorded[0])
+                matches!(live.ask(interface, function, request), LiveDecision::Recorded(found) if found == recorded[0])
             );
-            assert!(matches!(live.ask(interface, function, request), Again::Refused(_)), "{function} again");
+            assert!(
+                matches!(live.ask(interface, function, request), LiveDecision::Refused(_)),
+                "{function} again"
+            );
             assert!(matches!(
                 bounds(&recorded, false).ask(interface, function, &json!({})),
-                Again::Refused(_) | Again::World
+                LiveDecision::Refused(_) | LiveDecision::World
             ));
-            assert!(matches!(bounds(&recorded, true).ask(interface, function, request), Again::World));
+            assert!(matches!(bounds(&recorded, true).ask(interface, function, request), LiveDecision::World));
         }
         let read = json!({ "path": "/a", "flags": ["read"] });
-        assert!(matches!(bounds(&[], false).ask(FILES, "open-at", &read), Again::World));
-        assert!(matches!(bounds(&[], false).ask(KNOWLEDGE, "get", &json!({})), Again::World));
+        assert!(matches!(bounds(&[], false).ask(FILES, "open-at", &read), LiveDecision::World));
+        assert!(matches!(bounds(&[], false).ask(KNOWLEDGE, "get", &json!({})), LiveDecision::World));
     }
 }

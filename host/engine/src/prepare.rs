@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use graph_core::capability::{CapabilityKind, EffectiveGrant, InterfaceName, Outgoing, Provision};
+use graph_core::capability::{CapabilityKind, EffectiveGrant, InterfaceName, OutgoingGrant, Provision};
 use graph_core::diagnostic::printable;
 use wasmtime::component::{InstancePre, Linker};
 use wasmtime_wasi::p2::bindings::io;
@@ -13,11 +13,11 @@ use wasmtime_wasi_http::p2::bindings::{LinkOptions, http};
 use crate::bindings::{ComponentPre, graph_host, wasi};
 use crate::engine::{Engine, EngineInner, LoadedComponent};
 use crate::error::{MissingInterface, PrepareError};
-use crate::functions::{self, FunctionEntry, Named};
+use crate::functions::{self, FunctionEntry, FunctionLookup};
 use crate::host::filesystem::Mounts;
 use crate::host::http::{placeholder, read_secret};
 use crate::host::model;
-use crate::state::{Granted, HasState, HasTable, TaskState};
+use crate::state::{GrantedResources, HasState, HasTable, TaskState};
 
 /// A component that is linked with its grant, ready to be called. Cheap to clone.
 #[derive(Clone)]
@@ -27,12 +27,12 @@ pub struct PreparedNode {
 
 pub(crate) struct LinkedNode {
     pub(crate) engine: Arc<EngineInner>,
-    pub(crate) entry: Entry,
-    pub(crate) granted: Arc<Granted>,
+    pub(crate) entry: EntryPoint,
+    pub(crate) granted: Arc<GrantedResources>,
 }
 
 /// The entry point of calls.
-pub(crate) enum Entry {
+pub(crate) enum EntryPoint {
     /// `run` of the node action.
     Action(ComponentPre<TaskState>),
     /// Another exported function.
@@ -72,9 +72,9 @@ impl Engine {
             })
         });
         let models = models.collect::<Result<_, _>>()?;
-        let granted = Granted {
+        let granted = GrantedResources {
             mounts,
-            outgoing: Arc::new(Outgoing { rules: grant.http.clone(), secrets }),
+            outgoing: Arc::new(OutgoingGrant { rules: grant.http.clone(), secrets }),
             client: Arc::clone(&self.inner.client),
             chains: Arc::clone(&self.inner.chains),
             knowledge: grant.knowledge.clone(),
@@ -89,7 +89,7 @@ impl Engine {
         loaded: &LoadedComponent,
         function: Option<&str>,
         kinds: &BTreeSet<CapabilityKind>,
-    ) -> Result<Entry, PrepareError> {
+    ) -> Result<EntryPoint, PrepareError> {
         let engine = &self.inner.wasmtime;
         let id = || loaded.id().to_owned();
         let Some(name) = function else {
@@ -101,15 +101,15 @@ impl Engine {
             }
             let pre =
                 ComponentPre::new(self.pre(loaded, kinds)?).map_err(|error| wrong_world(loaded, &error))?;
-            return Ok(Entry::Action(pre));
+            return Ok(EntryPoint::Action(pre));
         };
         let wrong = |reason: String| PrepareError::Function { id: id(), reason };
         match functions::look_up(engine, loaded.component(), name)
             .map_err(|full| PrepareError::Functions { id: id(), full })?
         {
-            Named::Callable => {}
-            Named::Uncallable(uncallable) => return Err(wrong(format!("exports {uncallable}"))),
-            Named::Unknown { near, some, more } => {
+            FunctionLookup::Callable => {}
+            FunctionLookup::Uncallable(uncallable) => return Err(wrong(format!("exports {uncallable}"))),
+            FunctionLookup::Unknown { near, some, more } => {
                 let hint = match near {
                     Some(near) => format!("did you mean `{near}`?"),
                     None if some.is_empty() => "nodes can call none of it".to_owned(),
@@ -121,7 +121,9 @@ impl Engine {
         }
         let pre = self.pre(loaded, kinds)?;
         let entry = FunctionEntry::find(engine, name, pre);
-        entry.map(Entry::Function).ok_or_else(|| wrong(format!("exports no function `{}`", printable(name))))
+        entry
+            .map(EntryPoint::Function)
+            .ok_or_else(|| wrong(format!("exports no function `{}`", printable(name))))
     }
 
     /// Returns the component, type-checked against the host functions of its grants; one for each component and set of grants.

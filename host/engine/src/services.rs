@@ -33,11 +33,11 @@ pub struct Services {
 pub trait ModelLedger: fmt::Debug + Send + Sync {
     /// Stores the attempt's use and reservation, components around and below it included, and the manifest's name of the requested model.
     /// Returns `false` if the run no longer waits for the attempt: then no request may be sent.
-    fn record(&self, total: ModelUse, model: &str) -> Recording<'_>;
+    fn record(&self, total: ModelUse, model: &str) -> PendingReservation<'_>;
 }
 
 /// A reservation that is being stored.
-pub type Recording<'a> = Pin<Box<dyn Future<Output = bool> + Send + 'a>>;
+pub type PendingReservation<'a> = Pin<Box<dyn Future<Output = bool> + Send + 'a>>;
 
 /// Answers for language models. Requests that are not permitted, or exceed the budget, are not passed to it.
 pub trait ModelDoubles: fmt::Debug + Send + Sync {
@@ -142,14 +142,14 @@ pub trait Knowledge: fmt::Debug + Send + Sync {
     /// Writes the text of a key, durably when it returns.
     fn put(&self, key: &str, text: &str) -> Result<(), KnowledgeError>;
     /// Returns the entries below a prefix that contain all words of a query, best first.
-    fn search(&self, prefix: &str, query: &str, limit: u32) -> Result<Vec<Hit>, KnowledgeError>;
+    fn search(&self, prefix: &str, query: &str, limit: u32) -> Result<Vec<SearchHit>, KnowledgeError>;
     /// Returns the keys that begin with a prefix, after the key `after`, in byte order.
     fn list(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<String>, KnowledgeError>;
 }
 
 /// An entry that a search found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hit {
+pub struct SearchHit {
     /// The key of the entry.
     pub key: String,
     /// The best matching part of its text, on one line.
@@ -203,10 +203,10 @@ pub struct ToolReport {
 }
 
 /// A call under way.
-pub type Calling<'a> = Pin<Box<dyn Future<Output = ToolReport> + Send + 'a>>;
+pub type PendingToolCall<'a> = Pin<Box<dyn Future<Output = ToolReport> + Send + 'a>>;
 
 /// Calls other items for a component, and checks permissions and depth.
 pub trait Tools: fmt::Debug + Send + Sync {
     /// Calls an item. Dropping the future ends the call.
-    fn call(&self, call: ToolCall) -> Calling<'_>;
+    fn call(&self, call: ToolCall) -> PendingToolCall<'_>;
 }

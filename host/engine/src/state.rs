@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use graph_core::capability::{KnowledgeRule, Outgoing};
+use graph_core::capability::{KnowledgeRule, OutgoingGrant};
 use graph_core::limits::TaskLimits;
 use graph_core::time::Timestamp;
 use graph_model::exchange::Provider;
@@ -29,7 +29,7 @@ pub(crate) struct TaskState {
     pub(crate) output: Output,
     pub(crate) clock: VirtualClock,
     pub(crate) random: SeededRandom,
-    pub(crate) granted: Arc<Granted>,
+    pub(crate) granted: Arc<GrantedResources>,
     pub(crate) services: Services,
     /// Number of enclosing calls of components.
     pub(crate) depth: u32,
@@ -51,7 +51,7 @@ impl TaskState {
         limits: &TaskLimits,
         clock: Timestamp,
         seed: [u8; 32],
-        granted: Arc<Granted>,
+        granted: Arc<GrantedResources>,
         output: Output,
         journal: SharedJournal,
         deadline: Instant,
@@ -79,11 +79,11 @@ impl TaskState {
 }
 
 /// The resources of a component's grant, prepared for all its calls.
-pub(crate) struct Granted {
+pub(crate) struct GrantedResources {
     /// The granted folders, opened.
     pub(crate) mounts: Mounts,
     /// Requests and the secrets in them.
-    pub(crate) outgoing: Arc<Outgoing>,
+    pub(crate) outgoing: Arc<OutgoingGrant>,
     /// The HTTP client for its requests.
     pub(crate) client: Arc<Client>,
     /// Slots for tasks whose components call others.
@@ -93,7 +93,7 @@ pub(crate) struct Granted {
     pub(crate) models: Vec<Provider>,
 }
 
-impl Granted {
+impl GrantedResources {
     /// Creates the resources of a component without grants.
     pub(crate) fn nothing(client: Arc<Client>, chains: Arc<Semaphore>) -> Self {
         Self {

@@ -25,9 +25,9 @@ pub(crate) struct Ticker {
 }
 
 /// Marks a call as under way until it is dropped.
-pub(crate) struct Active<'a>(&'a Shared);
+pub(crate) struct ActiveCall<'a>(&'a Shared);
 
-impl Drop for Active<'_> {
+impl Drop for ActiveCall<'_> {
     fn drop(&mut self) {
         self.0.active.fetch_sub(1, Ordering::SeqCst);
     }
@@ -73,12 +73,12 @@ impl Ticker {
     }
 
     /// Advances the epoch as long as the result lives.
-    pub(crate) fn enter(&self) -> Active<'_> {
+    pub(crate) fn enter(&self) -> ActiveCall<'_> {
         self.shared.active.fetch_add(1, Ordering::SeqCst);
         if self.shared.asleep.load(Ordering::SeqCst) {
             self.thread.unpark();
         }
-        Active(&self.shared)
+        ActiveCall(&self.shared)
     }
 }
 

@@ -61,7 +61,7 @@ impl Api {
     }
 
     /// Checks a request and encodes it for this API.
-    pub fn encode(self, request: &Request, target: &Target<'_>) -> Result<Encoded, EncodeError> {
+    pub fn encode(self, request: &Request, target: &Target<'_>) -> Result<EncodedRequest, EncodeError> {
         request.check()?;
         let mut body = Body::default();
         match self {
@@ -75,7 +75,7 @@ impl Api {
         if self == Self::Anthropic {
             headers.push(("anthropic-version", "2023-06-01"));
         }
-        Ok(Encoded {
+        Ok(EncodedRequest {
             path: self.path(),
             headers,
             // A map with text keys, and without infinite numbers or NaN, can always be written.
@@ -182,7 +182,7 @@ pub enum MaxTokensKey {
 
 /// An encoded request. The caller adds the key ([`Api::key_header`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Encoded {
+pub struct EncodedRequest {
     /// Path that follows the provider's base URL.
     pub path: &'static str,
     /// Headers; their names are in lower case.
@@ -197,7 +197,7 @@ pub struct Encoded {
 /// Tokens of the instructions that providers add to requests with tools or with a schema of the output.
 const HIDDEN: u64 = 1024;
 
-impl Encoded {
+impl EncodedRequest {
     /// Returns the number of files in the request, without those that the API receives as text.
     pub const fn media_blocks(&self) -> u64 {
         self.media_blocks

@@ -6,7 +6,7 @@ use graph_core::json::{self, ReadJsonError, TreeLimit};
 use graph_core::limits::LARGEST_FIGURE;
 use serde_json::{Map, Value};
 
-use crate::{Bounds, DecodeError, halves};
+use crate::{Bounds, DecodeError, lone_surrogates};
 
 /// Creates an object of these fields, which are moved into it: `json!` copies the values that it is given.
 pub(crate) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
@@ -22,7 +22,7 @@ pub(crate) fn parse(text: &[u8], bounds: &Bounds) -> Result<Value, DecodeError> 
     if values(text) > bounds.json_values {
         return Err(DecodeError::bound("JSON values of an answer", bounds.json_values as u64));
     }
-    json::read(halves::replaced(text), TreeLimit::ANSWER).map_err(|error| match error {
+    json::read(lone_surrogates::replaced(text), TreeLimit::ANSWER).map_err(|error| match error {
         ReadJsonError::TooLarge(error) => {
             DecodeError::bound("bytes of memory of an answer", error.limit.most())
         }

@@ -3,7 +3,7 @@
 //! APIs are supported: Chat Completions and Responses of OpenAI, and Messages of Anthropic.
 //!
 //! The crate sends nothing: the caller has the connection, the key, the clock and the budgets. The crate provides what
-//! the caller needs for them: an upper bound of the tokens of a request before it is sent ([`Encoded::bound_input`]),
+//! the caller needs for them: an upper bound of the tokens of a request before it is sent ([`EncodedRequest::bound_input`]),
 //! the usage of a call, also if its answer cannot be read ([`DecodeError::usage`]), and whether the same request can be
 //! sent again ([`Category::can_retry`]). [`exchange`] combines them into the call of a component: it reserves budget,
 //! settles it, retries, and writes the entry of the journal.
@@ -56,16 +56,16 @@
 //! | Failed results of tools | by their content only | by their content only | `is_error` |
 //! | Files | images, WAV and MP3, files | images, files | JPEG, PNG, GIF, WebP, PDF, plain text |
 
+mod answer_builder;
 mod anthropic;
 mod api;
 mod bounds;
 mod check;
-mod draft;
 mod encode;
 mod error;
 pub mod exchange;
-mod halves;
 mod json;
+mod lone_surrogates;
 mod openai_chat;
 mod openai_responses;
 mod request;
@@ -74,7 +74,7 @@ mod sse;
 mod stream;
 mod usage;
 
-pub use api::{Api, EncodeError, Encoded, MaxTokensKey, Options, Target, UnknownApi};
+pub use api::{Api, EncodeError, EncodedRequest, MaxTokensKey, Options, Target, UnknownApi};
 pub use bounds::Bounds;
 pub use check::{
     CheckError, MAX_BLOCKS, MAX_MESSAGES, MAX_REQUEST, MAX_SHORT_TEXT, MAX_STOP, MAX_TOOL_NAME, MAX_TOOLS,

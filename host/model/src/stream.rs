@@ -1,6 +1,6 @@
 //! Decoding of answers that arrive as streams of events.
 
-use crate::halves::Halves;
+use crate::lone_surrogates::LoneSurrogates;
 use crate::sse::Sse;
 use crate::{Api, Bounds, DecodeError, Response, Usage, anthropic, openai_chat, openai_responses};
 
@@ -31,31 +31,31 @@ pub struct Stream {
     bounds: Bounds,
     bytes: u64,
     sse: Sse,
-    halves: Halves,
+    surrogates: LoneSurrogates,
     events: Events,
     failed: bool,
 }
 
 #[derive(Debug)]
 enum Events {
-    OpenAiChat(openai_chat::Events),
-    OpenAiResponses(openai_responses::Events),
-    Anthropic(anthropic::Events),
+    OpenAiChat(openai_chat::EventDecoder),
+    OpenAiResponses(openai_responses::EventDecoder),
+    Anthropic(anthropic::EventDecoder),
 }
 
 impl Stream {
     /// Creates a decoder that has received nothing.
     pub fn new(api: Api, bounds: Bounds) -> Self {
         let events = match api {
-            Api::OpenAiChat => Events::OpenAiChat(openai_chat::Events::new(&bounds)),
-            Api::OpenAiResponses => Events::OpenAiResponses(openai_responses::Events::new(&bounds)),
-            Api::Anthropic => Events::Anthropic(anthropic::Events::new(&bounds)),
+            Api::OpenAiChat => Events::OpenAiChat(openai_chat::EventDecoder::new(&bounds)),
+            Api::OpenAiResponses => Events::OpenAiResponses(openai_responses::EventDecoder::new(&bounds)),
+            Api::Anthropic => Events::Anthropic(anthropic::EventDecoder::new(&bounds)),
         };
         Self {
             bounds,
             bytes: 0,
             sse: Sse::new(bounds.answer_bytes),
-            halves: Halves::default(),
+            surrogates: LoneSurrogates::default(),
             events,
             failed: false,
         }
@@ -78,8 +78,8 @@ impl Stream {
         if self.bytes > self.bounds.stream_bytes {
             return Err(DecodeError::bound("bytes", self.bounds.stream_bytes));
         }
-        let Self { sse, halves, events, bounds, .. } = self;
-        sse.feed(bytes, &mut |name, data| events.event(name, &halves.join(data), bounds, deltas))
+        let Self { sse, surrogates, events, bounds, .. } = self;
+        sse.feed(bytes, &mut |name, data| events.event(name, &surrogates.join(data), bounds, deltas))
     }
 
     /// Returns the usage that the provider has reported until now.
@@ -96,10 +96,10 @@ impl Stream {
         if self.failed {
             return Err(DecodeError::Cut { usage: self.usage() });
         }
-        let Self { sse, halves, events, bounds, .. } = &mut self;
+        let Self { sse, surrogates, events, bounds, .. } = &mut self;
         // The rest is a whole event, or the beginning of one that was cut off.
         let last =
-            sse.finish(&mut |name, data| events.event(name, &halves.join(data), bounds, &mut Vec::new()));
+            sse.finish(&mut |name, data| events.event(name, &surrogates.join(data), bounds, &mut Vec::new()));
         let usage = self.usage();
         match last {
             Ok(()) | Err(DecodeError::Json { .. }) => {}

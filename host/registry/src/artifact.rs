@@ -137,7 +137,7 @@ impl Kind {
 /// An item that is published along with a graph, because the graph's nodes name it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Use {
+pub struct UsedItem {
     /// The id under which it is installed.
     pub id: String,
     /// The kind of the item.
@@ -161,7 +161,7 @@ pub struct ItemConfig {
     pub version: String,
     /// The items that are published along with it, in order of ids.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub uses: Vec<Use>,
+    pub uses: Vec<UsedItem>,
 }
 
 /// An item that can be published: its signature was verified.
@@ -216,14 +216,14 @@ impl Artifact {
 /// The error for a file extension in which an item of this kind is not published.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} is not published from a `.{extension}` file", kind.as_str())]
-pub struct NoLayer {
+pub struct NoLayerError {
     kind: Kind,
     extension: String,
 }
 
 /// Builds the artifact of an item, and for a component that of its signature. The same item always gives the same
 /// bytes.
-pub fn artifacts(item: &Item<'_>) -> Result<(Artifact, Option<Artifact>), NoLayer> {
+pub fn artifacts(item: &Item<'_>) -> Result<(Artifact, Option<Artifact>), NoLayerError> {
     let config = &item.config;
     let mut annotations = BTreeMap::from([
         (annotation::ITEM.to_owned(), config.id.clone()),
@@ -250,7 +250,7 @@ pub fn artifacts(item: &Item<'_>) -> Result<(Artifact, Option<Artifact>), NoLaye
     let extension = if extension == "yml" { "yaml" } else { extension };
     let media_type = config.kind.layers().iter().find(|(_, known)| *known == extension);
     let Some((media_type, _)) = media_type else {
-        return Err(NoLayer { kind: config.kind, extension: extension.to_owned() });
+        return Err(NoLayerError { kind: config.kind, extension: extension.to_owned() });
     };
     let mut described = Descriptor::of(media_type, &layer);
     let name = config.id.rsplit('/').next().unwrap_or(&config.id);
@@ -301,7 +301,7 @@ fn interface_or_name(function: &str) -> &str {
 
 /// The version and description that a text states.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct TextMetadata {
     /// The version, if the text states one; `1` is completed to `1.0.0`.
     pub version: Option<String>,
     /// A description in a sentence.
@@ -309,7 +309,12 @@ pub struct Said {
 }
 
 /// Reads a text as an item of a kind, with the version and description that it states.
-pub fn read_text(kind: Kind, id: &str, extension: &str, text: &str) -> Result<Said, Box<Diagnostics>> {
+pub fn read_text(
+    kind: Kind,
+    id: &str,
+    extension: &str,
+    text: &str,
+) -> Result<TextMetadata, Box<Diagnostics>> {
     let name = format!("{id}.{extension}");
     let (version, description) = if kind == Kind::Graph {
         (version_of_graph(text), document::load(&name, text, id)?.graph.description)
@@ -318,7 +323,7 @@ pub fn read_text(kind: Kind, id: &str, extension: &str, text: &str) -> Result<Sa
         let item = read_text_item(kind.item_type(), format, &name, text)?.item;
         (item.text("version").map(str::to_owned), item.title.clone())
     };
-    Ok(Said { version: version.and_then(|it| whole_version(&it)), description })
+    Ok(TextMetadata { version: version.and_then(|it| whole_version(&it)), description })
 }
 
 /// Completes `1` and `1.2` to `1.0.0` and `1.2.0`. Returns `None` if the text is not a version.

@@ -34,7 +34,7 @@ pub enum AttachError {
 
 /// A signature that is attached to a component's artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Attached {
+pub struct AttachedSignature {
     /// The digest of the signature's own manifest.
     pub signature: Digest,
     /// True if the same signature was attached before.
@@ -57,13 +57,17 @@ pub fn envelope(subject: Descriptor, envelope: &str) -> Artifact {
 }
 
 /// Attaches an envelope to a component's artifact. Existing signatures are kept.
-pub fn attach(transport: &dyn Transport, subject: Descriptor, text: &str) -> Result<Attached, AttachError> {
+pub fn attach(
+    transport: &dyn Transport,
+    subject: Descriptor,
+    text: &str,
+) -> Result<AttachedSignature, AttachError> {
     let about = subject.digest;
     let artifact = envelope(subject, text);
     let signature = artifact.digest();
     let listed = transport.referrers(&about, media::ENVELOPE)?;
     if listed.iter().any(|listed| listed.digest == signature) {
-        return Ok(Attached { signature, was_there: true });
+        return Ok(AttachedSignature { signature, was_there: true });
     }
     if listed.len() >= MOST_SIGNATURES {
         return Err(AttachError::Full { place: transport.place(), subject: about, found: listed.len() });
@@ -72,7 +76,7 @@ pub fn attach(transport: &dyn Transport, subject: Descriptor, text: &str) -> Res
         transport.put_blob(blob)?;
     }
     let signature = transport.put_manifest(&artifact.manifest, None)?;
-    Ok(Attached { signature, was_there: false })
+    Ok(AttachedSignature { signature, was_there: false })
 }
 
 #[cfg(test)]
@@ -128,7 +132,7 @@ mod tests {
         assert!(!one.was_there);
         assert_eq!(
             attach(&layout, found.subject.clone(), "{}").unwrap(),
-            Attached { was_there: true, ..one }
+            AttachedSignature { was_there: true, ..one }
         );
         let listed = layout.referrers(&digest, media::ENVELOPE).unwrap();
         assert_eq!(listed.iter().map(|listed| listed.digest).collect::<Vec<_>>(), [one.signature]);

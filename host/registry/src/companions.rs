@@ -106,7 +106,7 @@ pub struct Companion {
 
 /// A companion as an artifact lists it. Its title and size were checked; its content has not been read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedCompanion {
     /// The kind of the companion.
     pub kind: CompanionKind,
     /// The name of its file: no path, no control characters, and different from all other names in the artifact.
@@ -126,7 +126,7 @@ pub struct Listed {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Companions {
     /// The companions, in the order of layers.
-    pub listed: Vec<Listed>,
+    pub listed: Vec<ListedCompanion>,
     /// Number of layers with types that this version does not know. They are never read.
     pub unknown: usize,
     /// The layer with the statement that signs them, if there is one.
@@ -146,12 +146,12 @@ impl Companions {
 
     /// Returns the names of the unsigned companions of a kind, or of all kinds.
     pub fn unsigned(&self, kind: Option<CompanionKind>) -> Vec<&str> {
-        let wanted = |one: &&Listed| !one.is_signed && kind.is_none_or(|kind| one.kind == kind);
+        let wanted = |one: &&ListedCompanion| !one.is_signed && kind.is_none_or(|kind| one.kind == kind);
         self.listed.iter().filter(wanted).map(|one| one.title.as_str()).collect()
     }
 
     /// Returns the companions of a kind.
-    pub fn of_kind(&self, kind: CompanionKind) -> impl Iterator<Item = &Listed> {
+    pub fn of_kind(&self, kind: CompanionKind) -> impl Iterator<Item = &ListedCompanion> {
         self.listed.iter().filter(move |listed| listed.kind == kind)
     }
 }
@@ -269,7 +269,7 @@ pub fn read(name: &str, manifest: &Manifest) -> Result<Companions, PullError> {
         if bytes > MOST_BYTES {
             return Err(wrong(CompanionError::TooMuch));
         }
-        companions.listed.push(Listed {
+        companions.listed.push(ListedCompanion {
             kind,
             title: title.to_owned(),
             layer,
@@ -353,7 +353,7 @@ pub fn check_title(kind: CompanionKind, title: &str) -> Result<(), &'static str>
 }
 
 /// Fetches a companion, and checks its size and its digest. `name` is the reference of the artifact, for messages.
-pub fn fetch(transport: &dyn Transport, name: &str, listed: &Listed) -> Result<Vec<u8>, PullError> {
+pub fn fetch(transport: &dyn Transport, name: &str, listed: &ListedCompanion) -> Result<Vec<u8>, PullError> {
     let described = Descriptor {
         media_type: listed.kind.media_type().to_owned(),
         digest: listed.digest,
@@ -367,7 +367,11 @@ pub fn fetch(transport: &dyn Transport, name: &str, listed: &Listed) -> Result<V
 }
 
 /// Fetches a companion that is a text.
-pub fn fetch_text(transport: &dyn Transport, name: &str, listed: &Listed) -> Result<String, PullError> {
+pub fn fetch_text(
+    transport: &dyn Transport,
+    name: &str,
+    listed: &ListedCompanion,
+) -> Result<String, PullError> {
     let bytes = fetch(transport, name, listed)?;
     String::from_utf8(bytes).map_err(|_| PullError::Companion {
         reference: name.to_owned(),

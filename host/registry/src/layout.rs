@@ -14,7 +14,8 @@ use crate::budget::TransferBudget;
 use crate::manifest::{Descriptor, Index, MOST_MANIFEST, Manifest, annotation, media};
 use crate::reference::LAYOUT;
 use crate::transport::{
-    Fetched, Transport, TransportError, Wanted, fallback_tag, has_type, index_of_tag, listed, subject_of_tag,
+    FetchedManifest, ManifestName, Transport, TransportError, fallback_tag, has_type, index_of_tag, listed,
+    subject_of_tag,
 };
 
 /// The content of the file `oci-layout`.
@@ -182,11 +183,11 @@ fn is_used(folder: &HeldFolder) -> io::Result<bool> {
 }
 
 impl Transport for Layout {
-    fn manifest(&self, wanted: Wanted<'_>) -> Result<Fetched, TransportError> {
+    fn manifest(&self, wanted: ManifestName<'_>) -> Result<FetchedManifest, TransportError> {
         let index = self.index()?;
         let found = match wanted {
-            Wanted::Digest(digest) => Some(*digest),
-            Wanted::Tag(tag) => {
+            ManifestName::Digest(digest) => Some(*digest),
+            ManifestName::Tag(tag) => {
                 let named = |listed: &&Descriptor| {
                     listed.annotations.get(annotation::REF_NAME).is_some_and(|name| name == tag)
                 };
@@ -205,7 +206,7 @@ impl Transport for Layout {
         if actual != digest {
             return Err(self.broken(&what, format!("its digest is {actual}, it is listed with {digest}")));
         }
-        Ok(Fetched { bytes, digest })
+        Ok(FetchedManifest { bytes, digest })
     }
 
     fn blob(&self, digest: &Digest, most: u64) -> Result<Vec<u8>, TransportError> {
@@ -379,9 +380,9 @@ mod tests {
         let digest = layout.put_manifest(&one, Some("a/b:1.0.0")).unwrap();
         assert_eq!(layout.put_manifest(&one, Some("a/b:1.0.0")).unwrap(), digest);
         assert_eq!(layout.index().unwrap().manifests.len(), 1);
-        let fetched = layout.manifest(Wanted::Tag("a/b:1.0.0")).unwrap();
+        let fetched = layout.manifest(ManifestName::Tag("a/b:1.0.0")).unwrap();
         assert_eq!((fetched.digest, fetched.bytes), (digest, one.to_bytes()));
-        assert!(layout.manifest(Wanted::Digest(&digest)).is_ok());
+        assert!(layout.manifest(ManifestName::Digest(&digest)).is_ok());
         assert_eq!(layout.blob(&Digest::of_bytes(b"one"), 3).unwrap(), b"one");
         assert!(matches!(layout.blob(&Digest::of_bytes(b"one"), 2), Err(TransportError::TooLarge { .. })));
 
@@ -393,7 +394,7 @@ mod tests {
 
         let two = manifest(b"two", None);
         let moved = layout.put_manifest(&two, Some("a/b:1.0.0")).unwrap();
-        assert_eq!(layout.manifest(Wanted::Tag("a/b:1.0.0")).unwrap().digest, moved);
+        assert_eq!(layout.manifest(ManifestName::Tag("a/b:1.0.0")).unwrap().digest, moved);
         let listed = layout.index().unwrap().manifests.len();
         assert_eq!(listed, 3, "one with a name, the referrer, and the list of referrers by its tag");
     }
@@ -459,7 +460,7 @@ mod tests {
                 assert!(told.to_string().contains(&name), "{told}");
                 // Nor is anything read there.
                 assert!(matches!(
-                    layout.manifest(Wanted::Tag("a/b:1.0.0")),
+                    layout.manifest(ManifestName::Tag("a/b:1.0.0")),
                     Err(TransportError::Broken { .. })
                 ));
             }
@@ -477,7 +478,7 @@ mod tests {
         let (folder, links) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         symlink(folder.path(), links.path().join("mine")).unwrap();
         Layout::new(&links.path().join("mine")).put_manifest(&one, Some("a")).unwrap();
-        assert!(Layout::new(folder.path()).manifest(Wanted::Tag("a")).is_ok());
+        assert!(Layout::new(folder.path()).manifest(ManifestName::Tag("a")).is_ok());
     }
 
     #[test]
@@ -514,7 +515,7 @@ mod tests {
         let layout = Layout::new(folder.path());
         let digest = layout.put_manifest(&manifest(b"one", None), Some("a")).unwrap();
         fs::write(layout.blob_file(&digest).path(), manifest(b"two", None).to_bytes()).unwrap();
-        for wanted in [Wanted::Tag("a"), Wanted::Digest(&digest)] {
+        for wanted in [ManifestName::Tag("a"), ManifestName::Digest(&digest)] {
             assert!(matches!(layout.manifest(wanted), Err(TransportError::Broken { .. })));
         }
     }
@@ -540,7 +541,7 @@ mod tests {
         let late = layout.within(&TransferBudget::new(std::time::Duration::ZERO, u64::MAX));
         let ends: [Result<(), TransportError>; 6] = [
             late.index().map(drop),
-            late.manifest(Wanted::Tag("a:1.0.0")).map(drop),
+            late.manifest(ManifestName::Tag("a:1.0.0")).map(drop),
             late.blob(&digest, 1 << 20).map(drop),
             late.tags().map(drop),
             late.referrers(&digest, "x/y").map(drop),

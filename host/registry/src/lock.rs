@@ -68,12 +68,12 @@ static ENTRY: KeyTable = KeyTable {
 /// The entries of a lockfile: by type and id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lock {
-    entries: BTreeMap<(&'static str, String), Locked>,
+    entries: BTreeMap<(&'static str, String), LockedItem>,
 }
 
 /// An item that is locked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Locked {
+pub struct LockedItem {
     /// The kind of the item.
     pub kind: Kind,
     /// The reference by which it was pulled.
@@ -133,7 +133,7 @@ pub enum Departure {
 
 /// The differences that the user allows.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Allowed {
+pub struct AllowedDepartures {
     /// True if an older version is allowed.
     pub downgrade: bool,
     /// True if a tag may name a higher version now, and the same artifact may be signed with another key.
@@ -142,14 +142,14 @@ pub struct Allowed {
     pub moved: bool,
 }
 
-impl Locked {
+impl LockedItem {
     /// Checks that `found`, which was pulled by its own reference, may replace this entry.
     pub fn succeeded_by(
         &self,
         id: &str,
         found: &Self,
         held: &'static str,
-        allowed: Allowed,
+        allowed: AllowedDepartures,
     ) -> Result<(), Box<Departure>> {
         if self.manifest == found.manifest {
             if self.key == found.key || allowed.higher {
@@ -212,17 +212,17 @@ impl Lock {
     }
 
     /// Returns all entries, in order of types and ids.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Locked)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &LockedItem)> {
         self.entries.iter().map(|((_, id), locked)| (id.as_str(), locked))
     }
 
     /// Returns the entry of an item.
-    pub fn get(&self, item_type: ItemType, id: &str) -> Option<&Locked> {
+    pub fn get(&self, item_type: ItemType, id: &str) -> Option<&LockedItem> {
         self.entries.get(&(section(item_type), id.to_owned()))
     }
 
     /// Adds an entry, which replaces the item's earlier one.
-    pub fn insert(&mut self, id: &str, locked: Locked) {
+    pub fn insert(&mut self, id: &str, locked: LockedItem) {
         self.entries.insert((section(locked.kind.item_type()), id.to_owned()), locked);
     }
 
@@ -290,7 +290,7 @@ fn read(root: &Node, problems: &Problems) -> Option<Lock> {
     Some(lock)
 }
 
-fn read_entry(id: &str, item_type: ItemType, node: &Node, problems: &Problems) -> Option<Locked> {
+fn read_entry(id: &str, item_type: ItemType, node: &Node, problems: &Problems) -> Option<LockedItem> {
     let mut fields =
         Fields::open(node, &ENTRY, format!("the entry of `{}`", crate::manifest::shown(id)), problems)?;
     let kinds: Vec<_> = Kind::ALL
@@ -314,7 +314,7 @@ fn read_entry(id: &str, item_type: ItemType, node: &Node, problems: &Problems) -
         text.parse::<KeyId>().map_err(|_| "a key id is 64 lower-case hexadecimal digits".to_owned())
     });
     fields.finish();
-    Some(Locked {
+    Some(LockedItem {
         kind: kind?,
         reference: reference?,
         version: version?,
@@ -346,8 +346,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn locked(version: &str, bytes: &[u8], reference: &str) -> Locked {
-        Locked {
+    fn locked(version: &str, bytes: &[u8], reference: &str) -> LockedItem {
+        LockedItem {
             kind: Kind::Component,
             reference: reference.parse().unwrap(),
             version: version.to_owned(),
@@ -364,7 +364,7 @@ mod tests {
         let mut lock = Lock::default();
         lock.insert("b/c", locked("1.0.0", b"1", AT));
         lock.insert("a/b", locked("1.0.0", b"2", "oci-layout:some dir:a/b:1.0.0"));
-        lock.insert("a/b", Locked { kind: Kind::Knowledge, ..locked("1.0.0", b"3", AT) });
+        lock.insert("a/b", LockedItem { kind: Kind::Knowledge, ..locked("1.0.0", b"3", AT) });
         let text = lock.to_text();
         assert_eq!(Lock::parse("graph-host.lock", &text).unwrap(), lock);
         assert!(text.find("\"a/b\"").unwrap() < text.find("\"b/c\"").unwrap());
@@ -387,34 +387,35 @@ mod tests {
     #[test]
     fn a_step_back_and_a_moved_tag_are_refused() {
         let held = locked("1.2.0", b"1", AT);
-        let step = |found: Locked, allowed| held.succeeded_by("a/b", &found, "locked", allowed);
-        let (none, all) = (Allowed::default(), Allowed { downgrade: true, higher: true, moved: true });
+        let step = |found: LockedItem, allowed| held.succeeded_by("a/b", &found, "locked", allowed);
+        let (none, all) =
+            (AllowedDepartures::default(), AllowedDepartures { downgrade: true, higher: true, moved: true });
         assert_eq!(step(held.clone(), none), Ok(()));
 
         let other = "oci://registry.example/a/b:1.3.0";
         assert_eq!(step(locked("1.3.0", b"2", other), none), Ok(()));
         let higher = locked("1.3.0", b"2", AT);
         assert!(matches!(step(higher.clone(), none).map_err(|error| *error), Err(Departure::Moved { .. })));
-        assert_eq!(step(higher, Allowed { higher: true, ..none }), Ok(()));
+        assert_eq!(step(higher, AllowedDepartures { higher: true, ..none }), Ok(()));
 
         for reference in [AT, other] {
             let moved = locked("1.2.0", b"2", reference);
-            let error = step(moved.clone(), Allowed { moved: false, ..all }).unwrap_err();
+            let error = step(moved.clone(), AllowedDepartures { moved: false, ..all }).unwrap_err();
             let (before, now) = (Digest::of_bytes(b"1").to_string(), Digest::of_bytes(b"2").to_string());
             assert!(error.to_string().contains(&before) && error.to_string().contains(&now), "{error}");
             assert_eq!(step(moved, all), Ok(()));
 
             let older = locked("1.2.0-rc.1", b"2", reference);
-            let refused = step(older.clone(), Allowed { downgrade: false, ..all });
+            let refused = step(older.clone(), AllowedDepartures { downgrade: false, ..all });
             assert!(matches!(refused.map_err(|error| *error), Err(Departure::Rollback { .. })));
-            assert_eq!(step(older, Allowed { downgrade: true, ..none }), Ok(()));
+            assert_eq!(step(older, AllowedDepartures { downgrade: true, ..none }), Ok(()));
         }
-        let rekeyed = Locked { key: Digest::of_bytes(b"other").hex().parse().unwrap(), ..held.clone() };
+        let rekeyed = LockedItem { key: Digest::of_bytes(b"other").hex().parse().unwrap(), ..held.clone() };
         assert!(matches!(
             step(rekeyed.clone(), none).map_err(|error| *error),
             Err(Departure::OtherKey { .. })
         ));
-        assert_eq!(step(rekeyed, Allowed { higher: true, ..none }), Ok(()));
+        assert_eq!(step(rekeyed, AllowedDepartures { higher: true, ..none }), Ok(()));
         let build = locked("1.2.0+2", b"2", other);
         assert!(matches!(step(build, none).map_err(|error| *error), Err(Departure::Moved { .. })));
     }

@@ -7,7 +7,7 @@ use crate::artifact::Artifact;
 use crate::companions::differ_in_derived_only;
 use crate::manifest::{Manifest, shown};
 use crate::reference::version_of_tag;
-use crate::transport::{Transport, TransportError, Wanted};
+use crate::transport::{ManifestName, Transport, TransportError};
 
 /// The reasons for which an artifact was not published.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +30,7 @@ pub enum PublishError {
 
 /// The result of publishing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Published {
+pub struct PublishedArtifact {
     /// The digest of the manifest that the tag names now.
     pub manifest: Digest,
     /// True if the same artifact was published before, or one that differs only in companions that are derived from the
@@ -48,9 +48,9 @@ pub fn publish(
     signature: Option<&Artifact>,
     tag: &str,
     force: bool,
-) -> Result<Published, PublishError> {
+) -> Result<PublishedArtifact, PublishError> {
     let new = artifact.digest();
-    let there = match transport.manifest(Wanted::Tag(tag)) {
+    let there = match transport.manifest(ManifestName::Tag(tag)) {
         Ok(fetched) => Some(fetched),
         Err(TransportError::NotFound { .. }) => None,
         Err(error) => return Err(error.into()),
@@ -62,7 +62,7 @@ pub fn publish(
     };
     if let Some(there) = there.as_ref().filter(|there| !force && there.digest != new && is_same(&there.bytes))
     {
-        return Ok(Published { manifest: there.digest, was_there: true, replaced: None });
+        return Ok(PublishedArtifact { manifest: there.digest, was_there: true, replaced: None });
     }
     let there = there.map(|there| there.digest);
     let replaced = there.filter(|there| *there != new);
@@ -81,5 +81,5 @@ pub fn publish(
     if there != Some(new) {
         transport.put_manifest(&artifact.manifest, Some(tag))?;
     }
-    Ok(Published { manifest: new, was_there: there == Some(new), replaced })
+    Ok(PublishedArtifact { manifest: new, was_there: there == Some(new), replaced })
 }

@@ -9,16 +9,16 @@ use graph_core::id::{IdError, ItemId};
 use graph_core::json::{self, TreeLimit};
 use graph_core::time::Timestamp;
 use graph_core::trust::{
-    ClaimsError, EnvelopeClaims, KeyName, MAX_ENVELOPE, Moment, PublishedVersion, Standing, TextRefusal,
-    TextStanding, TrustStore, VerifiedComponent, VerifyError, signed_content, verify_text,
+    ClaimsError, ComponentStanding, EnvelopeClaims, KeyName, MAX_ENVELOPE, Moment, PublishedVersion,
+    TextRefusal, TextStanding, TrustStore, VerifiedComponent, VerifyError, signed_content, verify_text,
 };
 use serde_json::Value;
 
-use crate::artifact::{ItemConfig, Kind, MOST_CONFIG, MOST_USES, Use, is_version, read_text};
+use crate::artifact::{ItemConfig, Kind, MOST_CONFIG, MOST_USES, UsedItem, is_version, read_text};
 use crate::companions::{self, CompanionError, Companions};
 use crate::manifest::{Descriptor, Manifest, ManifestError, annotation, media, shown};
 use crate::reference::{Reference, version_of_tag};
-use crate::transport::{Fetched, Transport, TransportError, Wanted};
+use crate::transport::{FetchedManifest, ManifestName, Transport, TransportError};
 
 /// Maximum number of signatures of one artifact that are tried.
 pub(crate) const MOST_SIGNATURES: usize = 16;
@@ -231,7 +231,7 @@ pub enum PullError {
 
 /// An item that was pulled and whose signature was accepted.
 #[derive(Clone, Debug)]
-pub struct Pulled {
+pub struct PulledArtifact {
     /// The id that the signature covers.
     pub id: String,
     /// The kind of the item.
@@ -247,12 +247,12 @@ pub struct Pulled {
     /// The content whose signature was accepted.
     pub content: PulledContent,
     /// The items that are published along with it.
-    pub uses: Vec<Use>,
+    pub uses: Vec<UsedItem>,
     /// The companions of a graph, and which of them are signed.
     pub companions: Companions,
 }
 
-impl Pulled {
+impl PulledArtifact {
     /// Returns the version in the form in which a yank names it.
     pub fn published(&self) -> PublishedVersion {
         let content = match &self.content {
@@ -307,7 +307,7 @@ pub fn pull(
     reference: &Reference,
     item: Option<&str>,
     judge: Judge<'_>,
-) -> Result<Pulled, PullError> {
+) -> Result<PulledArtifact, PullError> {
     let name = shown_reference(reference);
     let fetched = fetch_manifest(transport, reference)?;
     let manifest = Manifest::read(&fetched.bytes)
@@ -332,7 +332,7 @@ pub fn pull(
     } else {
         let extension = kind.layers().iter().find(|(media_type, _)| *media_type == layer.media_type);
         let extension = extension.map_or("yaml", |(_, extension)| extension);
-        let mut pulled = Pulled { companions, ..from.text(kind, bytes, stated, extension, judge)? };
+        let mut pulled = PulledArtifact { companions, ..from.text(kind, bytes, stated, extension, judge)? };
         if let PulledContent::Text { text, .. } = &pulled.content {
             let content = signed_content(text);
             companions::verify(transport, &name, &mut pulled.companions, (&pulled.id, &content), judge)?;
@@ -353,7 +353,7 @@ pub fn pull(
 
 /// A component before its signatures are verified: it may be signed, but never be executed.
 #[derive(Clone, Debug)]
-pub struct Unvouched {
+pub struct UnverifiedComponent {
     /// The bytes of the component, whose digest matches the artifact's manifest.
     pub bytes: Vec<u8>,
     /// The descriptor of the artifact's manifest, which a signature refers to.
@@ -366,7 +366,7 @@ pub struct Unvouched {
 
 /// Fetches a component and makes all checks of its artifact, except for its signatures. For any other artifact, the
 /// error is [`PullError::NotAnItem`] or [`PullError::NotAComponent`].
-pub fn unvouched(transport: &dyn Transport, reference: &Reference) -> Result<Unvouched, PullError> {
+pub fn unvouched(transport: &dyn Transport, reference: &Reference) -> Result<UnverifiedComponent, PullError> {
     let name = shown_reference(reference);
     let fetched = fetch_manifest(transport, reference)?;
     let manifest = Manifest::read(&fetched.bytes)
@@ -388,19 +388,22 @@ pub fn unvouched(transport: &dyn Transport, reference: &Reference) -> Result<Unv
         return Err(PullError::Tag { reference: name, actual: stated.clone() });
     }
     let subject = Descriptor::of(media::MANIFEST, &fetched.bytes);
-    Ok(Unvouched { bytes, subject, id: stated.id, version: stated.version.or(tagged) })
+    Ok(UnverifiedComponent { bytes, subject, id: stated.id, version: stated.version.or(tagged) })
 }
 
 /// Fetches the manifest of a reference. If the reference has a digest, the manifest has to match it.
-pub fn fetch_manifest(transport: &dyn Transport, reference: &Reference) -> Result<Fetched, PullError> {
+pub fn fetch_manifest(
+    transport: &dyn Transport,
+    reference: &Reference,
+) -> Result<FetchedManifest, PullError> {
     let wanted = match (&reference.digest, &reference.tag) {
-        (Some(digest), _) => Wanted::Digest(digest),
-        (None, Some(tag)) => Wanted::Tag(tag),
-        (None, None) => Wanted::Tag("latest"),
+        (Some(digest), _) => ManifestName::Digest(digest),
+        (None, Some(tag)) => ManifestName::Tag(tag),
+        (None, None) => ManifestName::Tag("latest"),
     };
     let fetched = transport.manifest(wanted)?;
     match wanted {
-        Wanted::Digest(wanted) if *wanted != fetched.digest => Err(PullError::ManifestDigest {
+        ManifestName::Digest(wanted) if *wanted != fetched.digest => Err(PullError::ManifestDigest {
             reference: shown_reference(reference),
             wanted: *wanted,
             actual: fetched.digest,
@@ -418,7 +421,7 @@ pub(crate) fn shown_reference(reference: &Reference) -> String {
 struct Stated {
     id: Option<String>,
     version: Option<String>,
-    uses: Vec<Use>,
+    uses: Vec<UsedItem>,
 }
 
 /// An artifact that is being pulled.
@@ -512,7 +515,12 @@ impl Arriving<'_> {
     }
 
     /// Verifies a component by one of the signatures that refer to its manifest.
-    fn component(&self, bytes: Vec<u8>, stated: &Stated, judge: Judge<'_>) -> Result<Pulled, PullError> {
+    fn component(
+        &self,
+        bytes: Vec<u8>,
+        stated: &Stated,
+        judge: Judge<'_>,
+    ) -> Result<PulledArtifact, PullError> {
         let bytes: Arc<[u8]> = bytes.into();
         let listed = self.transport.referrers(&self.digest, media::ENVELOPE)?;
         // Several signers may have signed it independently, of which one trusted signature is enough. If none is, the
@@ -553,13 +561,13 @@ impl Arriving<'_> {
         bytes: &Arc<[u8]>,
         stated: &Stated,
         judge: Judge<'_>,
-    ) -> Result<Option<Pulled>, PullError> {
+    ) -> Result<Option<PulledArtifact>, PullError> {
         let wrong = |reason: String| PullError::Signature {
             reference: self.name(),
             signature: listed.digest,
             reason,
         };
-        let fetched = self.transport.manifest(Wanted::Digest(&listed.digest))?;
+        let fetched = self.transport.manifest(ManifestName::Digest(&listed.digest))?;
         if fetched.digest != listed.digest {
             return Err(wrong(format!("its digest is {}", fetched.digest)));
         }
@@ -584,11 +592,12 @@ impl Arriving<'_> {
         let Judge { trust, at } = judge;
         let component = VerifiedComponent::verify(Arc::clone(bytes), Some(&envelope), trust, &item, at)
             .map_err(|reason| PullError::Component { reference: self.name(), reason: Box::new(reason) })?;
-        let (Standing::Signed { key, .. }, Some(version)) = (component.standing(), component.version())
+        let (ComponentStanding::Signed { key, .. }, Some(version)) =
+            (component.standing(), component.version())
         else {
             return Err(PullError::Unsigned { reference: self.name() });
         };
-        Ok(Some(Pulled {
+        Ok(Some(PulledArtifact {
             id: component.id().to_owned(),
             kind: Kind::Component,
             version: version.to_owned(),
@@ -608,7 +617,7 @@ impl Arriving<'_> {
         stated: Stated,
         extension: &'static str,
         judge: Judge<'_>,
-    ) -> Result<Pulled, PullError> {
+    ) -> Result<PulledArtifact, PullError> {
         let wrong = |reason: String| PullError::Config { reference: self.name(), reason };
         let text = String::from_utf8(bytes).map_err(|error| wrong(format!("its text: {error}")))?;
         let (Some(id), Some(version)) = (stated.id, stated.version) else {
@@ -636,7 +645,7 @@ impl Arriving<'_> {
         if let Some(actual) = said.version.filter(|actual| *actual != version) {
             return Err(PullError::Version { reference: self.name(), stated: version, actual });
         }
-        Ok(Pulled {
+        Ok(PulledArtifact {
             id,
             kind,
             version,

@@ -8,7 +8,7 @@ use crate::http::{Names, Options, Registry};
 use crate::layout::Layout;
 use crate::manifest::{Manifest, annotation, media, shown};
 use crate::reference::{Location, Reference};
-use crate::transport::{Transport, TransportError, Wanted};
+use crate::transport::{ManifestName, Transport, TransportError};
 
 /// Maximum number of artifacts that are read.
 const MOST: usize = 500;
@@ -69,7 +69,7 @@ pub fn offers(place: &Reference, options: &Options) -> Result<Offers, TransportE
                 if !look(&mut found, &layout.place()) {
                     break;
                 }
-                let wanted = Wanted::Digest(&listed.digest);
+                let wanted = ManifestName::Digest(&listed.digest);
                 let reference = Reference { tag: Some(name.clone()), ..place.clone() };
                 found.offers.extend(offer(&layout, wanted, reference)?);
             }
@@ -93,7 +93,7 @@ pub fn offers(place: &Reference, options: &Options) -> Result<Offers, TransportE
                     }
                     let place = Location::Registry { host: host.clone(), repository: name.clone() };
                     let reference = Reference { place, tag: Some(tag.clone()), digest: None };
-                    found.offers.extend(offer(&one, Wanted::Tag(tag), reference)?);
+                    found.offers.extend(offer(&one, ManifestName::Tag(tag), reference)?);
                 }
             }
         }
@@ -130,7 +130,7 @@ fn is_fallback(tag: &str) -> bool {
 /// Returns the offer of an artifact; `None` if it is not an item, or was deleted meanwhile.
 fn offer(
     transport: &dyn Transport,
-    wanted: Wanted<'_>,
+    wanted: ManifestName<'_>,
     reference: Reference,
 ) -> Result<Option<Offer>, TransportError> {
     let fetched = match transport.manifest(wanted) {

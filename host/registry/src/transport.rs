@@ -145,14 +145,14 @@ pub enum TransportError {
 
 /// The name of a manifest: its tag (in a directory: its name) or its digest.
 #[derive(Clone, Copy, Debug)]
-pub enum Wanted<'a> {
+pub enum ManifestName<'a> {
     /// The manifest that a tag names now.
     Tag(&'a str),
     /// The manifest with this digest.
     Digest(&'a Digest),
 }
 
-impl Wanted<'_> {
+impl ManifestName<'_> {
     /// Returns the name of the manifest for messages.
     pub fn shown(&self) -> String {
         match self {
@@ -164,7 +164,7 @@ impl Wanted<'_> {
 
 /// A manifest or index, as it was received.
 #[derive(Clone, Debug)]
-pub struct Fetched {
+pub struct FetchedManifest {
     /// The bytes of the manifest, unchanged.
     pub bytes: Vec<u8>,
     /// The SHA-256 of these bytes, computed here and not taken from a header.
@@ -175,7 +175,7 @@ pub struct Fetched {
 pub trait Transport {
     /// Reads the manifest or index of a tag or digest, of at most [`crate::manifest::MOST_MANIFEST`] bytes. Its digest
     /// is computed from the bytes.
-    fn manifest(&self, wanted: Wanted<'_>) -> Result<Fetched, TransportError>;
+    fn manifest(&self, wanted: ManifestName<'_>) -> Result<FetchedManifest, TransportError>;
 
     /// Reads a blob. If it has more than `most` bytes, the error is [`TransportError::TooLarge`]. The caller checks the
     /// digest.
@@ -235,7 +235,7 @@ pub(crate) fn has_type(listed: &Descriptor, artifact_type: &str) -> bool {
 
 /// Reads the index of a tag; an empty one if the tag does not exist.
 pub(crate) fn index_of_tag(transport: &dyn Transport, tag: &str) -> Result<Index, TransportError> {
-    match transport.manifest(Wanted::Tag(tag)) {
+    match transport.manifest(ManifestName::Tag(tag)) {
         Ok(fetched) => Index::read(&fetched.bytes).map_err(|error: ManifestError| TransportError::Answer {
             what: format!("tag `{tag}`"),
             place: transport.place(),

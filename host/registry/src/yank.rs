@@ -24,7 +24,7 @@ use crate::artifact::{Artifact, ItemConfig, Kind, MOST_CONFIG, is_version};
 use crate::manifest::{Descriptor, Manifest, annotation, media, shown};
 use crate::pull::{Judge, PullError, blob, fetch_manifest, shown_reference};
 use crate::reference::{Reference, version_of_tag};
-use crate::transport::{Transport, TransportError, Wanted};
+use crate::transport::{ManifestName, Transport, TransportError};
 
 /// The artifact type of a yank.
 pub const YANK_ARTIFACT: &str = "application/vnd.graph-host.yank.v1";
@@ -57,7 +57,7 @@ pub struct Yanks {
 
 /// A published version, as its artifact describes itself. None of it is verified.
 #[derive(Clone, Debug)]
-pub struct Described {
+pub struct DescribedVersion {
     /// Its id, its version and the digest of its manifest.
     pub about: PublishedVersion,
     /// The kind of the item.
@@ -87,9 +87,9 @@ pub struct SignedYank<'y> {
 
 /// The sources of statements in addition to what the registry lists for the version.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Known<'k> {
+pub struct StatementSources<'k> {
     /// The statements that are attached to any manifests of the place; with `None`, they are read.
-    pub attached: Option<&'k Attached>,
+    pub attached: Option<&'k AttachedStatements>,
     /// The envelopes about the item that the user has seen before.
     pub remembered: &'k [String],
 }
@@ -99,7 +99,7 @@ pub fn read(
     transport: &dyn Transport,
     about: &PublishedVersion,
     judge: Judge<'_>,
-    known: Known<'_>,
+    known: StatementSources<'_>,
 ) -> Result<Yanks, TransportError> {
     if !judge.trust.has_key_for(&about.id, judge.at.now) {
         return Ok(Yanks::default());
@@ -237,7 +237,7 @@ impl Reading<'_> {
     }
 
     /// Adds the statements that are attached to other manifests with the same content.
-    fn attached_to_others(&mut self, attached: &Attached) -> Result<(), TransportError> {
+    fn attached_to_others(&mut self, attached: &AttachedStatements) -> Result<(), TransportError> {
         let (trust, now) = (self.judge.trust, self.judge.at.now);
         let own = self.about.manifest;
         let mut contents = BTreeMap::new();
@@ -296,7 +296,7 @@ fn envelope(
     most: usize,
     bytes: &mut usize,
 ) -> Result<Option<String>, TransportError> {
-    let fetched = transport.manifest(Wanted::Digest(&listed.digest))?;
+    let fetched = transport.manifest(ManifestName::Digest(&listed.digest))?;
     *bytes += fetched.bytes.len();
     if fetched.digest != listed.digest {
         return Ok(None);
@@ -325,7 +325,7 @@ pub fn with_content(
 
 /// Reads the id, version and kind that a published version states. A tag that is a version has to be the version of the
 /// item.
-pub fn describe(transport: &dyn Transport, reference: &Reference) -> Result<Described, PullError> {
+pub fn describe(transport: &dyn Transport, reference: &Reference) -> Result<DescribedVersion, PullError> {
     let name = || shown_reference(reference);
     let fetched = fetch_manifest(transport, reference)?;
     let manifest =
@@ -363,7 +363,7 @@ pub fn describe(transport: &dyn Transport, reference: &Reference) -> Result<Desc
         content: None,
         has_signed_version: kind == Kind::Component,
     };
-    Ok(Described { about, kind, manifest: Descriptor::of(media::MANIFEST, &fetched.bytes) })
+    Ok(DescribedVersion { about, kind, manifest: Descriptor::of(media::MANIFEST, &fetched.bytes) })
 }
 
 /// Reads the id and version in the configuration of a text's artifact.
@@ -422,10 +422,10 @@ fn artifact(manifest: &Descriptor, envelope: &str, key: KeyId, at: Timestamp) ->
 /// removed.
 pub fn publish(
     transport: &dyn Transport,
-    to: &Described,
+    to: &DescribedVersion,
     signed: SignedYank<'_>,
     judge: Judge<'_>,
-    known: Known<'_>,
+    known: StatementSources<'_>,
 ) -> Result<Digest, TransportError> {
     let SignedYank { envelope, key, at } = signed;
     let artifact = artifact(&to.manifest, envelope, key, at);
@@ -442,7 +442,7 @@ pub fn publish(
 mod listed;
 #[cfg(feature = "http")]
 mod offers;
-pub use listed::{Attached, MOST_LIST, SortedYanks, attached, read_list, tag_of, write_list};
+pub use listed::{AttachedStatements, MOST_LIST, SortedYanks, attached, read_list, tag_of, write_list};
 #[cfg(feature = "http")]
 pub use offers::of_offers;
 

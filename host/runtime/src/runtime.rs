@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use graph_core::record::CheckpointSelector;
-use graph_driver::{Both, Control, Driver, Observer};
+use graph_driver::{Driver, Observer, ObserverPair, StopRequest};
 use graph_engine::Compiler;
 use graph_store::CheckpointStore;
 use graph_walker::builder::BuiltGraph;
@@ -238,7 +238,7 @@ impl Runtime {
 
     fn handle(&self, ready: PreparedRun, first: Event, observer: impl Observer + 'static) -> RunHandle {
         let PreparedRun { run, driver } = ready;
-        let (id, control) = (run.clone(), driver.control());
+        let (id, control) = (run.clone(), driver.stop_requests());
         let (store, home) = (Arc::clone(&self.store), self.host.home.clone());
         let task = tokio::spawn(async move {
             let outcome = drive(driver, first, observer).await;
@@ -259,7 +259,7 @@ async fn drive(mut driver: Driver, first: Event, mut observer: impl Observer) ->
     if let Some(calls) = observer.calls() {
         driver.observe_calls(calls);
     }
-    let status = driver.drive(first, &mut Both(&mut observer, &mut ())).await?;
+    let status = driver.drive(first, &mut ObserverPair(&mut observer, &mut ())).await?;
     observer.stopped(status);
     let summary = driver.take_summary();
     // The driver's records are stored before another process can take the run.
@@ -272,7 +272,7 @@ async fn drive(mut driver: Driver, first: Event, mut observer: impl Observer) ->
 #[derive(Debug)]
 pub struct RunHandle {
     id: String,
-    control: mpsc::UnboundedSender<Control>,
+    control: mpsc::UnboundedSender<StopRequest>,
     task: JoinHandle<Result<Summary>>,
 }
 
@@ -283,7 +283,7 @@ impl RunHandle {
     }
 
     /// Asks the run to stop: once the tasks under way are done, or at once.
-    pub fn stop(&self, how: Control) {
+    pub fn stop(&self, how: StopRequest) {
         // If the driver is gone, the run has stopped already.
         let _ = self.control.send(how);
     }
@@ -414,7 +414,7 @@ mod tests {
         let runtime = runtime(folder.path());
         let (handle, gate) = long(&runtime, folder.path()).await;
         let id = handle.id().to_owned();
-        handle.stop(Control::Cancel);
+        handle.stop(StopRequest::Cancel);
         drop(gate);
         let stopped = handle.outcome().await.unwrap();
         assert_eq!(stopped.status, Status::Cancelled);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use graph_core::record::SignedRecord;
 use graph_store::conformance::sample::{acquire_run, checkpoint, run, segment, task, update, whole};
-use graph_store::{BareDatabase, CheckpointStore, MemoryStore, Options, SqliteStore, Synchronous};
+use graph_store::{BareDatabase, CheckpointStore, MemoryStore, Options, SqliteStore, SyncMode};
 
 /// Bytes of a checkpoint's text: about the size for a small graph.
 const BODY: usize = 1_024;
@@ -69,7 +69,7 @@ fn memory() -> Outcome<()> {
             .collect();
         let start = Instant::now();
         for batch in &batches {
-            store.commit(&guard, black_box(batch), &update(1), Synchronous::Normal)?;
+            store.commit(&guard, black_box(batch), &update(1), SyncMode::Normal)?;
         }
         println!("memory  {what:<36} {:>9.3} µs", start.elapsed().as_secs_f64() * 1e6 / f64::from(COUNT));
     }
@@ -78,7 +78,7 @@ fn memory() -> Outcome<()> {
 
 fn sqlite(
     what: &str,
-    synchronous: Synchronous,
+    synchronous: SyncMode,
     count: u64,
     batch: impl Fn(u64) -> Vec<SignedRecord>,
 ) -> Outcome<()> {
@@ -107,7 +107,7 @@ fn sqlite(
 
 fn main() -> Outcome<()> {
     memory()?;
-    for (synchronous, count) in [(Synchronous::Normal, 4_000), (Synchronous::Full, 400)] {
+    for (synchronous, count) in [(SyncMode::Normal, 4_000), (SyncMode::Full, 400)] {
         sqlite("a checkpoint with two values", synchronous, count, |sequence| vec![boundary(sequence)])?;
         sqlite("and the ten tasks that it voids", synchronous, count, |sequence| {
             let tasks =

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use crate::store::Synchronous;
+use crate::store::SyncMode;
 
 /// A database with one table, without any of the store's guarantees.
 #[derive(Debug)]
@@ -22,10 +22,10 @@ impl BareDatabase {
     }
 
     /// Sets the durability of the following commits.
-    pub fn set_synchronous(&self, synchronous: Synchronous) -> rusqlite::Result<()> {
+    pub fn set_synchronous(&self, synchronous: SyncMode) -> rusqlite::Result<()> {
         let level = match synchronous {
-            Synchronous::Full => "FULL",
-            Synchronous::Normal => "NORMAL",
+            SyncMode::Full => "FULL",
+            SyncMode::Normal => "NORMAL",
         };
         self.connection.pragma_update(None, "synchronous", level)
     }

@@ -5,7 +5,7 @@
 //!
 //! # A store of your own
 //!
-//! Implement [`CheckpointStore`], or [`Front`] to intercept the commits of another store. The conformance suite
+//! Implement [`CheckpointStore`], or [`StoreInterceptor`] to intercept the commits of another store. The conformance suite
 //! (feature `conformance`) then tests these guarantees: a macro defines one test for each.
 //!
 //! ```
@@ -13,7 +13,7 @@
 //! use std::sync::atomic::{AtomicUsize, Ordering};
 //!
 //! use graph_core::record::SignedRecord;
-//! use graph_store::{CheckpointStore, CommitError, Front, MemoryStore, RunGuard, RunUpdate, Synchronous};
+//! use graph_store::{CheckpointStore, CommitError, StoreInterceptor, MemoryStore, RunGuard, RunUpdate, SyncMode};
 //!
 //! /// Counts the records that were committed.
 //! #[derive(Clone, Debug, Default)]
@@ -22,7 +22,7 @@
 //!     records: Arc<AtomicUsize>,
 //! }
 //!
-//! impl Front for Counting {
+//! impl StoreInterceptor for Counting {
 //!     fn behind(&self) -> &dyn CheckpointStore {
 //!         &self.store
 //!     }
@@ -32,7 +32,7 @@
 //!         guard: &RunGuard,
 //!         batch: &[SignedRecord],
 //!         update: &RunUpdate,
-//!         synchronous: Synchronous,
+//!         synchronous: SyncMode,
 //!     ) -> Result<(), CommitError> {
 //!         self.store.commit(guard, batch, update, synchronous)?;
 //!         self.records.fetch_add(batch.len(), Ordering::Relaxed);
@@ -66,7 +66,7 @@ mod bounds;
 pub mod conformance;
 mod error;
 mod file;
-mod front;
+mod interceptor;
 mod knowledge;
 mod lock;
 mod memory;
@@ -87,15 +87,16 @@ pub use error::{
     SnapshotError, StorageError,
 };
 pub use file::{FileStore, Listener};
-pub use front::Front;
 pub use graph_held as held;
+pub use interceptor::StoreInterceptor;
 pub use knowledge::{KnowledgeStore, KnowledgeStoreError};
 pub use memory::MemoryStore;
 pub use names::BadName;
 pub use run::{Change, NewRun, RunFilter, RunRow, RunUpdate, Snapshot};
 pub use sqlite::{Access, OpenError, Options, PlaceError, SCHEMA_VERSION, SqliteStore};
 pub use store::{
-    At, CheckpointStore, Fence, Holder, Listed, Numbered, Owner, RunGuard, Synchronous, Upkeep, Wanted,
+    CheckpointPosition, CheckpointStore, Fence, Holder, NumberedRecord, Owner, RunGuard, RunList, SyncMode,
+    Upkeep, WantedChannel,
 };
-pub use upkeep::{Cut, Freed, Mark};
-pub use versions::{Format, Found};
+pub use upkeep::{Cut, ReclaimedData, SnapshotEpoch};
+pub use versions::{Format, PathContent};

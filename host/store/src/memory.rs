@@ -17,9 +17,10 @@ use crate::plan;
 use crate::resolve::{self, Names};
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
 use crate::store::{
-    At, CheckpointStore, Fence, Holder, Listed, Numbered, Owner, RunGuard, Synchronous, Upkeep, Wanted,
+    CheckpointPosition, CheckpointStore, Fence, Holder, NumberedRecord, Owner, RunGuard, RunList, SyncMode,
+    Upkeep, WantedChannel,
 };
-use crate::upkeep::{Cut, Freed, Mark};
+use crate::upkeep::{Cut, ReclaimedData, SnapshotEpoch};
 
 /// A store whose runs exist as long as it does. Clones share their runs.
 #[derive(Clone, Debug, Default)]
@@ -83,9 +84,9 @@ impl Namespace {
         self.checkpoints.is_empty() && self.pending.is_empty()
     }
 
-    fn freed(&self) -> Freed {
+    fn freed(&self) -> ReclaimedData {
         let records = self.checkpoints.iter().chain(self.pending.values());
-        let mut freed = Freed::default();
+        let mut freed = ReclaimedData::default();
         records.for_each(|record| freed += freed_by(record));
         freed
     }
@@ -107,7 +108,12 @@ impl Namespace {
     }
 
     /// Adds the values of a channel from `base` to `version` to `found`.
-    fn values(&self, run: &str, wanted: &Wanted<'_>, found: &mut Vec<ChannelValue>) -> Result<(), ReadError> {
+    fn values(
+        &self,
+        run: &str,
+        wanted: &WantedChannel<'_>,
+        found: &mut Vec<ChannelValue>,
+    ) -> Result<(), ReadError> {
         let value = |&(place, index): &(usize, usize)| &self.checkpoints[place].values[index];
         let places = self.channels.get(wanted.channel).map_or(&[][..], Vec::as_slice);
         let start = places.partition_point(|place| value(place).version < wanted.base);
@@ -140,9 +146,9 @@ fn length(text: &str) -> u64 {
     u64::try_from(text.len()).unwrap_or(u64::MAX)
 }
 
-fn freed_by(record: &SignedRecord) -> Freed {
+fn freed_by(record: &SignedRecord) -> ReclaimedData {
     let values: u64 = record.values.iter().map(|value| length(&value.json)).sum();
-    Freed { records: 1, bytes: length(&record.body).saturating_add(values) }
+    ReclaimedData { records: 1, bytes: length(&record.body).saturating_add(values) }
 }
 
 impl State {
@@ -312,7 +318,7 @@ impl CheckpointStore for MemoryStore {
         guard: &RunGuard,
         batch: &[SignedRecord],
         update: &RunUpdate,
-        _: Synchronous,
+        _: SyncMode,
     ) -> Result<(), CommitError> {
         let run = guard.run();
         let mut state = self.lock();
@@ -359,7 +365,7 @@ impl CheckpointStore for MemoryStore {
         Ok(self.lock().runs.get(run).map(|run| run.row.listed()))
     }
 
-    fn list(&self, filter: &RunFilter) -> Result<Listed, ReadError> {
+    fn list(&self, filter: &RunFilter) -> Result<RunList, ReadError> {
         let state = self.lock();
         let mut found: Vec<&Run> = state.runs.values().filter(|run| filter.matches(&run.row)).collect();
         found.sort_by_key(|run| std::cmp::Reverse(run.order));
@@ -369,24 +375,31 @@ impl CheckpointStore for MemoryStore {
             Some(run) => state.runs.get(run).map_or(0, |run| run.order),
         };
         let found = found.into_iter().filter(|run| run.order < before);
-        Ok(Listed { rows: found.take(limit).map(|run| run.row.listed()).collect(), refused: Vec::new() })
+        Ok(RunList { rows: found.take(limit).map(|run| run.row.listed()).collect(), refused: Vec::new() })
     }
 
     fn resolve(&self, name: &str) -> Result<String, ResolveError> {
         resolve::resolve(name, &mut self.lock())
     }
 
-    fn checkpoint(&self, run: &str, namespace: &str, at: At) -> Result<Option<SignedRecord>, ReadError> {
+    fn checkpoint(
+        &self,
+        run: &str,
+        namespace: &str,
+        at: CheckpointPosition,
+    ) -> Result<Option<SignedRecord>, ReadError> {
         let state = self.lock();
         let checkpoints = state.namespace(run, namespace).map_or(&[][..], |namespace| &namespace.checkpoints);
         let found = match at {
-            At::Latest => checkpoints.last(),
-            At::Sequence(sequence) => {
+            CheckpointPosition::Latest => checkpoints.last(),
+            CheckpointPosition::Sequence(sequence) => {
                 let place = checkpoints.binary_search_by_key(&sequence, |checkpoint| checkpoint.sequence);
                 place.ok().and_then(|place| checkpoints.get(place))
             }
-            At::Step(step) => checkpoints.iter().rev().find(|checkpoint| checkpoint.step == step),
-            At::StepWithin { step, first, last } => checkpoints
+            CheckpointPosition::Step(step) => {
+                checkpoints.iter().rev().find(|checkpoint| checkpoint.step == step)
+            }
+            CheckpointPosition::StepWithin { step, first, last } => checkpoints
                 .iter()
                 .rev()
                 .find(|checkpoint| checkpoint.step == step && (first..=last).contains(&checkpoint.sequence)),
@@ -461,7 +474,7 @@ impl CheckpointStore for MemoryStore {
         Ok(rest.take_while(|record| page.takes(record)).cloned().collect())
     }
 
-    fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError> {
+    fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<NumberedRecord>, ReadError> {
         let state = self.lock();
         let Some(kept) = state.runs.get(run) else { return Ok(Vec::new()) };
         // The entries of a record end where those of the next one begin.
@@ -477,7 +490,7 @@ impl CheckpointStore for MemoryStore {
         });
         let mut page = Page::of(limit);
         let page = rest.take_while(|(_, record)| page.takes(record));
-        Ok(page.map(|(before, record)| Numbered { before, record: record.clone() }).collect())
+        Ok(page.map(|(before, record)| NumberedRecord { before, record: record.clone() }).collect())
     }
 
     fn history_length(&self, run: &str) -> Result<u64, ReadError> {
@@ -490,7 +503,7 @@ impl CheckpointStore for MemoryStore {
         &self,
         run: &str,
         namespace: &str,
-        wanted: &[Wanted<'_>],
+        wanted: &[WantedChannel<'_>],
     ) -> Result<Vec<ChannelValue>, ReadError> {
         let state = self.lock();
         let none = Namespace::default();
@@ -560,7 +573,7 @@ impl Upkeep for MemoryStore {
     fn import_run(
         &self,
         run: &NewRun,
-        records: &mut dyn Iterator<Item = Result<Numbered, ImportError>>,
+        records: &mut dyn Iterator<Item = Result<NumberedRecord, ImportError>>,
         prunings: &[(String, String)],
     ) -> Result<(), ImportError> {
         plan::check_run(run)?;
@@ -580,19 +593,19 @@ impl Upkeep for MemoryStore {
         Ok(())
     }
 
-    fn remove_run(&self, guard: &RunGuard) -> Result<Freed, RemoveError> {
+    fn remove_run(&self, guard: &RunGuard) -> Result<ReclaimedData, RemoveError> {
         let mut state = self.lock();
         let not_found = || RemoveError::NotFound { run: guard.run().to_owned() };
         let kept = state.runs.get(guard.run()).ok_or_else(not_found)?;
         plan::check_fence(guard, kept.fence()).map_err(|loss| plan::not_to_remove(guard, loss))?;
         state.changes += 1;
         let removed = state.runs.remove(guard.run()).ok_or_else(not_found)?;
-        let mut freed = Freed::default();
+        let mut freed = ReclaimedData::default();
         removed.namespaces.values().for_each(|namespace| freed += namespace.freed());
         Ok(freed)
     }
 
-    fn prune(&self, guard: &RunGuard, namespace: &str, cut: &Cut<'_>) -> Result<Freed, RemoveError> {
+    fn prune(&self, guard: &RunGuard, namespace: &str, cut: &Cut<'_>) -> Result<ReclaimedData, RemoveError> {
         let run = guard.run();
         let mut state = self.lock();
         state.changes += 1;
@@ -622,24 +635,24 @@ impl Upkeep for MemoryStore {
         *found = left;
         let after = found.freed();
         kept.forget(namespace, place);
-        Ok(Freed {
+        Ok(ReclaimedData {
             records: before.records.saturating_sub(after.records),
             bytes: before.bytes.saturating_sub(after.bytes),
         })
     }
 
-    fn results_size(&self, expired: Option<Timestamp>) -> Result<Freed, ReadError> {
+    fn results_size(&self, expired: Option<Timestamp>) -> Result<ReclaimedData, ReadError> {
         let state = self.lock();
-        let mut size = Freed::default();
+        let mut size = ReclaimedData::default();
         for entry in
             state.results.values().flat_map(BTreeMap::values).filter(|entry| has_expired(entry, expired))
         {
-            size += Freed { records: 1, bytes: length(&entry.body) };
+            size += ReclaimedData { records: 1, bytes: length(&entry.body) };
         }
         Ok(size)
     }
 
-    fn remove_results(&self, expired: Option<Timestamp>) -> Result<Freed, RemoveError> {
+    fn remove_results(&self, expired: Option<Timestamp>) -> Result<ReclaimedData, RemoveError> {
         let freed = self.results_size(expired)?;
         let mut state = self.lock();
         state.results.values_mut().for_each(|under| under.retain(|_, entry| !has_expired(entry, expired)));
@@ -651,19 +664,23 @@ impl Upkeep for MemoryStore {
         Ok(self.lock().snapshots.keys().copied().collect())
     }
 
-    fn mark(&self) -> Result<Mark, ReadError> {
-        Ok(Mark(self.lock().changes))
+    fn mark(&self) -> Result<SnapshotEpoch, ReadError> {
+        Ok(SnapshotEpoch(self.lock().changes))
     }
 
-    fn remove_snapshots(&self, digests: &[Digest], mark: Mark) -> Result<Option<Freed>, RemoveError> {
+    fn remove_snapshots(
+        &self,
+        digests: &[Digest],
+        mark: SnapshotEpoch,
+    ) -> Result<Option<ReclaimedData>, RemoveError> {
         let mut state = self.lock();
-        if Mark(state.changes) != mark {
+        if SnapshotEpoch(state.changes) != mark {
             return Ok(None);
         }
-        let mut freed = Freed::default();
+        let mut freed = ReclaimedData::default();
         for digest in digests {
             if let Some(text) = state.snapshots.remove(digest) {
-                freed += Freed { records: 1, bytes: length(&text) };
+                freed += ReclaimedData { records: 1, bytes: length(&text) };
             }
         }
         Ok(Some(freed))

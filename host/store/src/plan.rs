@@ -10,7 +10,7 @@ use crate::bounds::{self, LARGEST_NAME, LARGEST_READ, LARGEST_SNAPSHOT, LARGEST_
 use crate::error::{CommitError, CreateRunError, ImportError, Loss, RemoveError, SnapshotError};
 use crate::names;
 use crate::run::{Change, NewRun, RunRow, RunUpdate};
-use crate::store::{Fence, Numbered, RunGuard};
+use crate::store::{Fence, NumberedRecord, RunGuard};
 
 /// The largest number that every store can keep: SQLite's integers are signed.
 pub(crate) const LARGEST: u64 = i64::MAX as u64;
@@ -66,7 +66,7 @@ const IMPORTED: usize = 1_024;
 /// record may have been removed: the record is then only in the history.
 pub(crate) fn plan_import<'a>(
     run: &str,
-    records: &'a [Numbered],
+    records: &'a [NumberedRecord],
     head: impl FnMut(&str) -> Result<Option<u64>, CommitError>,
 ) -> Result<Vec<NamespacePlan<'a>>, CommitError> {
     let numbered = records.iter().map(|numbered| (numbered.before, &numbered.record));
@@ -75,8 +75,8 @@ pub(crate) fn plan_import<'a>(
 
 /// Returns the next imported records, up to a full page; none at the end.
 pub(crate) fn next_of_import(
-    records: &mut dyn Iterator<Item = Result<Numbered, ImportError>>,
-) -> Result<Vec<Numbered>, ImportError> {
+    records: &mut dyn Iterator<Item = Result<NumberedRecord, ImportError>>,
+) -> Result<Vec<NumberedRecord>, ImportError> {
     let (mut found, mut page) = (Vec::new(), Page::of(IMPORTED));
     while page.has_room()
         && let Some(numbered) = records.next().transpose()?
@@ -185,7 +185,7 @@ pub(crate) fn entries(batch: &[SignedRecord]) -> u64 {
 }
 
 /// Returns the number of the last entry of an imported run.
-pub(crate) fn last_entry(records: &[Numbered]) -> u64 {
+pub(crate) fn last_entry(records: &[NumberedRecord]) -> u64 {
     let ends = records.iter().map(|numbered| match numbered.record.events {
         0 => 0,
         events => numbered.before.saturating_add(events),

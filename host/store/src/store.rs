@@ -15,7 +15,7 @@ use crate::error::{
     SnapshotError, StorageError,
 };
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
-use crate::upkeep::{Cut, Freed, Mark};
+use crate::upkeep::{Cut, ReclaimedData, SnapshotEpoch};
 
 /// Number of records that are read at a time when all of them are needed.
 const PAGE: usize = 256;
@@ -51,7 +51,7 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
         guard: &RunGuard,
         batch: &[SignedRecord],
         update: &RunUpdate,
-        synchronous: Synchronous,
+        synchronous: SyncMode,
     ) -> Result<(), CommitError>;
 
     /// Reads a run's row; `None` if there is no such run.
@@ -65,12 +65,12 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
     /// only if there are no more.
     ///
     /// Results and errors are left out of these rows, as by [`Self::listed_run`].
-    fn list(&self, filter: &RunFilter) -> Result<Listed, ReadError>;
+    fn list(&self, filter: &RunFilter) -> Result<RunList, ReadError>;
 
     /// Lists the rows of runs, as [`Self::list`] does, for a caller that needs all of them: the first refusal is the
     /// error.
     fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, ReadError> {
-        let Listed { rows, refused } = self.list(filter)?;
+        let RunList { rows, refused } = self.list(filter)?;
         match refused.into_iter().next() {
             Some(refused) => Err(refused.into()),
             None => Ok(rows),
@@ -82,7 +82,12 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
     fn resolve(&self, name: &str) -> Result<String, ResolveError>;
 
     /// Reads one checkpoint, without its values; `None` if there is no such checkpoint.
-    fn checkpoint(&self, run: &str, namespace: &str, at: At) -> Result<Option<SignedRecord>, ReadError>;
+    fn checkpoint(
+        &self,
+        run: &str,
+        namespace: &str,
+        at: CheckpointPosition,
+    ) -> Result<Option<SignedRecord>, ReadError>;
 
     /// Reads a page of checkpoints of a namespace with sequence numbers above `after`, in order, each with the values
     /// that it changed, in order of channels. The page has at most `limit` checkpoints, and ends early once their texts
@@ -152,7 +157,7 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
     /// The history of a run consists of every checkpoint of every namespace and every status record, in the order in
     /// which they were committed; it only grows. A record holds [`SignedRecord::events`] entries, numbered from 1
     /// without gaps.
-    fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError>;
+    fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<NumberedRecord>, ReadError>;
 
     /// Reads the status record of the history that has `before` entries before its own; `None` if there is no such
     /// record.
@@ -172,7 +177,7 @@ pub trait CheckpointStore: fmt::Debug + Send + Sync {
         &self,
         run: &str,
         namespace: &str,
-        wanted: &[Wanted<'_>],
+        wanted: &[WantedChannel<'_>],
     ) -> Result<Vec<ChannelValue>, ReadError>;
 
     /// Stores a text under its digest: a graph document, a manifest, inputs, or pins. Storing it again changes nothing;
@@ -223,14 +228,14 @@ pub trait Upkeep: CheckpointStore {
     fn import_run(
         &self,
         run: &NewRun,
-        records: &mut dyn Iterator<Item = Result<Numbered, ImportError>>,
+        records: &mut dyn Iterator<Item = Result<NumberedRecord, ImportError>>,
         prunings: &[(String, String)],
     ) -> Result<(), ImportError>;
 
     /// Removes a run with everything that belongs only to it. A guard that has lost the run is refused, as by
     /// [`CheckpointStore::commit`]. Texts remain, because other runs may share them, and so do the run's cached
     /// results.
-    fn remove_run(&self, guard: &RunGuard) -> Result<Freed, RemoveError>;
+    fn remove_run(&self, guard: &RunGuard) -> Result<ReclaimedData, RemoveError>;
 
     /// Acquires several runs for this process, each as [`CheckpointStore::acquire`] does, and returns the outcome for
     /// each, in order.
@@ -241,35 +246,39 @@ pub trait Upkeep: CheckpointStore {
     /// Removes several runs, each as [`Self::remove_run`] does and each as a whole, and returns what each has freed, in
     /// order. They are removed in that order, in few transactions of bounded size. After an error, or the end of this
     /// process, the first runs are removed and the others are unchanged.
-    fn remove_runs(&self, guards: &[RunGuard]) -> Result<Vec<Freed>, RemoveError> {
+    fn remove_runs(&self, guards: &[RunGuard]) -> Result<Vec<ReclaimedData>, RemoveError> {
         guards.iter().map(|guard| self.remove_run(guard)).collect()
     }
 
     /// Removes the checkpoints of a namespace before one of them, and stores the note about it, in one transaction. The
     /// run's epoch and head remain. A guard that has lost the run is refused, as by [`CheckpointStore::commit`].
-    fn prune(&self, guard: &RunGuard, namespace: &str, cut: &Cut<'_>) -> Result<Freed, RemoveError>;
+    fn prune(&self, guard: &RunGuard, namespace: &str, cut: &Cut<'_>) -> Result<ReclaimedData, RemoveError>;
 
     /// Returns the number and size of the results that expire by this time; without a time, of all results.
-    fn results_size(&self, expired: Option<Timestamp>) -> Result<Freed, ReadError>;
+    fn results_size(&self, expired: Option<Timestamp>) -> Result<ReclaimedData, ReadError>;
 
     /// Removes the results that expire by this time; without a time, all results.
-    fn remove_results(&self, expired: Option<Timestamp>) -> Result<Freed, RemoveError>;
+    fn remove_results(&self, expired: Option<Timestamp>) -> Result<ReclaimedData, RemoveError>;
 
     /// Lists the digests of all stored texts.
     fn snapshots(&self) -> Result<Vec<Digest>, ReadError>;
 
     /// Returns a mark of the store's present state, for [`Self::remove_snapshots`].
-    fn mark(&self) -> Result<Mark, ReadError>;
+    fn mark(&self) -> Result<SnapshotEpoch, ReadError>;
 
     /// Removes texts, unless another process has changed the store since the mark, because it may need them. The result
     /// is `None` then.
-    fn remove_snapshots(&self, digests: &[Digest], mark: Mark) -> Result<Option<Freed>, RemoveError>;
+    fn remove_snapshots(
+        &self,
+        digests: &[Digest],
+        mark: SnapshotEpoch,
+    ) -> Result<Option<ReclaimedData>, RemoveError>;
 }
 
 /// The durability of a commit when it returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Synchronous {
+pub enum SyncMode {
     /// On stable storage: the commit survives a power failure, and so does every commit before it.
     #[default]
     Full,
@@ -280,7 +289,7 @@ pub enum Synchronous {
 
 /// Selects a checkpoint of a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum At {
+pub enum CheckpointPosition {
     /// The newest checkpoint of the namespace.
     Latest,
     /// The one with this sequence number.
@@ -301,14 +310,14 @@ pub enum At {
 
 /// A list of runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listed {
+pub struct RunList {
     /// The rows that can be read.
     pub rows: Vec<RunRow>,
     /// The refusals of rows that cannot be read, at most [`Self::MOST_REFUSED`].
     pub refused: Vec<StorageError>,
 }
 
-impl Listed {
+impl RunList {
     /// Maximum number of refusals in a list: all rows of a stranger's store may be bad.
     pub const MOST_REFUSED: usize = 20;
 
@@ -322,7 +331,7 @@ impl Listed {
 
 /// A record of a run's history, with the position of its entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Numbered {
+pub struct NumberedRecord {
     /// Number of history entries before the record's own.
     pub before: u64,
     /// The record; if it is a checkpoint, with the values that it changed.
@@ -331,7 +340,7 @@ pub struct Numbered {
 
 /// The values of a channel at a checkpoint, by the versions that the checkpoint states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted<'a> {
+pub struct WantedChannel<'a> {
     /// The channel.
     pub channel: &'a str,
     /// The version of the whole value to start from.

@@ -25,7 +25,7 @@ pub enum Format {
 
 /// The content of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum PathContent {
     /// Nothing, or an empty file that its first use fills.
     Nothing,
     /// A file of this version.
@@ -57,9 +57,9 @@ impl Format {
     }
 
     /// Inspects a file, or the folder of [`Self::Files`]. Nothing is written, and no link is followed.
-    pub fn inspect(self, place: impl Into<FilePlace>) -> io::Result<Found> {
+    pub fn inspect(self, place: impl Into<FilePlace>) -> io::Result<PathContent> {
         let place = place.into();
-        let Some(found) = place.entry()? else { return Ok(Found::Nothing) };
+        let Some(found) = place.entry()? else { return Ok(PathContent::Nothing) };
         let wanted = if self == Self::Files { found.is_folder() } else { found.is_file() };
         if !wanted {
             let is = if found.is_link() {
@@ -69,13 +69,13 @@ impl Format {
             } else {
                 "no regular file"
             };
-            return Ok(Found::Other(format!("it is {is}")));
+            return Ok(PathContent::Other(format!("it is {is}")));
         }
         match self {
             Self::Files => match files::version(&place.folder().child(place.name())) {
-                Ok(version) => Ok(Found::Version(version)),
+                Ok(version) => Ok(PathContent::Version(version)),
                 Err(StorageError::Io { reason, .. }) => Err(io::Error::other(reason)),
-                Err(error) => Ok(Found::Other(error.to_string())),
+                Err(error) => Ok(PathContent::Other(error.to_string())),
             },
             Self::Runs => database(&place, APPLICATION_ID, 0),
             // Files without a version are of version 1, which did not write it.
@@ -105,28 +105,30 @@ const HEADER: usize = 100;
 const LOG_HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
 
-fn database(place: &FilePlace, application: i64, unstamped: u64) -> io::Result<Found> {
+fn database(place: &FilePlace, application: i64, unstamped: u64) -> io::Result<PathContent> {
     let mut header = Vec::new();
     place.open(Opening::Read)?.take(HEADER as u64).read_to_end(&mut header)?;
     if let Some(newer) = header_in_log(place)? {
         header = newer;
     }
     if header.is_empty() {
-        return Ok(Found::Nothing);
+        return Ok(PathContent::Nothing);
     }
     if header.len() < HEADER || !header.starts_with(b"SQLite format 3\0") {
-        return Ok(Found::Other("it is not a database".to_owned()));
+        return Ok(PathContent::Other("it is not a database".to_owned()));
     }
     let number = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     let (version, found) = (u64::from(number(60)), i64::from(number(68)));
     // A process is creating the database or was killed while it did: nothing was ever stored in it.
     if (found, version, number(40)) == (0, 0, 0) {
-        return Ok(Found::Nothing);
+        return Ok(PathContent::Nothing);
     }
     if found != application {
-        return Ok(Found::Other(format!("it is a database of another program (application id {found})")));
+        return Ok(PathContent::Other(format!(
+            "it is a database of another program (application id {found})"
+        )));
     }
-    Ok(Found::Version(version.max(unstamped)))
+    Ok(PathContent::Version(version.max(unstamped)))
 }
 
 /// Returns the header of a database in the newest commit in the write-ahead log next to it; `None` if there is none.
@@ -203,25 +205,25 @@ mod tests {
     fn versions_are_read_from_the_file_and_from_the_log_beside_it() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("runs.db");
-        assert_eq!(Format::Runs.inspect(&file).unwrap(), Found::Nothing);
+        assert_eq!(Format::Runs.inspect(&file).unwrap(), PathContent::Nothing);
         fs::write(&file, "").unwrap();
-        assert_eq!(Format::Runs.inspect(&file).unwrap(), Found::Nothing);
+        assert_eq!(Format::Runs.inspect(&file).unwrap(), PathContent::Nothing);
         let store = SqliteStore::open(&file, Options::default()).unwrap();
         store.create_run(&run("r")).unwrap();
-        let current = Found::Version(Format::Runs.current());
+        let current = PathContent::Version(Format::Runs.current());
         assert!(fs::metadata(folder.path().join("runs.db-wal")).unwrap().len() > 0);
         assert_eq!(Format::Runs.inspect(&file).unwrap(), current);
         // The version in the log is used, and the remains of an older log are ignored.
         let other = Connection::open(&file).unwrap();
         for version in [3_u32, 9] {
             other.pragma_update(None, "user_version", version).unwrap();
-            assert_eq!(Format::Runs.inspect(&file).unwrap(), Found::Version(version.into()));
+            assert_eq!(Format::Runs.inspect(&file).unwrap(), PathContent::Version(version.into()));
         }
         other.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(())).unwrap();
         other.pragma_update(None, "user_version", 4).unwrap();
-        assert_eq!(Format::Runs.inspect(&file).unwrap(), Found::Version(4));
+        assert_eq!(Format::Runs.inspect(&file).unwrap(), PathContent::Version(4));
         drop((store, other));
-        assert_eq!(Format::Runs.inspect(&file).unwrap(), Found::Version(4));
+        assert_eq!(Format::Runs.inspect(&file).unwrap(), PathContent::Version(4));
     }
 
     #[test]
@@ -240,13 +242,16 @@ mod tests {
         for format in [Format::Runs, Format::Knowledge] {
             for (name, reason) in &expected {
                 let found = format.inspect(&at(name)).unwrap();
-                assert!(matches!(&found, Found::Other(told) if told.contains(reason)), "{name}: {found:?}");
+                assert!(
+                    matches!(&found, PathContent::Other(told) if told.contains(reason)),
+                    "{name}: {found:?}"
+                );
             }
         }
-        assert!(matches!(Format::Files.inspect(&at("garbage")).unwrap(), Found::Other(_)));
+        assert!(matches!(Format::Files.inspect(&at("garbage")).unwrap(), PathContent::Other(_)));
         // An invalid log, or one that is cut short, is ignored.
         fs::write(at("foreign-wal"), [0xff; 20]).unwrap();
-        assert!(matches!(Format::Runs.inspect(&at("foreign")).unwrap(), Found::Other(_)));
+        assert!(matches!(Format::Runs.inspect(&at("foreign")).unwrap(), PathContent::Other(_)));
     }
 
     #[test]
@@ -266,9 +271,9 @@ mod tests {
             drop(connection);
             fs::copy(&file, &copy).unwrap();
             match seen {
-                Found::Version(seen) => assert_eq!(seen, u64::from(version), "{length}"),
+                PathContent::Version(seen) => assert_eq!(seen, u64::from(version), "{length}"),
                 // None of this program's commits was complete yet.
-                Found::Other(_) | Found::Nothing => assert_eq!(version, 0, "{length}"),
+                PathContent::Other(_) | PathContent::Nothing => assert_eq!(version, 0, "{length}"),
             }
         }
     }
@@ -278,28 +283,28 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("knowledge.db");
         KnowledgeStore::at(&file).put("a", "b").unwrap();
-        assert_eq!(Format::Knowledge.inspect(&file).unwrap(), Found::Version(2));
+        assert_eq!(Format::Knowledge.inspect(&file).unwrap(), PathContent::Version(2));
         Connection::open(&file).unwrap().pragma_update(None, "user_version", 0).unwrap();
-        assert_eq!(Format::Knowledge.inspect(&file).unwrap(), Found::Version(1));
+        assert_eq!(Format::Knowledge.inspect(&file).unwrap(), PathContent::Version(1));
 
         let files = folder.path().join("files");
-        assert_eq!(Format::Files.inspect(&files).unwrap(), Found::Nothing);
+        assert_eq!(Format::Files.inspect(&files).unwrap(), PathContent::Nothing);
         let store = FileStore::at(&files);
         store.create_run(&run("r")).unwrap();
         assert_eq!(fs::read_to_string(files.join("format")).unwrap(), "graph-host/files 2\n");
         // A store without the file is of version 1, and gets the file with the next run.
         fs::remove_file(files.join("format")).unwrap();
-        assert_eq!(Format::Files.inspect(&files).unwrap(), Found::Version(1));
+        assert_eq!(Format::Files.inspect(&files).unwrap(), PathContent::Version(1));
         assert!(store.run("r").unwrap().is_some());
         store.create_run(&run("s")).unwrap();
         assert!(files.join("format").exists());
         // The next write gives a store of version 1 this version.
         fs::write(files.join("format"), "graph-host/files 1\n").unwrap();
         FileStore::at(&files).bring_up_to_date().unwrap();
-        assert_eq!(Format::Files.inspect(&files).unwrap(), Found::Version(2));
+        assert_eq!(Format::Files.inspect(&files).unwrap(), PathContent::Version(2));
         // A store of a later version is refused before anything in it is read or written.
         fs::write(files.join("format"), "graph-host/files 3\n").unwrap();
-        assert_eq!(Format::Files.inspect(&files).unwrap(), Found::Version(3));
+        assert_eq!(Format::Files.inspect(&files).unwrap(), PathContent::Version(3));
         let newer = StorageError::Newer { location: files.display().to_string(), found: 3, supported: 2 };
         assert_eq!(newer.code(), graph_core::record::ErrorCode::Integrity);
         let store = FileStore::at(&files);
@@ -311,7 +316,7 @@ mod tests {
         );
         for text in ["", "graph-host/files x", "graph-host/files 0", "another 1"] {
             fs::write(files.join("format"), text).unwrap();
-            assert!(matches!(Format::Files.inspect(&files).unwrap(), Found::Other(_)), "{text}");
+            assert!(matches!(Format::Files.inspect(&files).unwrap(), PathContent::Other(_)), "{text}");
             assert!(matches!(
                 store.run("r").unwrap_err(),
                 crate::ReadError::Storage(StorageError::Corrupt { .. })

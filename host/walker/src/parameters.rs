@@ -15,7 +15,7 @@ use crate::graph::Graph;
 use graph_core::capability::{DispatchPattern, DispatchPatterns, Manifest};
 use graph_core::schema::{InputSchema, SchemaFailure, SchemaProblem};
 use graph_core::template::ValueTemplate;
-use graph_core::work::{Exhausted, Meter};
+use graph_core::work::{FuelExhausted, Meter};
 
 const CAPABILITIES: &str = "capabilities";
 const DEPTH: &str = "depth";
@@ -69,7 +69,7 @@ pub enum InputsError {
     },
     /// The check takes more work than there is fuel for.
     #[error("the inputs cannot be checked against `config_schema`: {0}")]
-    Exhausted(#[from] Exhausted),
+    Exhausted(#[from] FuelExhausted),
 }
 
 fn lines(unfit: &[SchemaProblem], parameters: &[SchemaProblem]) -> String {

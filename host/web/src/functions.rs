@@ -3,7 +3,7 @@
 
 use graph_core::json::{self, TreeLimit};
 use graph_core::node::{Category, Failure, Outcome};
-use graph_core::wit_value::{Signature, WitType, WitValue, charged};
+use graph_core::wit_value::{FunctionSignature, WitType, WitValue, charged};
 use graph_core::work::Meter;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::{Problem, read};
 /// A call of a function, with checked arguments.
 #[derive(Debug)]
 pub struct Call {
-    signature: Signature,
+    signature: FunctionSignature,
     arguments: Vec<WitValue>,
     /// Fuel that is left for the conversion of the answer.
     left: u64,
@@ -24,7 +24,8 @@ impl Call {
     /// Opens a call from the types of the function and its params, both as JSON. The error is a report without fuel: nothing is executed.
     pub fn open(types: &str, params: &str) -> Result<Self, String> {
         let internal = |problem: Problem| report(Err(Failure::new(Category::Internal, problem.message)), 0);
-        let signature: Signature = read::document("types of the function", types).map_err(internal)?;
+        let signature: FunctionSignature =
+            read::document("types of the function", types).map_err(internal)?;
         let params = read::value("params", params).map_err(internal)?;
         let meter = Meter::of_one_step();
         let arguments = signature.arguments(&params, &meter);

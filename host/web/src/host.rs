@@ -80,9 +80,9 @@ pub fn call_seed(seed: &[u8], number: u64, item: &str) -> [u8; 32] {
 
 /// Outgoing requests of a component, with the secrets that it is granted.
 #[derive(Debug)]
-pub struct Outgoing(capability::Outgoing);
+pub struct OutgoingRequests(capability::OutgoingGrant);
 
-impl Outgoing {
+impl OutgoingRequests {
     /// Reads a grant, as JSON; `secrets` has the values of its secrets, by name. A missing or unusable value is an error.
     pub fn open(grant: &str, secrets: &[(String, String)]) -> Result<Self, String> {
         let grant: EffectiveGrant = read::document("grant", grant).map_err(|problem| problem.message)?;
@@ -93,7 +93,7 @@ impl Outgoing {
             SecretValue::new(rule, value.clone()).map_err(|error| error.to_string())
         });
         let secrets = secrets.collect::<Result<_, _>>()?;
-        Ok(Self(capability::Outgoing { rules: grant.http, secrets }))
+        Ok(Self(capability::OutgoingGrant { rules: grant.http, secrets }))
     }
 
     /// Checks a request; returns the fields to send, with the values of secrets.
@@ -136,10 +136,13 @@ mod tests {
         let grant = r#"{"kinds": [], "filesystem": [], "limits": {"fuel": 1, "memory": 1, "timeout": 1, "output": 1, "log": 1},
             "http": [{"host": "a.example", "schemes": ["https"], "ports": [443], "methods": ["GET"]}],
             "secrets": [{"name": "TOKEN", "from": {"env": "TOKEN"}, "header": "authorization", "host": "a.example", "schemes": ["https"]}]}"#;
-        assert_eq!(Outgoing::open(grant, &[]).unwrap_err(), "the value of the secret `TOKEN` is missing");
+        assert_eq!(
+            OutgoingRequests::open(grant, &[]).unwrap_err(),
+            "the value of the secret `TOKEN` is missing"
+        );
         let value = |value: &str| [("TOKEN".to_owned(), value.to_owned())];
-        assert!(Outgoing::open(grant, &value("short")).unwrap_err().contains("8 to 8192 bytes"));
-        let outgoing = Outgoing::open(grant, &value("s3cr3t-value")).unwrap();
+        assert!(OutgoingRequests::open(grant, &value("short")).unwrap_err().contains("8 to 8192 bytes"));
+        let outgoing = OutgoingRequests::open(grant, &value("s3cr3t-value")).unwrap();
         let fields = vec![("authorization".to_owned(), b"Bearer {{secret:TOKEN}}".to_vec())];
         let sent = outgoing.prepare("https", "a.example", 443, "GET", fields.clone()).unwrap();
         assert_eq!(sent[0].1, b"Bearer s3cr3t-value");

@@ -10,7 +10,7 @@ use graph_core::item::NodeCapabilities;
 use graph_core::limits::NodeLimits;
 use graph_core::time::Timestamp;
 use graph_core::trust::{
-    Moment, Standing, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError,
+    ComponentStanding, Moment, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError,
     verify_text as verify,
 };
 use serde_json::{Value, json};
@@ -130,8 +130,8 @@ impl Component {
     pub fn report(&self) -> String {
         let Self { verified, declared, .. } = self;
         let not_after = match verified.standing() {
-            Standing::Signed { not_after, .. } => *not_after,
-            Standing::BuiltIn | Standing::Unsigned => None,
+            ComponentStanding::Signed { not_after, .. } => *not_after,
+            ComponentStanding::BuiltIn | ComponentStanding::Unsigned => None,
         };
         json!({
             "version": VERSION,
@@ -181,8 +181,8 @@ impl Component {
         parent: Option<&EffectiveGrant>,
     ) -> Result<String, Problem> {
         let signer = match self.verified.standing() {
-            Standing::Signed { key, .. } => Some(key.name.as_str()),
-            Standing::BuiltIn | Standing::Unsigned => None,
+            ComponentStanding::Signed { key, .. } => Some(key.name.as_str()),
+            ComponentStanding::BuiltIn | ComponentStanding::Unsigned => None,
         };
         let id = self.verified.id();
         let id = self.function.as_ref().map_or(Cow::Borrowed(id), |name| Cow::Owned(format!("{id}#{name}")));

@@ -11,7 +11,7 @@ use graph_registry::artifact::{
 };
 use graph_registry::manifest::{Index, Manifest};
 use graph_registry::publish::publish;
-use graph_registry::pull::{Judge, PullError, Pulled, PulledContent, pull};
+use graph_registry::pull::{Judge, PullError, PulledArtifact, PulledContent, pull};
 use libfuzzer_sys::fuzz_target;
 
 const AT: Timestamp = Timestamp(1_700_000_000_000);
@@ -53,7 +53,7 @@ fn documents(bytes: &[u8]) {
 }
 
 /// Checks that an admitted item is bounded and has a valid id and version, and that a refusal names the place.
-fn check(result: Result<Pulled, PullError>) {
+fn check(result: Result<PulledArtifact, PullError>) {
     match result {
         Ok(pulled) => {
             let id = graph_core::id::ItemId::parse(&pulled.id).expect("an id that is not one was admitted");

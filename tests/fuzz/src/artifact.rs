@@ -8,7 +8,7 @@ use graph_core::time::Timestamp;
 use graph_core::trust::{CommentMark, SigningKey, TrustStore, sign_text};
 use graph_registry::artifact::{Content, Item, ItemConfig, Kind, artifacts};
 use graph_registry::manifest::{Descriptor, Index, Manifest, media};
-use graph_registry::transport::{Fetched, Transport, TransportError, Wanted};
+use graph_registry::transport::{FetchedManifest, ManifestName, Transport, TransportError};
 use serde_json::{Value, json};
 
 /// Id of the published item.
@@ -133,15 +133,15 @@ impl Memory {
 }
 
 impl Transport for Memory {
-    fn manifest(&self, wanted: Wanted<'_>) -> Result<Fetched, TransportError> {
+    fn manifest(&self, wanted: ManifestName<'_>) -> Result<FetchedManifest, TransportError> {
         let state = self.state.borrow();
         let digest = match wanted {
-            Wanted::Tag(tag) => state.tags.get(tag),
-            Wanted::Digest(digest) => Some(digest),
+            ManifestName::Tag(tag) => state.tags.get(tag),
+            ManifestName::Digest(digest) => Some(digest),
         };
         let found = digest.and_then(|digest| Some((*digest, state.manifests.get(digest)?.clone())));
         let (digest, bytes) = found.ok_or_else(|| Self::missing(wanted.shown()))?;
-        Ok(Fetched { bytes, digest })
+        Ok(FetchedManifest { bytes, digest })
     }
 
     fn blob(&self, digest: &Digest, most: u64) -> Result<Vec<u8>, TransportError> {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Context as _;
 use graph_core::record::SignedRecord;
 use graph_runtime::graph_store::{
-    CheckpointStore, CommitError, Front, MemoryStore, RunGuard, RunUpdate, StorageError, Synchronous,
+    CheckpointStore, CommitError, MemoryStore, RunGuard, RunUpdate, StorageError, StoreInterceptor, SyncMode,
 };
 use graph_runtime::project::{Project, user_home::Home};
 use graph_runtime::{Options, Runtime};
@@ -23,7 +23,7 @@ struct Ledger {
     file: Mutex<File>,
 }
 
-impl Front for Ledger {
+impl StoreInterceptor for Ledger {
     fn behind(&self) -> &dyn CheckpointStore {
         &self.store
     }
@@ -33,7 +33,7 @@ impl Front for Ledger {
         guard: &RunGuard,
         batch: &[SignedRecord],
         update: &RunUpdate,
-        synchronous: Synchronous,
+        synchronous: SyncMode,
     ) -> Result<(), CommitError> {
         // The store refuses what a former holder of the run writes; only what it takes belongs in the ledger.
         self.store.commit(guard, batch, update, synchronous)?;

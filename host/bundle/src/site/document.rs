@@ -1,7 +1,7 @@
 //! `bundle.json`, which has everything that a page needs for runs of one graph.
 
 use graph_core::digest::Digest;
-use graph_core::wit_value::Signature;
+use graph_core::wit_value::FunctionSignature;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -145,7 +145,7 @@ pub struct FunctionDocument {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
     /// The types of its parameters and its result.
-    pub types: Signature,
+    pub types: FunctionSignature,
 }
 
 /// A core module of a component, which counts its own fuel.

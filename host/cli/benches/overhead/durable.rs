@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
-use graph_driver::Writing;
+use graph_driver::WriteMode;
 use graph_engine::PreparedNode;
-use graph_store::{BareDatabase, CheckpointStore, MemoryStore, Options, SqliteStore, Synchronous};
+use graph_store::{BareDatabase, CheckpointStore, MemoryStore, Options, SqliteStore, SyncMode};
 
 use super::{Executor, Pair, ROUNDS, STEPS, Table, micros, supersteps, supersteps_by};
 
@@ -32,8 +32,8 @@ pub(super) async fn measure(node: &PreparedNode, folder: &Path, table: &mut Tabl
     let store: Arc<dyn CheckpointStore> =
         Arc::new(SqliteStore::open(&folder.join("runs.db"), Options::default())?);
     for (what, durability, synchronous, limit) in [
-        ("a superstep, SQLite, durability sync", "sync", Synchronous::Full, Some(1.5)),
-        ("a superstep, SQLite, durability async", "async", Synchronous::Normal, None),
+        ("a superstep, SQLite, durability sync", "sync", SyncMode::Full, Some(1.5)),
+        ("a superstep, SQLite, durability async", "async", SyncMode::Normal, None),
     ] {
         let bytes = bytes_of_a_step(node, durability).await?;
         let database = BareDatabase::create(&folder.join(format!("{durability}.db")))?;
@@ -54,15 +54,15 @@ pub(super) async fn measure(node: &PreparedNode, folder: &Path, table: &mut Tabl
             let run = format!("floor{round}");
             floor
                 .ours
-                .push(supersteps_by(executor, memory, &run, "sync", Writing::Inline, DURABLE_STEPS).await?);
+                .push(supersteps_by(executor, memory, &run, "sync", WriteMode::Inline, DURABLE_STEPS).await?);
             let run = format!("{durability}{round}");
             pair.ours.push(
-                supersteps(node, Arc::clone(&store), &run, durability, Writing::Thread, DURABLE_STEPS)
+                supersteps(node, Arc::clone(&store), &run, durability, WriteMode::Thread, DURABLE_STEPS)
                     .await?,
             );
         }
         table.row(what, "one bare SQLite commit of its bytes", &pair, limit);
-        if synchronous == Synchronous::Full {
+        if synchronous == SyncMode::Full {
             // The rest of a superstep is computation, which does not depend on the disk.
             let added = pair.ours_median().saturating_sub(pair.base_median());
             table.notes.push(format!(
@@ -79,7 +79,7 @@ pub(super) async fn measure(node: &PreparedNode, folder: &Path, table: &mut Tabl
 /// Returns the bytes that one superstep of the loop stores.
 pub(super) async fn bytes_of_a_step(node: &PreparedNode, durability: &str) -> Result<Vec<u8>> {
     let store: Arc<dyn CheckpointStore> = Arc::new(MemoryStore::new());
-    supersteps(node, Arc::clone(&store), "bytes", durability, Writing::Inline, STEPS).await?;
+    supersteps(node, Arc::clone(&store), "bytes", durability, WriteMode::Inline, STEPS).await?;
     let records = store.checkpoints("bytes", "", Some(u64::from(STEPS) / 2), 1)?;
     let record = records.first().context("a run of the loop has checkpoints")?;
     let mut bytes = record.body.as_bytes().to_vec();

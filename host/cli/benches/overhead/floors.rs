@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use graph_core::trust::SigningKey;
-use graph_driver::{Driver, Parts, SystemClock, Writing};
+use graph_driver::{Driver, DriverConfig, SystemClock, WriteMode};
 use graph_engine::PreparedNode;
 use graph_engine::bench_baseline::BareCall;
 use graph_store::conformance::sample;
-use graph_store::{BareDatabase, CheckpointStore, MemoryStore, NewRun, Options, SqliteStore, Synchronous};
+use graph_store::{BareDatabase, CheckpointStore, MemoryStore, NewRun, Options, SqliteStore, SyncMode};
 use graph_walker::graph::Graph;
 use graph_walker::walker::{Event, RunTree};
 use serde_json::{Value, json};
@@ -94,7 +94,7 @@ async fn memory(node: &PreparedNode, table: &mut Table) -> Result<()> {
         for (durability, pair) in [("sync", &mut sync), ("exit", &mut exit)] {
             let store = Arc::new(MemoryStore::new());
             let run = format!("{durability}{round}");
-            pair.ours.push(supersteps(node, store, &run, durability, Writing::Inline, STEPS).await?);
+            pair.ours.push(supersteps(node, store, &run, durability, WriteMode::Inline, STEPS).await?);
         }
     }
     table.row("a superstep in memory, durability sync", "call + signature", &sync, Some(1.25));
@@ -108,8 +108,8 @@ async fn sqlite(node: &PreparedNode, folder: &Path, table: &mut Table) -> Result
     let store: Arc<dyn CheckpointStore> =
         Arc::new(SqliteStore::open(&folder.join("floors.db"), Options::default())?);
     for (durability, synchronous, over, goal) in [
-        ("sync", Synchronous::Full, "commit + call + signature", 1.3),
-        ("async", Synchronous::Normal, "call + insert in a batch", 1.5),
+        ("sync", SyncMode::Full, "commit + call + signature", 1.3),
+        ("async", SyncMode::Normal, "call + insert in a batch", 1.5),
     ] {
         let bytes = bytes_of_a_step(node, durability).await?;
         let database = BareDatabase::create(&folder.join(format!("floor-{durability}.db")))?;
@@ -117,7 +117,7 @@ async fn sqlite(node: &PreparedNode, folder: &Path, table: &mut Table) -> Result
         let mut pair = Pair::default();
         for turn in 0..TURNS {
             let start = Instant::now();
-            if synchronous == Synchronous::Full {
+            if synchronous == SyncMode::Full {
                 for _ in 0..STEPS_OF_A_TURN {
                     database.commit(&bytes)?;
                 }
@@ -126,14 +126,14 @@ async fn sqlite(node: &PreparedNode, folder: &Path, table: &mut Table) -> Result
             }
             let stored = start.elapsed() / STEPS_OF_A_TURN;
             let signature = match synchronous {
-                Synchronous::Full => floors.signature(STEPS_OF_A_TURN),
-                Synchronous::Normal => Duration::ZERO,
+                SyncMode::Full => floors.signature(STEPS_OF_A_TURN),
+                SyncMode::Normal => Duration::ZERO,
             };
             pair.base.push(stored + floors.call(STEPS_OF_A_TURN).await? + signature);
             let run = format!("{durability}{turn}");
             let store = Arc::clone(&store);
             pair.ours
-                .push(supersteps(node, store, &run, durability, Writing::Thread, STEPS_OF_A_TURN).await?);
+                .push(supersteps(node, store, &run, durability, WriteMode::Thread, STEPS_OF_A_TURN).await?);
         }
         table.row(&format!("a superstep in SQLite, durability {durability}"), over, &pair, Some(goal));
     }
@@ -167,11 +167,11 @@ async fn run(graph: Arc<Graph>, node: &PreparedNode, name: &str, is_brief: bool)
     store.create_run(&NewRun { snapshots: Vec::new(), ..sample::run(name) })?;
     let setup = setup(&graph, name)?;
     let guard = Arc::new(store.acquire(name, &sample::owner(1))?);
-    let parts = Parts {
+    let parts = DriverConfig {
         guard,
         executor: Arc::new(Executor { node: node.clone(), bare: None, is_brief }),
         store,
-        writing: Writing::Inline,
+        writing: WriteMode::Inline,
         key: SigningKey::from_seed(&[7; 32]),
         clock: Arc::new(SystemClock),
         durability: setup.durability,

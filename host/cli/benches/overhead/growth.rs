@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 use graph_core::node::{Goto, Outcome};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
-use graph_driver::{Driver, Parts, SystemClock, TaskExecutor, Writing};
+use graph_driver::{Driver, DriverConfig, SystemClock, TaskExecutor, WriteMode};
 use graph_store::conformance::sample;
 use graph_store::{CheckpointStore, MemoryStore, NewRun, Options, SqliteStore};
 use graph_walker::graph::Graph;
@@ -93,14 +93,14 @@ async fn run(
     state: Map<String, Value>,
     store: Arc<dyn CheckpointStore>,
     name: &str,
-    writing: Writing,
+    writing: WriteMode,
 ) -> Result<Arc<Stopwatch>> {
     let mut setup = setup(&graph, name)?;
     setup.initial_state = state;
     store.create_run(&NewRun { snapshots: Vec::new(), ..sample::run(name) })?;
     let guard = Arc::new(store.acquire(name, &sample::owner(1))?);
     let stopwatch = Arc::new(Stopwatch::default());
-    let parts = Parts {
+    let parts = DriverConfig {
         executor: Arc::clone(&stopwatch) as Arc<dyn TaskExecutor>,
         store,
         guard,
@@ -126,8 +126,8 @@ async fn late_steps(folder: &Path, table: &mut Table) -> Result<()> {
         let mut pair = Pair::default();
         for round in 0..3 {
             let (store, writing) = match durability {
-                "sync" => (Arc::new(MemoryStore::new()) as Arc<dyn CheckpointStore>, Writing::Inline),
-                _ => (Arc::clone(&sqlite), Writing::Thread),
+                "sync" => (Arc::new(MemoryStore::new()) as Arc<dyn CheckpointStore>, WriteMode::Inline),
+                _ => (Arc::clone(&sqlite), WriteMode::Thread),
             };
             let graph = append_loop(durability, LATE + WINDOW)?;
             let stopwatch = run(graph, Map::new(), store, &format!("growth{round}"), writing).await?;
@@ -151,7 +151,7 @@ async fn untouched_state(table: &mut Table) -> Result<()> {
             let graph = append_loop("sync", STEPS)?;
             let store = Arc::new(MemoryStore::new());
             let stopwatch =
-                run(graph, state, store, &format!("state{round}{large}"), Writing::Inline).await?;
+                run(graph, state, store, &format!("state{round}{large}"), WriteMode::Inline).await?;
             let times = if large { &mut pair.ours } else { &mut pair.base };
             let all = stopwatch.0.lock().unwrap_or_else(PoisonError::into_inner);
             let (first, last) = all.first().zip(all.last()).context("the run has supersteps")?;

@@ -15,8 +15,8 @@ use graph_core::item::{ItemType, Primary};
 use graph_core::node::FUNCTIONS;
 use graph_core::text_item::{Directive, read_text_item};
 use graph_core::trust::{
-    EnvelopeClaims, KeyName, Standing, TextStanding, TrustStore, VerifiedComponent, Yank, unsigned_text,
-    verify_text,
+    ComponentStanding, EnvelopeClaims, KeyName, TextStanding, TrustStore, VerifiedComponent, Yank,
+    unsigned_text, verify_text,
 };
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
@@ -347,9 +347,9 @@ fn judge(path: &Path, id: &str, trust: &TrustStore) -> Result<Judged> {
     match VerifiedComponent::verify(bytes.clone(), envelope.as_deref(), trust, id, now()) {
         Ok(verified) => {
             let standing = match verified.standing() {
-                Standing::Signed { key, .. } => Ok(Some(key.clone())),
-                Standing::BuiltIn => Ok(None),
-                Standing::Unsigned => Err("not signed".to_owned()),
+                ComponentStanding::Signed { key, .. } => Ok(Some(key.clone())),
+                ComponentStanding::BuiltIn => Ok(None),
+                ComponentStanding::Unsigned => Err("not signed".to_owned()),
             };
             Ok(Judged { verified, standing, keys })
         }

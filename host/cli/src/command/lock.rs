@@ -12,7 +12,7 @@ use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BAD, BOLD, DIM, GOOD, styled};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_registry::artifact::Kind as ArtifactKind;
-use graph_runtime::graph_registry::lock::{Allowed, Locked};
+use graph_runtime::graph_registry::lock::{AllowedDepartures, LockedItem};
 use graph_runtime::graph_registry::reference::Reference;
 use graph_runtime::items::installed::{self, Origin};
 use graph_runtime::items::lock_file::LockFile;
@@ -69,7 +69,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
 }
 
 fn update(args: &Args, mut lock: LockFile, puller: &Puller<'_>, context: &Context) -> Result<Exit> {
-    let allowed = Allowed { downgrade: args.allow_downgrade, higher: true, moved: args.accept_moved };
+    let allowed =
+        AllowedDepartures { downgrade: args.allow_downgrade, higher: true, moved: args.accept_moved };
     let references: Vec<Reference> = if args.references.is_empty() {
         lock.lock.iter().map(|(_, locked)| lock.resolved(locked).reference).collect()
     } else {
@@ -124,7 +125,7 @@ fn check(lock: &LockFile, puller: &Puller<'_>, context: &Context) -> Result<Exit
         let mut problems = Vec::new();
         match puller.one(&locked.reference, Some(id)) {
             Ok(one) => {
-                if let Err(error) = one.follows(&locked, "locked", Allowed::default()) {
+                if let Err(error) = one.follows(&locked, "locked", AllowedDepartures::default()) {
                     problems.push(error.message().to_owned());
                 } else if one.pulled.manifest != locked.manifest {
                     problems.push(format!(
@@ -173,7 +174,12 @@ fn check(lock: &LockFile, puller: &Puller<'_>, context: &Context) -> Result<Exit
 }
 
 /// Returns the yank of a locked version, and warns about it: the lockfile stays in effect.
-fn yank_of_locked(id: &str, locked: &Locked, puller: &Puller<'_>, context: &Context) -> Result<Option<Yank>> {
+fn yank_of_locked(
+    id: &str,
+    locked: &LockedItem,
+    puller: &Puller<'_>,
+    context: &Context,
+) -> Result<Option<Yank>> {
     let about = PublishedVersion {
         id: id.to_owned(),
         version: locked.version.clone(),
@@ -189,7 +195,7 @@ fn yank_of_locked(id: &str, locked: &Locked, puller: &Puller<'_>, context: &Cont
     Ok(yank)
 }
 
-fn to_json(one: &Brought, before: Option<&Locked>, yank: Option<&Yank>) -> Value {
+fn to_json(one: &Brought, before: Option<&LockedItem>, yank: Option<&Yank>) -> Value {
     json!({
         "id": one.pulled.id,
         "kind": one.pulled.kind,
@@ -203,7 +209,7 @@ fn to_json(one: &Brought, before: Option<&Locked>, yank: Option<&Yank>) -> Value
     })
 }
 
-fn render(one: &Brought, before: Option<&Locked>) -> String {
+fn render(one: &Brought, before: Option<&LockedItem>) -> String {
     let before = before.filter(|held| held.manifest != one.pulled.manifest);
     let before =
         before.map(|held| format!(", before {} {}", printable(&held.version), held.manifest.short()));

@@ -213,15 +213,15 @@ fn text_line(item_type: &str, id: &str, text: &Text) -> String {
 }
 
 fn item_lines(id: &str, admitted: &graph_runtime::plan::admission::Admitted) -> String {
-    use graph_core::trust::Standing;
+    use graph_core::trust::ComponentStanding;
     let verified = &admitted.verified;
     let version = verified.version().map(|version| format!("@{}", printable(version))).unwrap_or_default();
     let signer = match verified.standing() {
-        Standing::Signed { key, .. } => {
+        ComponentStanding::Signed { key, .. } => {
             styled(output::GOOD, format_args!("signed by {}", printable(&key.to_string())))
         }
-        Standing::BuiltIn => styled(output::GOOD, "built in"),
-        Standing::Unsigned => styled(output::CAUTION, "not signed"),
+        ComponentStanding::BuiltIn => styled(output::GOOD, "built in"),
+        ComponentStanding::Unsigned => styled(output::CAUTION, "not signed"),
     };
     let interfaces: Vec<_> = admitted.declared.iter().map(ToString::to_string).collect();
     let needs = if interfaces.is_empty() { "nothing".to_owned() } else { interfaces.join(", ") };

@@ -14,7 +14,7 @@ use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BOLD, DIM, GOOD, styled};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_registry::artifact::Kind;
-use graph_runtime::graph_registry::lock::Allowed;
+use graph_runtime::graph_registry::lock::AllowedDepartures;
 use graph_runtime::graph_registry::reference::Reference;
 use graph_runtime::items::installed::{self, Origin};
 use graph_runtime::items::lock_file::LockFile;
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let puller = Puller { options, trust: &store, home };
     let mut lock = LockFile::open(current_project()?.folder())?;
     let root = args.into.clone().unwrap_or_else(|| context.host.home.installed());
-    let allowed = Allowed { downgrade: args.allow_downgrade, ..Allowed::default() };
+    let allowed = AllowedDepartures { downgrade: args.allow_downgrade, ..AllowedDepartures::default() };
     let check = YankCheck::new(&puller, Override::Option, &*context.host.notices);
     let (brought, yanks) = if args.references.is_empty() {
         restore(&lock, &puller, &check)?
@@ -166,7 +166,7 @@ fn bring(
     references: &[Reference],
     lock: &LockFile,
     puller: &Puller<'_>,
-    allowed: Allowed,
+    allowed: AllowedDepartures,
     yanks: impl Fn(&[Brought]) -> Result<Vec<Option<Yank>>>,
 ) -> Result<WithYanks> {
     let (mut all, mut yanked) = (Vec::new(), Vec::new());
@@ -194,7 +194,7 @@ fn restore(lock: &LockFile, puller: &Puller<'_>, check: &YankCheck<'_>) -> Resul
         let locked = lock.resolved(locked);
         let mut one = puller.one(&locked.reference.pinned(locked.manifest), Some(id))?;
         one.reference = locked.reference.clone();
-        one.follows(&locked, "locked", Allowed::default())?;
+        one.follows(&locked, "locked", AllowedDepartures::default())?;
         if locked != one.locked() {
             return Err(Error::of_run(
                 ErrorCode::Integrity,
@@ -216,10 +216,10 @@ fn restore(lock: &LockFile, puller: &Puller<'_>, check: &YankCheck<'_>) -> Resul
     Ok((all, yanks))
 }
 
-fn follows_installed(one: &Brought, root: &Path, allowed: Allowed) -> Result<()> {
+fn follows_installed(one: &Brought, root: &Path, allowed: AllowedDepartures) -> Result<()> {
     let there = installed::origin(root, one.pulled.kind.item_type(), &one.pulled.id)?;
     // Another project may have locked the installed version: a higher version may replace it, a lower one may not.
-    let allowed = Allowed { higher: true, ..allowed };
+    let allowed = AllowedDepartures { higher: true, ..allowed };
     match there.as_ref().and_then(Origin::locked) {
         Some(held) => one.follows(&held, "installed", allowed),
         None => Ok(()),

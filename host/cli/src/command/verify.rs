@@ -9,8 +9,8 @@ use graph_core::capability::Ceiling;
 use graph_core::diagnostic::{printable, shell_quoted};
 use graph_core::id::ItemId;
 use graph_core::trust::{
-    KeyId, Standing, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError, sign_command,
-    verify_text,
+    ComponentStanding, KeyId, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError,
+    sign_command, verify_text,
 };
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
@@ -121,7 +121,7 @@ fn verify(args: &Args, context: &Context) -> Result<Report> {
 }
 
 fn component(args: &Args, store: &TrustStore, id: &ItemId, verified: &VerifiedComponent) -> Result<Report> {
-    let Standing::Signed { key, .. } = verified.standing() else {
+    let ComponentStanding::Signed { key, .. } = verified.standing() else {
         return Err(refused(&VerifyError::Unsigned { id: id.to_string() }));
     };
     Ok(Report {

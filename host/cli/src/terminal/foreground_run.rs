@@ -14,7 +14,7 @@ use crate::terminal::output::{self, Output, styled};
 use crate::terminal::progress::Progress;
 use crate::terminal::{live_line, prompt};
 use graph_runtime::error::{Error, Result};
-use graph_runtime::graph_driver::{Both, Control, Driver, Observer as _, Observers};
+use graph_runtime::graph_driver::{Driver, Observer as _, ObserverPair, Observers, StopRequest};
 use graph_runtime::project::run_folder::{Listener, RunFolder};
 use graph_runtime::run::restore::Checked;
 use graph_runtime::run::typed_answers::TypedAnswers;
@@ -53,7 +53,7 @@ impl Session {
             self.driver.observe_calls(calls);
         }
         let typed = self.is_kept.then_some(self.typed.as_str());
-        let stops = Stops::listen(self.driver.control(), typed, self.output, self.thread.clone())?;
+        let stops = Stops::listen(self.driver.stop_requests(), typed, self.output, self.thread.clone())?;
         let summary = self.drive(first, &stops).await;
         if self.driver.is_lost() {
             // Requests of other processes are meant for the process that will hold the run.
@@ -71,8 +71,8 @@ impl Session {
         // The questions that the person at the terminal has just answered.
         let mut asked = Vec::new();
         loop {
-            let mut watchers = Both(&mut self.progress, &mut self.observers);
-            let status = self.driver.drive(event, &mut Both(&mut self.herald, &mut watchers)).await;
+            let mut watchers = ObserverPair(&mut self.progress, &mut self.observers);
+            let status = self.driver.drive(event, &mut ObserverPair(&mut self.herald, &mut watchers)).await;
             live_line::clear();
             let status = status?;
             if let Some(herald) = &self.herald {
@@ -141,7 +141,7 @@ impl Stops {
     /// Starts to listen. The first signal stops the run at the boundary of its superstep, the second one at once, the third one ends
     /// the process. A file names one of these requests.
     fn listen(
-        control: mpsc::UnboundedSender<Control>,
+        control: mpsc::UnboundedSender<StopRequest>,
         run: Option<&str>,
         output: Output,
         thread: RunFolder,
@@ -175,10 +175,10 @@ impl Stops {
                     return;
                 }
             };
-            for wish in [Control::Cancel, Control::Kill] {
+            for wish in [StopRequest::Cancel, StopRequest::Kill] {
                 signals.next().await;
                 press.send_modify(|count| *count += 1);
-                if wish == Control::Cancel {
+                if wish == StopRequest::Cancel {
                     stopping(output, run.as_deref(), wish, "Ctrl-C again stops at once");
                 }
                 let _ = control.send(wish);
@@ -206,10 +206,10 @@ impl Stops {
     }
 }
 
-fn stopping(output: Output, run: Option<&str>, wish: Control, why: &str) {
+fn stopping(output: Output, run: Option<&str>, wish: StopRequest, why: &str) {
     let when = match wish {
-        Control::Cancel => "once the tasks under way are done",
-        Control::Kill => "at once",
+        StopRequest::Cancel => "once the tasks under way are done",
+        StopRequest::Kill => "at once",
     };
     let resume = run.map_or(String::new(), |run| {
         format!(". {} graph-host resume {run}", styled(output::DIM, "resume with:"))

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use graph_core::digest::Digest;
 use graph_core::json::{self, TreeLimit};
-use graph_core::record::{Checkpoint, Entry, Record, Source, TaskEvent, TaskSummary, ValueKind};
-use graph_runtime::graph_store::Numbered;
+use graph_core::record::{Checkpoint, HistoryEntry, Record, Source, TaskEvent, TaskSummary, ValueKind};
+use graph_runtime::graph_store::NumberedRecord;
 use graph_walker::walker::ChannelChange;
 use serde::de::IgnoredAny;
 
@@ -39,7 +39,7 @@ impl HistoryLines {
     }
 
     /// Returns the lines for the entries of a record whose number is greater than `after`.
-    pub fn lines(&mut self, numbered: &Numbered, record: &Record, after: u64) -> Vec<String> {
+    pub fn lines(&mut self, numbered: &NumberedRecord, record: &Record, after: u64) -> Vec<String> {
         let namespace = numbered.record.namespace.as_str();
         let mut lines = Vec::new();
         if let Record::Checkpoint(checkpoint) = record {
@@ -66,12 +66,12 @@ impl HistoryLines {
     fn line(
         &mut self,
         namespace: &str,
-        numbered: &Numbered,
+        numbered: &NumberedRecord,
         record: &Record,
-        entry: &Entry<'_>,
+        entry: &HistoryEntry<'_>,
     ) -> Option<String> {
         Some(match entry {
-            Entry::Began(Source::Input) if !namespace.is_empty() => {
+            HistoryEntry::Began(Source::Input) if !namespace.is_empty() => {
                 let Record::Checkpoint(checkpoint) = record else { return None };
                 let graph = self.graphs.get(&checkpoint.graph).map_or("", String::as_str);
                 let path = one_line(&self.path(namespace), 60);
@@ -81,13 +81,13 @@ impl HistoryLines {
                     styled(output::DIM, one_line(graph, 60))
                 )
             }
-            Entry::Event { task, node, event: TaskEvent::Custom { name, payload, .. } } => {
+            HistoryEntry::Event { task, node, event: TaskEvent::Custom { name, payload, .. } } => {
                 let above = self.nodes_above(namespace);
                 let own = self.numbered(namespace, task.rsplit('/').next().unwrap_or(task), node);
                 let path = if above.is_empty() { own } else { format!("{above}/{own}") };
                 event_line(&path, name, &payload.0)
             }
-            Entry::Commit => {
+            HistoryEntry::Commit => {
                 let Record::Checkpoint(checkpoint) = record else { return None };
                 let took = namespace.is_empty().then(|| short_span(Duration::from_micros(checkpoint.micros)));
                 let line = commit(numbered, checkpoint, took.as_deref());
@@ -98,15 +98,15 @@ impl HistoryLines {
                     format!("      {} {line}", styled(output::DIM, format_args!("{path} ┆")))
                 }
             }
-            Entry::Event { node, task, event: TaskEvent::Retry { attempt, failure, wait, .. } } => {
+            HistoryEntry::Event { node, task, event: TaskEvent::Retry { attempt, failure, wait, .. } } => {
                 let wait = short_span(Duration::from_millis(*wait));
                 retry_line(&self.label(task, node), attempt.saturating_add(1), &wait, failure)
             }
-            Entry::Task(TaskSummary { task, node, fuel, cached: Some(hit), .. }) => {
+            HistoryEntry::Task(TaskSummary { task, node, fuel, cached: Some(hit), .. }) => {
                 let from = format!("cached, from run {}, {} fuel", hit.run, short_number(*fuel));
                 cached_line(&self.label(task, node), &from)
             }
-            Entry::Task(task) => {
+            HistoryEntry::Task(task) => {
                 let failure = task.failure.as_ref()?;
                 let shown = (task.task.clone(), failure.message.clone());
                 // A failure of a child run is not repeated for its task.
@@ -121,10 +121,10 @@ impl HistoryLines {
                 self.failed = Some(shown);
                 line
             }
-            Entry::Warning(warning) => {
+            HistoryEntry::Warning(warning) => {
                 format!("      {} {}", styled(output::CAUTION, "!"), one_line(warning, 300))
             }
-            Entry::Hook(hook) => hook_line(hook),
+            HistoryEntry::Hook(hook) => hook_line(hook),
             _ => return None,
         })
     }
@@ -179,7 +179,7 @@ impl HistoryLines {
 }
 
 /// Returns the line of a superstep that has committed.
-fn commit(numbered: &Numbered, checkpoint: &Checkpoint, took: Option<&str>) -> String {
+fn commit(numbered: &NumberedRecord, checkpoint: &Checkpoint, took: Option<&str>) -> String {
     let fuel = checkpoint.tasks.iter().map(|task| task.fuel).fold(0, u64::saturating_add);
     let values = numbered.record.values.iter();
     let changed: Vec<_> = values

@@ -1,18 +1,18 @@
 //! Removes secret values from a text that arrives in parts.
 
-use super::outgoing::Outgoing;
+use super::outgoing::OutgoingGrant;
 
 /// A text that arrives in parts and is passed on without secret values. The end of the text is kept back as long as it may be the beginning
 /// of a value.
 #[derive(Debug)]
 pub struct CleanedText<'a> {
-    outgoing: &'a Outgoing,
+    outgoing: &'a OutgoingGrant,
     kept_back: String,
 }
 
 impl<'a> CleanedText<'a> {
     /// Creates an empty text.
-    pub const fn new(outgoing: &'a Outgoing) -> Self {
+    pub const fn new(outgoing: &'a OutgoingGrant) -> Self {
         Self { outgoing, kept_back: String::new() }
     }
 
@@ -44,7 +44,7 @@ mod tests {
 
     const VALUE: &str = "sk-s3cr3t\"va/lue";
 
-    fn outgoing() -> Outgoing {
+    fn outgoing() -> OutgoingGrant {
         let rule = SecretRule {
             name: "KEY".to_owned(),
             from: SecretSource::Env("KEY".to_owned()),
@@ -52,7 +52,7 @@ mod tests {
             host: "api.acme.com".to_owned(),
             schemes: vec![Scheme::Https],
         };
-        Outgoing { rules: Vec::new(), secrets: vec![SecretValue::new(&rule, VALUE.to_owned()).unwrap()] }
+        OutgoingGrant { rules: Vec::new(), secrets: vec![SecretValue::new(&rule, VALUE.to_owned()).unwrap()] }
     }
 
     fn passed_on(parts: &[&str]) -> Vec<String> {

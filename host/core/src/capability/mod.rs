@@ -17,7 +17,7 @@ mod outgoing;
 mod path;
 mod reach;
 mod read;
-mod spelled;
+mod secret_encodings;
 mod suggest;
 
 pub use approvals::{IdSource, ItemRules, Verdict};
@@ -36,7 +36,9 @@ pub use model::{
 };
 pub use nested::check_rules;
 pub use nested::{call_seed, check_call};
-pub use outgoing::{HttpField, HttpResponse, Outgoing, SecretValue, UnsearchableResponse, UnusableSecret};
+pub use outgoing::{
+    HttpField, HttpResponse, OutgoingGrant, SecretValue, UnsearchableResponse, UnusableSecret,
+};
 pub use reach::{KnowledgeRule, SecretRule, SecretSource, is_key};
 pub use read::read_money;
 pub use read::read_run_limits;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::http::{HttpRule, RequestDenied, Scheme, permit};
 use super::reach::SecretRule;
-use super::spelled::Forms;
+use super::secret_encodings::SecretEncodings;
 
 /// Length of the shortest value, in bytes: a shorter one would occur in responses by chance.
 const SHORTEST: usize = 8;
@@ -20,7 +20,7 @@ pub type HttpField = (String, Vec<u8>);
 
 /// The requests and secrets that are granted to one component.
 #[derive(Debug, Default)]
-pub struct Outgoing {
+pub struct OutgoingGrant {
     /// The requests that are granted.
     pub rules: Vec<HttpRule>,
     /// The secrets that are granted, with their values.
@@ -32,7 +32,7 @@ pub struct SecretValue {
     rule: SecretRule,
     handle: String,
     value: String,
-    forms: Forms,
+    forms: SecretEncodings,
 }
 
 impl fmt::Debug for SecretValue {
@@ -83,7 +83,7 @@ impl SecretValue {
         if !(SHORTEST..=LONGEST).contains(&value.len()) || !is_visible {
             return Err(UnusableSecret { name: rule.name.clone() });
         }
-        let forms = Forms::of(&value);
+        let forms = SecretEncodings::of(&value);
         Ok(Self { handle: handle(&rule.name), rule: rule.clone(), value, forms })
     }
 
@@ -103,7 +103,7 @@ fn handle(name: &str) -> String {
     format!("{{{{secret:{name}}}}}")
 }
 
-impl Outgoing {
+impl OutgoingGrant {
     /// Checks a request and inserts the values of the secrets that it names. If a secret is for this host, the request asks for a response
     /// that can be searched: whole and without encoding.
     pub fn prepare(
@@ -251,7 +251,7 @@ mod tests {
     use super::super::reach::SecretSource;
     use super::*;
 
-    fn outgoing() -> Outgoing {
+    fn outgoing() -> OutgoingGrant {
         let rule = SecretRule {
             name: "TOKEN".to_owned(),
             from: SecretSource::Env("TOKEN".to_owned()),
@@ -267,7 +267,7 @@ mod tests {
             addresses: Vec::new(),
         };
         let secrets = vec![SecretValue::new(&rule, "s3cr3t-value".to_owned()).unwrap()];
-        Outgoing { rules: vec![to("api.acme.com"), to("evil.example")], secrets }
+        OutgoingGrant { rules: vec![to("api.acme.com"), to("evil.example")], secrets }
     }
 
     fn response(status: u16, name: &str, value: &str) -> HttpResponse {

@@ -7,7 +7,7 @@ mod rules;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use self::ambiguous::Ambiguous;
+use self::ambiguous::AmbiguousPatterns;
 use super::dispatch::{DispatchPattern, DispatchPatterns};
 use super::grant::{Access, Mount};
 use super::item::ItemPattern;
@@ -16,7 +16,7 @@ use super::path;
 use crate::diagnostic::{Diagnostic, Diagnostics, Problems, Span, codes, excerpt};
 use crate::keys;
 use crate::limits::{ModelUse, RunLimits, TaskLimits, cost_of};
-use crate::yaml::{Entry, Fields, Mapping, Node, Yaml, parse};
+use crate::yaml::{Fields, Mapping, MappingEntry, Node, Yaml, parse};
 
 /// Largest depth of child runs that a manifest may allow.
 const LARGEST_DEPTH: u64 = 64;
@@ -129,7 +129,7 @@ pub(super) fn bounded(node: &Node, key: &str, entries: usize, problems: &Problem
 
 fn read_items(node: &Node, items: &Mapping, given: &Given<'_>, problems: &Problems) -> Vec<ItemEntry> {
     bounded(node, "items", items.len(), problems);
-    let mut read: Vec<(ItemEntry, &Entry)> = Vec::new();
+    let mut read: Vec<(ItemEntry, &MappingEntry)> = Vec::new();
     for entry in items.iter().take(MOST_ENTRIES) {
         let pattern = match ItemPattern::parse(&entry.key.name) {
             Ok(pattern) => Some(pattern),
@@ -143,7 +143,7 @@ fn read_items(node: &Node, items: &Mapping, given: &Given<'_>, problems: &Proble
         read.extend(item.filter(|_| pattern.is_some()).map(|item| (item, entry)));
     }
     let patterns: Vec<&ItemPattern> = read.iter().map(|(item, _)| &item.pattern).collect();
-    let Ambiguous { pairs, stopped_at, .. } = Ambiguous::among(&patterns);
+    let AmbiguousPatterns { pairs, stopped_at, .. } = AmbiguousPatterns::among(&patterns);
     let place = |at: usize| read.get(at).map_or(Span::NONE, |(_, entry)| entry.key.span);
     for (one, two) in pairs {
         let message = format!(
@@ -171,7 +171,7 @@ fn read_items(node: &Node, items: &Mapping, given: &Given<'_>, problems: &Proble
 }
 
 fn read_item(
-    entry: &Entry,
+    entry: &MappingEntry,
     pattern: Option<ItemPattern>,
     given: &Given<'_>,
     problems: &Problems,

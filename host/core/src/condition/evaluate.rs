@@ -9,7 +9,7 @@ use crate::diagnostic::excerpt_up_to;
 use crate::json::{compare_numbers, equal_metered};
 use crate::template::{Path, Scope, kind};
 use crate::work::rates::{BYTE, LOOKUP, VALUE};
-use crate::work::{Exhausted, Meter};
+use crate::work::{FuelExhausted, Meter};
 
 /// Largest number of warnings; further ones are dropped.
 pub const MAX_WARNINGS: usize = 64;
@@ -25,7 +25,7 @@ impl Condition {
         scope: &Scope<'_>,
         warnings: &mut Vec<String>,
         meter: &Meter,
-    ) -> Result<bool, Exhausted> {
+    ) -> Result<bool, FuelExhausted> {
         Evaluation { scope, warnings, meter }.holds(&self.node)
     }
 }
@@ -37,7 +37,7 @@ struct Evaluation<'e, 'a> {
 }
 
 impl Evaluation<'_, '_> {
-    fn holds(&mut self, node: &Node) -> Result<bool, Exhausted> {
+    fn holds(&mut self, node: &Node) -> Result<bool, FuelExhausted> {
         self.meter.charge(LOOKUP)?;
         match node {
             Node::Always => Ok(true),
@@ -65,7 +65,7 @@ impl Evaluation<'_, '_> {
         }
     }
 
-    fn passes(&mut self, path: &Path, test: &Test, actual: &Value) -> Result<bool, Exhausted> {
+    fn passes(&mut self, path: &Path, test: &Test, actual: &Value) -> Result<bool, FuelExhausted> {
         match test {
             Test::Exists => Ok(!actual.is_null()),
             Test::In(values) => self.has(values, actual),
@@ -92,7 +92,7 @@ impl Evaluation<'_, '_> {
         }
     }
 
-    fn has(&self, values: &[Value], wanted: &Value) -> Result<bool, Exhausted> {
+    fn has(&self, values: &[Value], wanted: &Value) -> Result<bool, FuelExhausted> {
         for value in values {
             if equal_metered(value, wanted, self.meter)? {
                 return Ok(true);
@@ -102,7 +102,7 @@ impl Evaluation<'_, '_> {
     }
 
     /// Compares numbers by value and texts by code points; other values have no order.
-    fn order(&self, a: &Value, b: &Value) -> Result<Option<Ordering>, Exhausted> {
+    fn order(&self, a: &Value, b: &Value) -> Result<Option<Ordering>, FuelExhausted> {
         Ok(match (a, b) {
             (Value::Number(a), Value::Number(b)) => Some(compare_numbers(a, b)),
             (Value::String(a), Value::String(b)) => {
@@ -113,7 +113,7 @@ impl Evaluation<'_, '_> {
         })
     }
 
-    fn contains(&mut self, path: &Path, actual: &Value, part: &Value) -> Result<bool, Exhausted> {
+    fn contains(&mut self, path: &Path, actual: &Value, part: &Value) -> Result<bool, FuelExhausted> {
         match (actual, part) {
             (Value::Array(items), part) => self.has(items, part),
             (Value::String(text), Value::String(part)) => {
@@ -135,7 +135,7 @@ impl Evaluation<'_, '_> {
     }
 
     /// Adds a warning, and returns false for the comparison.
-    fn warn(&mut self, path: &Path, op: &str, actual: &Value, wanted: &str) -> Result<bool, Exhausted> {
+    fn warn(&mut self, path: &Path, op: &str, actual: &Value, wanted: &str) -> Result<bool, FuelExhausted> {
         if self.warnings.len() >= MAX_WARNINGS {
             return Ok(false);
         }

@@ -6,7 +6,7 @@ use super::*;
 use crate::json::any_json;
 use crate::template::{Root, Scope};
 use crate::work::rates::{BYTE, LOOKUP, STEP, VALUE};
-use crate::work::{Exhausted, Meter};
+use crate::work::{FuelExhausted, Meter};
 
 fn decide(condition: &Value, state: &Value) -> (bool, Vec<String>) {
     let mut warnings = Vec::new();
@@ -116,11 +116,11 @@ fn regular_expressions_search() {
 }
 
 /// Returns the result of a condition and its cost, bounded only by a step.
-fn cost(condition: &Value, state: &Value) -> (Result<bool, Exhausted>, u64) {
+fn cost(condition: &Value, state: &Value) -> (Result<bool, FuelExhausted>, u64) {
     cost_within(STEP, condition, state)
 }
 
-fn cost_within(fuel: u64, condition: &Value, state: &Value) -> (Result<bool, Exhausted>, u64) {
+fn cost_within(fuel: u64, condition: &Value, state: &Value) -> (Result<bool, FuelExhausted>, u64) {
     let condition = Condition::from_json(condition).unwrap();
     let meter = Meter::new(fuel);
     let scope = Scope::new().with("state", Root::Value(state));
@@ -164,7 +164,7 @@ fn what_costs_more_than_there_is_is_refused() {
         json!({"path": "state.s", "op": "regex", "value": "(a|b){20}c"}),
         json!({"all": vec![json!({"path": "state", "value": state}); 2]}),
     ] {
-        let refused = (Err(Exhausted::Fuel), FUEL);
+        let refused = (Err(FuelExhausted::Fuel), FUEL);
         assert_eq!(cost_within(FUEL, &condition, &state), refused, "{:.60}", condition.to_string());
     }
 }

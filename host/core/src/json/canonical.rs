@@ -6,7 +6,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::digest::{Digest, DomainHasher};
 use crate::work::rates::{BYTE, VALUE};
-use crate::work::{Exhausted, Meter};
+use crate::work::{FuelExhausted, Meter};
 
 /// A destination of canonical text: a `String`, or the bytes of a `Vec<u8>`.
 pub trait Sink {
@@ -72,7 +72,7 @@ pub fn write_canonical(value: &Value, out: &mut impl Sink) {
 
 /// Computes the length of a value's canonical text ([`canonical_string`]) in bytes without writing it. Charges the cost of writing:
 /// [`VALUE`] for each value and [`BYTE`] for each byte of the text.
-pub fn canonical_length(value: &Value, meter: &Meter) -> Result<usize, Exhausted> {
+pub fn canonical_length(value: &Value, meter: &Meter) -> Result<usize, FuelExhausted> {
     meter.charge(VALUE)?;
     let own = match value {
         Value::Null | Value::Bool(true) => 4,
@@ -103,7 +103,7 @@ pub fn canonical_size(value: &Value) -> u64 {
     canonical_length(value, &Meter::new(u64::MAX)).map_or(u64::MAX, |length| length as u64)
 }
 
-fn text_length(text: &str, meter: &Meter) -> Result<usize, Exhausted> {
+fn text_length(text: &str, meter: &Meter) -> Result<usize, FuelExhausted> {
     meter.charge_each(text.len() + 2, BYTE)?;
     let escaped = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
     // Most text has nothing to escape, and checking that is much faster than adding up.
@@ -401,7 +401,7 @@ mod tests {
         }
         let many = json!(vec![0; 1_000]);
         let meter = Meter::new(10_000);
-        assert_eq!(canonical_length(&many, &meter), Err(Exhausted::Fuel));
+        assert_eq!(canonical_length(&many, &meter), Err(FuelExhausted::Fuel));
     }
 
     proptest! {

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use serde_json::{Number, Value};
 
 use crate::work::rates::{BYTE, LOOKUP};
-use crate::work::{Exhausted, Meter};
+use crate::work::{FuelExhausted, Meter};
 
 /// Compares two numbers by value: `3` equals `3.0`, and integers of 64 bits are never rounded to a double.
 pub fn compare_numbers(a: &Number, b: &Number) -> Ordering {
@@ -20,7 +20,7 @@ pub fn compare_numbers(a: &Number, b: &Number) -> Ordering {
 
 /// Checks whether two values are equal, numbers by value at any depth; a boolean is never a number. Charges [`LOOKUP`] for each compared
 /// pair of values and [`BYTE`] for each compared byte of text. Texts and lists of different lengths are not compared.
-pub fn equal_metered(a: &Value, b: &Value, meter: &Meter) -> Result<bool, Exhausted> {
+pub fn equal_metered(a: &Value, b: &Value, meter: &Meter) -> Result<bool, FuelExhausted> {
     meter.charge(LOOKUP)?;
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => Ok(compare_numbers(a, b) == Ordering::Equal),
@@ -169,7 +169,7 @@ mod tests {
             assert_eq!(meter.spent(), fuel, "{a} {b}");
         }
         let long = json!("x".repeat(1_000));
-        assert_eq!(equal_metered(&long, &long.clone(), &Meter::new(1_000)), Err(Exhausted::Fuel));
+        assert_eq!(equal_metered(&long, &long.clone(), &Meter::new(1_000)), Err(FuelExhausted::Fuel));
     }
 
     fn number() -> impl Strategy<Value = Value> {

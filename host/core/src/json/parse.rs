@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 
 use super::tree::{TreeLimit, TreeTooLarge};
 use crate::work::rates::PARSE_BYTE;
-use crate::work::{Exhausted, Meter, size};
+use crate::work::{FuelExhausted, Meter, size};
 
 /// Largest nesting of values: the depth of `[]` is 1. Records around a value then stay within the limit of common JSON readers (128).
 pub const MAX_DEPTH: usize = 100;
@@ -57,7 +57,7 @@ pub enum MeteredJsonError {
     Refused(#[from] StrictJsonError),
     /// Reading the text takes more work than there is fuel for.
     #[error(transparent)]
-    Exhausted(#[from] Exhausted),
+    Exhausted(#[from] FuelExhausted),
 }
 
 /// Reads JSON text, and refuses everything that other readers interpret differently: an object with a duplicate key, nesting deeper than
@@ -203,7 +203,7 @@ struct Progress<'m> {
     /// The meter that is charged for the values, if any.
     meter: Option<&'m Meter>,
     /// The reason why reading was ended: errors of `serde` carry only a text.
-    exhausted: Option<Exhausted>,
+    exhausted: Option<FuelExhausted>,
 }
 
 impl Progress<'_> {
@@ -440,12 +440,12 @@ pub(crate) mod tests {
         let bytes = text.len() as u64 * PARSE_BYTE;
         let meter = Meter::new(bytes + 100 * size::VALUE);
         let error = parse_strict_metered(&text, MAX_DEPTH, &meter).unwrap_err();
-        assert_eq!(error, MeteredJsonError::Exhausted(Exhausted::Fuel));
+        assert_eq!(error, MeteredJsonError::Exhausted(FuelExhausted::Fuel));
         let error = parse_strict_metered("[1,", MAX_DEPTH, &Meter::of_one_step()).unwrap_err();
         assert!(matches!(error, MeteredJsonError::Refused(_)));
         // Nothing is read if the text alone costs too much.
         let error = parse_strict_metered(&text, MAX_DEPTH, &Meter::new(bytes - 1)).unwrap_err();
-        assert_eq!(error, MeteredJsonError::Exhausted(Exhausted::Fuel));
+        assert_eq!(error, MeteredJsonError::Exhausted(FuelExhausted::Fuel));
     }
 
     proptest! {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Question, is_plain, payload, shown};
 use crate::schema::InputSchema;
 use crate::template::kind;
-use crate::work::{Exhausted, Meter};
+use crate::work::{FuelExhausted, Meter};
 
 /// The source of a part of an `ask` node's form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,11 +78,11 @@ pub enum FormError {
     /// A template gives an invalid part of a form.
     Invalid(String),
     /// The fuel for the check is used up.
-    Exhausted(Exhausted),
+    Exhausted(FuelExhausted),
 }
 
-impl From<Exhausted> for FormError {
-    fn from(exhausted: Exhausted) -> Self {
+impl From<FuelExhausted> for FormError {
+    fn from(exhausted: FuelExhausted) -> Self {
         Self::Exhausted(exhausted)
     }
 }

@@ -2,12 +2,12 @@
 
 /// The entries with the highest scores, the best first; of equal ones, the lower key comes first.
 #[derive(Clone, Debug)]
-pub struct Best<T> {
+pub struct BestEntries<T> {
     most: usize,
     hits: Vec<(f64, String, T)>,
 }
 
-impl<T> Best<T> {
+impl<T> BestEntries<T> {
     /// Creates a selection of at most `most` entries.
     pub const fn new(most: usize) -> Self {
         Self { most, hits: Vec::new() }

@@ -1,6 +1,6 @@
 //! Ranks texts in memory.
 
-use super::{Best, Query, Totals, Weights, each_word};
+use super::{BestEntries, Query, Totals, Weights, each_word};
 
 /// Ranks texts that are added one after the other. It stores the counts of each, and not the text.
 ///
@@ -67,7 +67,7 @@ impl Ranking {
     /// Returns the keys of the entries that contain all phrases, the best first.
     pub fn best(&self) -> Vec<String> {
         let weights = Weights::new(self.totals, &self.holding);
-        let mut best = Best::new(self.limit);
+        let mut best = BestEntries::new(self.limit);
         for Candidate { key, counts, words } in &self.candidates {
             best.offer(weights.score(counts, *words), key, ());
         }

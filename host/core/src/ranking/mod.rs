@@ -15,7 +15,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use best::Best;
+pub use best::BestEntries;
 pub use memory::Ranking;
 pub use query::{NO_WORD, Query};
 pub use score::{Totals, Weights};

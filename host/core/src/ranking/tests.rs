@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use super::{Best, Query, Ranking, each_word};
+use super::{BestEntries, Query, Ranking, each_word};
 
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
@@ -63,7 +63,7 @@ fn entries_below_a_prefix_are_ranked_best_first() {
 
 #[test]
 fn only_the_best_are_kept() {
-    let mut best = Best::new(3);
+    let mut best = BestEntries::new(3);
     for (number, score) in [0.5, 2.0, 1.0, 2.0, 0.1, 3.0, f64::NEG_INFINITY].into_iter().enumerate() {
         best.offer(score, &format!("k{}", 9 - number), number);
     }

@@ -9,7 +9,7 @@ use crate::trust::KeyId;
 /// A change of a run's pins that its host has accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Accepted {
+pub struct AcceptedPinChange {
     /// The digest of the pins after the change.
     pub after: Digest,
     /// The time of the acceptance.
@@ -27,7 +27,7 @@ pub struct Accepted {
 
 /// Follows a run's pins through accepted changes, in order. Returns `None` if a change is not accepted by `key`, or does not begin with the
 /// pins at which the one before it ended.
-pub(super) fn follow(before: Digest, accepted: &[Accepted], key: KeyId) -> Option<Digest> {
+pub(super) fn follow(before: Digest, accepted: &[AcceptedPinChange], key: KeyId) -> Option<Digest> {
     accepted.iter().try_fold(before, |pins, change| {
         (change.before == pins && change.by == key && change.after != pins).then_some(change.after)
     })
@@ -42,7 +42,7 @@ mod tests {
     fn what_was_accepted_is_followed_from_link_to_link() {
         let key = SigningKey::from_seed(&[1; 32]).id();
         let pins = |name: &[u8]| Digest::of_bytes(name);
-        let change = |before: &[u8], after: &[u8]| Accepted {
+        let change = |before: &[u8], after: &[u8]| AcceptedPinChange {
             after: pins(after),
             at: Timestamp(0),
             before: pins(before),

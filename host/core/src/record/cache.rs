@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::body::RecordKind;
 use super::signed::EncodeError;
-use super::value::Canonical;
+use super::value::CanonicalValue;
 use crate::digest::{Digest, DomainHasher};
 use crate::format;
 use crate::json::{self, TreeLimit};
@@ -31,7 +31,7 @@ pub struct CacheEntry {
     /// The name of the node that computed it.
     pub node: String,
     /// The result of the node.
-    pub result: Canonical,
+    pub result: CanonicalValue,
     /// The id of the run that computed it.
     pub run: String,
     /// The id of the task that computed the result.
@@ -49,7 +49,7 @@ pub struct CacheHit {
     /// The key by which it was looked up.
     pub key: Digest,
     /// The result. It is repeated here, since the task has no journal that explains it.
-    pub result: Canonical,
+    pub result: CanonicalValue,
     /// The run that computed it.
     pub run: String,
     /// The task that computed it.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::accepted::{Accepted, follow};
+use super::accepted::{AcceptedPinChange, follow};
 use super::body::Record;
 use super::checkpoint::{ChannelStamp, Checkpoint, Delta};
 use super::cumulative::CumulativeState;
@@ -129,7 +129,7 @@ impl ChainVerifier {
     }
 
     /// Checks the accepted changes since the newest checkpoint, which no checkpoint contains yet.
-    pub fn accepted(&self, accepted: &[Accepted]) -> Result<(), ChainError> {
+    pub fn accepted(&self, accepted: &[AcceptedPinChange]) -> Result<(), ChainError> {
         let leads = self.pins.is_none_or(|before| follow(before, accepted, self.key.id()).is_some());
         let sequence = self.last.map_or(0, |(_, sequence)| sequence);
         if leads { Ok(()) } else { Err(ChainError::Pins { sequence }) }

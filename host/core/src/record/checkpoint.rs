@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::accepted::Accepted;
+use super::accepted::AcceptedPinChange;
 use super::body::is_zero;
 use super::edge::FiredEdge;
-use super::event::Wrote;
+use super::event::ChannelWrite;
 use super::hook::{HookSummary, PlannedHook};
 use super::status::End;
 use super::task::TaskSummary;
-use super::value::Canonical;
+use super::value::CanonicalValue;
 use crate::digest::{Digest, DomainHasher};
 use crate::format;
 use crate::limits::{HostUse, ModelUse};
@@ -69,7 +69,7 @@ impl Source {
 #[serde(deny_unknown_fields)]
 pub struct GivenRecord {
     /// The answers, in the order of the task's questions.
-    pub answers: Vec<Canonical>,
+    pub answers: Vec<CanonicalValue>,
     /// The time at which each answer arrived, by its number, as far as it is known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub arrived: BTreeMap<u32, Timestamp>,
@@ -111,7 +111,7 @@ pub enum ActivationKind {
 pub struct PendingActivation {
     /// The argument, for a send.
     #[serde(default, deserialize_with = "crate::node::present", skip_serializing_if = "Option::is_none")]
-    pub argument: Option<Canonical>,
+    pub argument: Option<CanonicalValue>,
     /// The source: an edge, a barrier or a send.
     pub kind: ActivationKind,
     /// The name of the activated node.
@@ -150,7 +150,7 @@ pub struct Delta {
 pub struct Checkpoint {
     /// Changes of the run's pins that were accepted since the preceding checkpoint, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub accepted: Vec<Accepted>,
+    pub accepted: Vec<AcceptedPinChange>,
     /// The recorded time, which the next superstep's tasks read as their clock.
     pub at: Timestamp,
     /// For each half-filled barrier, the nodes that have arrived, in `wait_for` order.
@@ -246,7 +246,7 @@ pub struct Checkpoint {
     pub turn_steps: u64,
     /// For each channel that nodes wrote in this superstep, the nodes and their writes, in task order. Untracked channels are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub updates: BTreeMap<String, Vec<(String, Wrote)>>,
+    pub updates: BTreeMap<String, Vec<(String, ChannelWrite)>>,
     /// The version of the format: 2, or 1 in checkpoints of release 0.1.0, which name every channel and node each time.
     #[serde(
         default = "first_version",
@@ -286,7 +286,7 @@ fn known_version<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u6
     let found = u64::deserialize(deserializer)?;
     match found {
         1..=format::CHECKPOINT => Ok(found),
-        _ => Err(serde::de::Error::custom(format::Newer { found, current: format::CHECKPOINT })),
+        _ => Err(serde::de::Error::custom(format::NewerFormat { found, current: format::CHECKPOINT })),
     }
 }
 

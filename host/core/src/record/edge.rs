@@ -14,13 +14,13 @@ pub struct FiredEdge {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// The edge, among those of its node.
-    pub via: Via,
+    pub via: EdgeKind,
 }
 
 /// An edge of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Via {
+pub enum EdgeKind {
     /// The entry of `next` with this index, from 0.
     Next(u32),
     /// The `on_error` of a node that failed.
@@ -31,7 +31,7 @@ pub enum Via {
     NoMatch,
 }
 
-impl Via {
+impl EdgeKind {
     /// Returns the edge with an index of `next`.
     pub fn next(place: usize) -> Self {
         Self::Next(u32::try_from(place).unwrap_or(u32::MAX))

@@ -14,7 +14,7 @@ use super::edge::FiredEdge;
 use super::hook::HookSummary;
 use super::status::{EndedBy, RunError, Status, StatusRecord};
 use super::task::{InterruptRecord, TaskSummary};
-use super::value::Canonical;
+use super::value::CanonicalValue;
 use crate::json::{self, ReadJsonError, TreeLimit, TreeTooLarge};
 use crate::node::Failure;
 use crate::time::Timestamp;
@@ -35,7 +35,7 @@ pub enum TaskEvent {
         /// The name of the record's kind.
         name: String,
         /// The payload.
-        payload: Canonical,
+        payload: CanonicalValue,
     },
     /// An attempt failed, and another one follows.
     Retry {
@@ -53,20 +53,20 @@ pub enum TaskEvent {
 /// A node's write to a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Wrote {
+pub enum ChannelWrite {
     /// The channel's new value.
     Value,
     /// Number of elements that the channel has gained from this node, after those of the nodes before it.
     Elements(u64),
     /// A value that the reducer has combined with the channel's value.
-    Own(Canonical),
+    Own(CanonicalValue),
     /// A value that has replaced the channel's value.
-    Instead(Canonical),
+    Instead(CanonicalValue),
 }
 
 /// An entry of a run's history.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Entry<'a> {
+pub enum HistoryEntry<'a> {
     /// The run starts, receives new inputs or an edit, or starts as a fork.
     Began(&'a Source),
     /// The result of a hook since the preceding checkpoint.
@@ -118,7 +118,7 @@ pub enum Entry<'a> {
 impl Record {
     /// Returns the entries of the run's history in the record, in order. Records of tasks, answers and hooks have none: their events are in
     /// the next checkpoint or status record.
-    pub fn entries(&self) -> Vec<Entry<'_>> {
+    pub fn entries(&self) -> Vec<HistoryEntry<'_>> {
         match self {
             Self::Checkpoint(checkpoint) => checkpoint.entries(),
             Self::Status(status) => status.entries(),
@@ -164,25 +164,30 @@ impl Record {
 }
 
 impl Checkpoint {
-    fn entries(&self) -> Vec<Entry<'_>> {
+    fn entries(&self) -> Vec<HistoryEntry<'_>> {
         let mut entries = Vec::new();
         let superstep = self.source == Source::Superstep;
-        entries.push(if superstep { Entry::Superstep(&self.visited) } else { Entry::Began(&self.source) });
-        entries.extend(self.hooked.iter().map(Entry::Hook));
+        entries.push(if superstep {
+            HistoryEntry::Superstep(&self.visited)
+        } else {
+            HistoryEntry::Began(&self.source)
+        });
+        entries.extend(self.hooked.iter().map(HistoryEntry::Hook));
         for summary in &self.tasks {
             let TaskSummary { task, node, .. } = summary;
-            entries.extend(summary.events.iter().map(|event| Entry::Event { task, node, event }));
-            entries.push(Entry::Task(summary));
+            entries.extend(summary.events.iter().map(|event| HistoryEntry::Event { task, node, event }));
+            entries.push(HistoryEntry::Task(summary));
         }
-        entries.extend(self.writers().into_iter().map(|node| Entry::Update { node }));
-        entries.push(Entry::Values);
-        entries.extend(self.routes().iter().map(Entry::Route));
-        entries.extend(self.warnings.iter().map(|warning| Entry::Warning(warning)));
+        entries.extend(self.writers().into_iter().map(|node| HistoryEntry::Update { node }));
+        entries.push(HistoryEntry::Values);
+        entries.extend(self.routes().iter().map(HistoryEntry::Route));
+        entries.extend(self.warnings.iter().map(|warning| HistoryEntry::Warning(warning)));
         if superstep {
-            entries.push(Entry::Commit);
+            entries.push(HistoryEntry::Commit);
         }
-        entries
-            .extend(self.end.as_ref().map(|end| Entry::End { status: end.status, ended_by: end.ended_by }));
+        entries.extend(
+            self.end.as_ref().map(|end| HistoryEntry::End { status: end.status, ended_by: end.ended_by }),
+        );
         entries
     }
 
@@ -200,14 +205,18 @@ impl Checkpoint {
 }
 
 impl StatusRecord {
-    fn entries(&self) -> Vec<Entry<'_>> {
+    fn entries(&self) -> Vec<HistoryEntry<'_>> {
         let mut entries = Vec::new();
         for (task, used) in &self.tasks {
-            entries.extend(used.events.iter().map(|event| Entry::Event { task, node: &used.node, event }));
+            entries.extend(used.events.iter().map(|event| HistoryEntry::Event {
+                task,
+                node: &used.node,
+                event,
+            }));
         }
-        entries.extend(self.hooked.iter().map(Entry::Hook));
-        entries.extend(self.interrupts.iter().map(Entry::Interrupt));
-        entries.push(Entry::Status { status: self.status, error: self.error.as_ref() });
+        entries.extend(self.hooked.iter().map(HistoryEntry::Hook));
+        entries.extend(self.interrupts.iter().map(HistoryEntry::Interrupt));
+        entries.push(HistoryEntry::Status { status: self.status, error: self.error.as_ref() });
         entries
     }
 }
@@ -231,12 +240,12 @@ impl WrittenReader {
     }
 
     /// Returns the value of the channel's next writer; `None` if the store does not have it.
-    pub fn take(&mut self, wrote: &Wrote) -> Option<Value> {
+    pub fn take(&mut self, wrote: &ChannelWrite) -> Option<Value> {
         match wrote {
-            Wrote::Own(value) => Some(Value::clone(&value.0)),
-            Wrote::Instead(value) => Some(json!({ "overwrite": *value.0 })),
-            Wrote::Value => self.value.clone(),
-            Wrote::Elements(count) => {
+            ChannelWrite::Own(value) => Some(Value::clone(&value.0)),
+            ChannelWrite::Instead(value) => Some(json!({ "overwrite": *value.0 })),
+            ChannelWrite::Value => self.value.clone(),
+            ChannelWrite::Elements(count) => {
                 let end = self.taken.checked_add(usize::try_from(*count).ok()?)?;
                 let elements = self.value.as_ref()?.as_array()?.get(self.taken..end)?.to_vec();
                 self.taken = end;
@@ -254,14 +263,14 @@ mod tests {
     #[test]
     fn elements_are_taken_in_the_order_of_writers() {
         let mut reader = WrittenReader::new(Some("[1,2,3]")).unwrap();
-        assert_eq!(reader.take(&Wrote::Elements(2)), Some(json!([1, 2])));
-        assert_eq!(reader.take(&Wrote::Elements(0)), Some(json!([])));
-        assert_eq!(reader.take(&Wrote::Elements(1)), Some(json!([3])));
-        assert_eq!(reader.take(&Wrote::Elements(1)), None);
-        assert_eq!(reader.take(&Wrote::Own(json!({"a": 1}).into())), Some(json!({"a": 1})));
-        assert_eq!(reader.take(&Wrote::Instead(json!([1]).into())), Some(json!({"overwrite": [1]})));
+        assert_eq!(reader.take(&ChannelWrite::Elements(2)), Some(json!([1, 2])));
+        assert_eq!(reader.take(&ChannelWrite::Elements(0)), Some(json!([])));
+        assert_eq!(reader.take(&ChannelWrite::Elements(1)), Some(json!([3])));
+        assert_eq!(reader.take(&ChannelWrite::Elements(1)), None);
+        assert_eq!(reader.take(&ChannelWrite::Own(json!({"a": 1}).into())), Some(json!({"a": 1})));
+        assert_eq!(reader.take(&ChannelWrite::Instead(json!([1]).into())), Some(json!({"overwrite": [1]})));
         assert!(WrittenReader::new(Some(&format!("[{}0]", "0,".repeat(1 << 23)))).is_err());
-        assert_eq!(WrittenReader::new(None).unwrap().take(&Wrote::Value), None);
-        assert_eq!(WrittenReader::new(Some("7")).unwrap().take(&Wrote::Value), Some(json!(7)));
+        assert_eq!(WrittenReader::new(None).unwrap().take(&ChannelWrite::Value), None);
+        assert_eq!(WrittenReader::new(Some("7")).unwrap().take(&ChannelWrite::Value), Some(json!(7)));
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::body::is_none_yet;
-use super::value::Canonical;
+use super::value::CanonicalValue;
 use crate::digest::Digest;
 use crate::hook_event::{Control, HookEvent};
 use crate::item::{ItemType, Primary};
@@ -54,7 +54,7 @@ pub enum PlannedAction {
         /// The type of the item.
         item_type: ItemType,
         /// The params, with templates evaluated.
-        params: Canonical,
+        params: CanonicalValue,
         /// The operation on the item.
         primary: Primary,
     },
@@ -116,7 +116,7 @@ pub struct HookRecord {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reserved: bool,
     /// The answer of its item; null if the hook failed.
-    pub result: Canonical,
+    pub result: CanonicalValue,
     /// Number of times that the run had continued after a failure or a limit under its checkpoint.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub resumes: u32,

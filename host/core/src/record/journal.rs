@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::value::Canonical;
+use super::value::CanonicalValue;
 use crate::digest::Digest;
 use crate::json::canonical_size;
 use crate::limits::{HostUse, ModelFigure, ModelUse};
@@ -51,9 +51,9 @@ pub struct JournalEntry {
     /// `true` if the call succeeded; otherwise `result` is its error.
     pub ok: bool,
     /// The request, with bytes in the form of [`digested`].
-    pub request: Canonical,
+    pub request: CanonicalValue,
     /// The answer, with bytes in the form of [`kept`], or of [`digested`] if they can be obtained again.
-    pub result: Canonical,
+    pub result: CanonicalValue,
 }
 
 impl JournalEntry {
@@ -154,13 +154,13 @@ impl JournalEntry {
 }
 
 /// Creates the result of a call that ended its task, because the answer exceeded a limit of the task.
-pub fn fault(failure: &Failure) -> Canonical {
+pub fn fault(failure: &Failure) -> CanonicalValue {
     fault_after(failure, ModelUse::NOTHING)
 }
 
 /// Creates the result of a call of a language model that ended its task because a figure of the budget does not suffice, or because the
 /// provider used more than was set aside; `used` is the call's use.
-pub fn model_fault(failure: &Failure, short: impl Into<ShortFigure>, used: ModelUse) -> Canonical {
+pub fn model_fault(failure: &Failure, short: impl Into<ShortFigure>, used: ModelUse) -> CanonicalValue {
     let mut fault = json!(short.into());
     fault["category"] = json!(failure.category);
     fault["message"] = json!(failure.message);
@@ -168,7 +168,7 @@ pub fn model_fault(failure: &Failure, short: impl Into<ShortFigure>, used: Model
 }
 
 /// Creates the result of a call that ended its task after `used` of language models.
-pub fn fault_after(failure: &Failure, used: ModelUse) -> Canonical {
+pub fn fault_after(failure: &Failure, used: ModelUse) -> CanonicalValue {
     with_used(json!({"fault": {"category": failure.category, "message": failure.message}}), used).into()
 }
 
@@ -259,7 +259,7 @@ pub struct HostCallName {
     /// The name of the function in the interface.
     pub function: String,
     /// The request of the call.
-    pub request: Canonical,
+    pub request: CanonicalValue,
 }
 
 impl std::fmt::Display for HostCallName {
@@ -449,7 +449,7 @@ mod tests {
     #[test]
     fn what_models_have_used_counts_whatever_became_of_the_call() {
         let used = ModelUse { calls: 2, input: 10, output: 5, cost: 3 };
-        let entry = |(interface, function): (&str, &str), ok: bool, result: Canonical| JournalEntry {
+        let entry = |(interface, function): (&str, &str), ok: bool, result: CanonicalValue| JournalEntry {
             function: function.to_owned(),
             interface: interface.to_owned(),
             ok,

@@ -5,6 +5,7 @@ mod body;
 mod cache;
 mod chain;
 mod checkpoint;
+mod checkpoint_window;
 mod cumulative;
 mod digest_tree;
 mod edge;
@@ -18,11 +19,10 @@ mod pruning;
 mod selector;
 mod signed;
 mod status;
-mod stretch;
 mod task;
 mod value;
 
-pub use accepted::Accepted;
+pub use accepted::AcceptedPinChange;
 pub use body::{Record, RecordKind};
 pub use cache::{CacheEntry, CacheEntryError, CacheHit, SignedCacheEntry, TaskCache};
 pub use chain::{ChainError, ChainVerifier};
@@ -31,10 +31,11 @@ pub use checkpoint::{
     ActivationKind, ChannelStamp, Checkpoint, CheckpointPlace, Delta, GivenRecord, PendingActivation,
     ResultDigest, Source,
 };
+pub use checkpoint_window::{ChainReader, CheckpointLink, CheckpointWindow, TrustedCheckpoint};
 pub use cumulative::CumulativeState;
 pub use digest_tree::DigestTree;
-pub use edge::{FiredEdge, Via};
-pub use event::{Entry, TaskEvent, WrittenReader, Wrote};
+pub use edge::{EdgeKind, FiredEdge};
+pub use event::{ChannelWrite, HistoryEntry, TaskEvent, WrittenReader};
 pub use group::RecordSignature;
 pub use hook::{HookRecord, HookSummary, PlannedAction, PlannedHook};
 pub use host_call::HostCall;
@@ -44,8 +45,8 @@ pub use pruning::{Pruning, PruningError, SignedPruning};
 pub use selector::{CheckpointSelector, Landmarks, NoSuchCheckpoint};
 pub use signed::{DecodeError, EncodeError, SignedRecord, UnsignedRecord};
 pub use status::{End, EndedBy, ErrorCode, RunError, Status, StatusRecord, StopLimit};
-pub use stretch::{ChainReader, CheckpointLink, Stretch, Trusted};
 pub use task::{
-    AnswersRecord, InterruptRecord, PendingOutcome, Reserved, ShortRecord, TaskRecord, TaskSummary, TaskUse,
+    AnswersRecord, InterruptRecord, ModelReservation, PendingOutcome, ShortRecord, TaskRecord, TaskSummary,
+    TaskUse,
 };
-pub use value::{Canonical, ChannelValue, ValueKind};
+pub use value::{CanonicalValue, ChannelValue, ValueKind};

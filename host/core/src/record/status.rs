@@ -5,11 +5,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::accepted::Accepted;
+use super::accepted::AcceptedPinChange;
 use super::body::{is_none_yet, is_zero};
 use super::hook::HookSummary;
 use super::task::{InterruptRecord, TaskUse};
-use super::value::Canonical;
+use super::value::CanonicalValue;
 use crate::digest::Digest;
 use crate::limits::{Budget, HostUse};
 use crate::node::Category;
@@ -228,7 +228,7 @@ pub struct End {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub limit_reached: bool,
     /// The output: that of the `return` node, or else that of the graph.
-    pub output: Canonical,
+    pub output: CanonicalValue,
     /// The final status: `completed`, or `completed_with_errors` if `on_error: continue` has ignored a failure.
     pub status: Status,
 }
@@ -239,7 +239,7 @@ pub struct End {
 pub struct StatusRecord {
     /// Changes of the run's pins that were accepted under this checkpoint, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub accepted: Vec<Accepted>,
+    pub accepted: Vec<AcceptedPinChange>,
     /// The time of the change.
     pub at: Timestamp,
     /// The record digest of its checkpoint.

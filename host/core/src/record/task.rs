@@ -9,7 +9,7 @@ use super::body::{is_none_yet, is_zero};
 use super::cache::{CacheHit, TaskCache};
 use super::event::TaskEvent;
 use super::journal::AttemptJournal;
-use super::value::Canonical;
+use super::value::CanonicalValue;
 use crate::digest::Digest;
 use crate::limits::{HostUse, ModelFigure, ModelUse};
 use crate::node::{Failure, Outcome};
@@ -21,7 +21,7 @@ use crate::time::Timestamp;
 pub struct TaskSummary {
     /// The answers to its questions, in the order they were asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub answers: Vec<Canonical>,
+    pub answers: Vec<CanonicalValue>,
     /// The time at which each answer arrived, by its number, as far as it is known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub arrived: BTreeMap<u32, Timestamp>,
@@ -179,7 +179,7 @@ pub enum PendingOutcome {
         /// Number of answers that it had when it asked.
         answered: u32,
         /// The payload of the interrupt.
-        payload: Canonical,
+        payload: CanonicalValue,
         /// The used-up budget of language models about which the host asks; absent if the component asks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         short: Option<Box<ShortRecord>>,
@@ -199,7 +199,7 @@ pub enum PendingOutcome {
 pub struct ShortRecord {
     /// The component's question whose answer this attempt was the first to receive, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Canonical>,
+    pub asked: Option<CanonicalValue>,
     /// The failure of the attempt, which applies if nothing is added.
     pub failure: Failure,
     /// The figure that is used up.
@@ -214,7 +214,7 @@ pub struct ShortRecord {
 #[serde(deny_unknown_fields)]
 pub struct AnswersRecord {
     /// The answers, in the order of the task's questions.
-    pub answers: Vec<Canonical>,
+    pub answers: Vec<CanonicalValue>,
     /// The time at which each answer arrived, by its number, as far as it is known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub arrived: BTreeMap<u32, Timestamp>,
@@ -240,7 +240,7 @@ pub struct AnswersRecord {
     pub node: String,
     /// The reservation of an attempt for language models, written before its request is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reserved: Option<Reserved>,
+    pub reserved: Option<ModelReservation>,
     /// The id of the root run.
     pub run: String,
     /// The sequence number of its checkpoint.
@@ -253,7 +253,7 @@ pub struct AnswersRecord {
 /// waited for an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Reserved {
+pub struct ModelReservation {
     /// The dispatch of the task's item, from 1.
     pub dispatch: u32,
     /// Use of all attempts of the task, this one's reservation included.
@@ -331,5 +331,5 @@ pub struct InterruptRecord {
     /// The name of the node that asks.
     pub node: String,
     /// The question; null for a static interrupt.
-    pub payload: Canonical,
+    pub payload: CanonicalValue,
 }

@@ -11,15 +11,15 @@ use crate::json;
 
 /// A JSON value that a record writes in canonical form (RFC 8785), so that a record has the same text on every host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Canonical(pub Arc<Value>);
+pub struct CanonicalValue(pub Arc<Value>);
 
-impl From<Value> for Canonical {
+impl From<Value> for CanonicalValue {
     fn from(value: Value) -> Self {
         Self(Arc::new(value))
     }
 }
 
-impl Serialize for Canonical {
+impl Serialize for CanonicalValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         RawValue::from_string(json::canonical_string(&self.0))
             .map_err(serde::ser::Error::custom)?
@@ -27,7 +27,7 @@ impl Serialize for Canonical {
     }
 }
 
-impl<'de> Deserialize<'de> for Canonical {
+impl<'de> Deserialize<'de> for CanonicalValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Value::deserialize(deserializer).map(Self::from)
     }

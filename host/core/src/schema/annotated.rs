@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::work::{Exhausted, Meter, rates};
+use crate::work::{FuelExhausted, Meter, rates};
 
 /// Largest number of places of a schema that are visited. Real schemas have hundreds.
 const MOST_PLACES: u32 = 10_000;
@@ -45,7 +45,7 @@ struct Search<'s, 'v> {
 }
 
 impl<'v> Search<'_, 'v> {
-    fn look(&mut self, schema: &Value, value: &'v Value, deep: u32) -> Result<(), Exhausted> {
+    fn look(&mut self, schema: &Value, value: &'v Value, deep: u32) -> Result<(), FuelExhausted> {
         self.meter.charge(rates::LOOKUP)?;
         let Some(keywords) = schema.as_object() else { return Ok(()) };
         let (Some(left), Some(deep)) = (self.left.checked_sub(1), deep.checked_sub(1)) else { return Ok(()) };

@@ -7,9 +7,9 @@ use super::defaults::{self, DefaultsError};
 use super::evaluate::{EvaluationError, Run};
 use super::explain;
 use super::program::{Keyword, Program};
-use super::report::{Detail, Found};
+use super::report::{Detail, Violation};
 use crate::template::ValueTemplate;
-use crate::work::{Exhausted, Meter, rates};
+use crate::work::{FuelExhausted, Meter, rates};
 
 /// Largest number of problems that are reported for one value.
 pub(super) const MOST_PROBLEMS: usize = 50;
@@ -51,7 +51,7 @@ pub enum SchemaFailure {
     Problems(Vec<SchemaProblem>),
     /// The fuel for the check is used up.
     #[error("it cannot be checked against the schema: {0}")]
-    Exhausted(#[from] Exhausted),
+    Exhausted(#[from] FuelExhausted),
 }
 
 fn lines(problems: &[SchemaProblem]) -> String {
@@ -100,9 +100,9 @@ impl InputSchema {
         &self,
         params: &ValueTemplate,
         meter: &Meter,
-    ) -> Result<Vec<SchemaProblem>, Exhausted> {
+    ) -> Result<Vec<SchemaProblem>, FuelExhausted> {
         let mut run = Run::new(&self.program, meter);
-        let mut keep = |found: &Found<'_, '_>| {
+        let mut keep = |found: &Violation<'_, '_>| {
             let about_keys = found.value.is_object() || found.value.is_array();
             Ok((about_keys && is_about_keys(found)) || !holds_template(found.value, meter)?)
         };
@@ -111,7 +111,7 @@ impl InputSchema {
 }
 
 /// Checks whether a violation is about the keys of an object or the length of a list, which are literal even if the values are not.
-fn is_about_keys(found: &Found<'_, '_>) -> bool {
+fn is_about_keys(found: &Violation<'_, '_>) -> bool {
     let about_names = matches!(found.detail, Detail::Missing(_) | Detail::Unexpected(..));
     let about_length = matches!(
         found.keyword,
@@ -125,7 +125,7 @@ fn is_about_keys(found: &Found<'_, '_>) -> bool {
 }
 
 /// Checks whether a string in a value contains a template.
-fn holds_template(value: &Value, meter: &Meter) -> Result<bool, Exhausted> {
+fn holds_template(value: &Value, meter: &Meter) -> Result<bool, FuelExhausted> {
     meter.charge(rates::VALUE)?;
     match value {
         Value::String(text) => {
@@ -139,7 +139,7 @@ fn holds_template(value: &Value, meter: &Meter) -> Result<bool, Exhausted> {
     }
 }
 
-fn any<'v>(values: impl IntoIterator<Item = &'v Value>, meter: &Meter) -> Result<bool, Exhausted> {
+fn any<'v>(values: impl IntoIterator<Item = &'v Value>, meter: &Meter) -> Result<bool, FuelExhausted> {
     for value in values {
         if holds_template(value, meter)? {
             return Ok(true);
@@ -149,7 +149,7 @@ fn any<'v>(values: impl IntoIterator<Item = &'v Value>, meter: &Meter) -> Result
 }
 
 /// Creates the problem of a schema that is nested too deeply for a value.
-fn deep(stop: EvaluationError) -> Result<SchemaProblem, Exhausted> {
+fn deep(stop: EvaluationError) -> Result<SchemaProblem, FuelExhausted> {
     match stop {
         EvaluationError::Exhausted(exhausted) => Err(exhausted),
         EvaluationError::TooDeep => Ok(whole(stop.to_string())),

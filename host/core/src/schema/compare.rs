@@ -5,13 +5,13 @@ use std::cmp::Ordering;
 use serde_json::{Number, Value};
 
 use crate::json::compare_numbers;
-use crate::work::{Exhausted, Meter, rates};
+use crate::work::{FuelExhausted, Meter, rates};
 
 /// Number of bytes that are charged and compared at a time: an early difference costs little, whatever the length.
 const PIECE: usize = 256;
 
 /// Checks whether two values are equal, numbers by their values.
-pub(super) fn same(a: &Value, b: &Value, meter: &Meter) -> Result<bool, Exhausted> {
+pub(super) fn same(a: &Value, b: &Value, meter: &Meter) -> Result<bool, FuelExhausted> {
     meter.charge(rates::VALUE)?;
     match (a, b) {
         (Value::String(a), Value::String(b)) => {
@@ -43,7 +43,7 @@ pub(super) fn same(a: &Value, b: &Value, meter: &Meter) -> Result<bool, Exhauste
 }
 
 /// Checks whether all items are different. Sorting avoids the comparison of each with each.
-pub(super) fn unique(items: &[Value], meter: &Meter) -> Result<bool, Exhausted> {
+pub(super) fn unique(items: &[Value], meter: &Meter) -> Result<bool, FuelExhausted> {
     if items.len() < 2 {
         return Ok(true);
     }
@@ -74,7 +74,7 @@ pub(super) fn unique(items: &[Value], meter: &Meter) -> Result<bool, Exhausted> 
 }
 
 /// Defines a total order that agrees with [`same`].
-fn compare(a: &Value, b: &Value, meter: &Meter) -> Result<Ordering, Exhausted> {
+fn compare(a: &Value, b: &Value, meter: &Meter) -> Result<Ordering, FuelExhausted> {
     meter.charge(rates::SORT_STEP)?;
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => Ok(compare_numbers(a, b)),
@@ -123,7 +123,7 @@ fn kind(value: &Value) -> u8 {
 }
 
 /// Compares two texts byte by byte, charged up to the first piece in which they differ.
-pub(super) fn compare_texts(a: &str, b: &str, meter: &Meter) -> Result<Ordering, Exhausted> {
+pub(super) fn compare_texts(a: &str, b: &str, meter: &Meter) -> Result<Ordering, FuelExhausted> {
     for (a, b) in a.as_bytes().chunks(PIECE).zip(b.as_bytes().chunks(PIECE)) {
         meter.charge_each(a.len().min(b.len()), rates::BYTE)?;
         let shared = a.len().min(b.len());

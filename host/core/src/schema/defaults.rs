@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::evaluate::{DEEPEST, EvaluationError};
 use super::program::{Keyword, NodeId, Program};
 use crate::json::{MAX_DEPTH, depth};
-use crate::work::{Exhausted, Meter, rates, size};
+use crate::work::{FuelExhausted, Meter, rates, size};
 
 /// Largest number of defaults that are filled in: a schema can refer to itself.
 const MOST: usize = 10_000;
@@ -27,8 +27,8 @@ pub(super) fn fill(program: &Program, value: &mut Value, meter: &Meter) -> Resul
     Filler { program, meter, left: MOST }.visit(0, value, Depth::default())
 }
 
-impl From<Exhausted> for DefaultsError {
-    fn from(exhausted: Exhausted) -> Self {
+impl From<FuelExhausted> for DefaultsError {
+    fn from(exhausted: FuelExhausted) -> Self {
         Self::EvaluationError(exhausted.into())
     }
 }

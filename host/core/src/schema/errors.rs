@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use super::evaluate::{EvaluationError, Run};
 use super::message::shown;
 use super::program::{Fields, Keyword, NodeId};
-use super::report::{Detail, Found, Path};
-use super::seen::Seen;
+use super::report::{Detail, Path, Violation};
+use super::seen::EvaluatedParts;
 use crate::work::rates;
 
 /// Number of names that a message lists.
@@ -19,7 +19,7 @@ const MOST_NAMES: usize = 20;
 pub(super) type Flow = Result<ControlFlow<()>, EvaluationError>;
 
 /// A receiver of violations.
-pub(super) type Sink<'s, 'p> = dyn FnMut(&mut Run<'p>, &Found<'_, 'p>) -> Flow + 's;
+pub(super) type Sink<'s, 'p> = dyn FnMut(&mut Run<'p>, &Violation<'_, 'p>) -> Flow + 's;
 
 const CONTINUE: Flow = Ok(ControlFlow::Continue(()));
 const BREAK: Flow = Ok(ControlFlow::Break(()));
@@ -33,8 +33,8 @@ struct At<'f, 'p> {
 }
 
 impl<'f, 'p> At<'f, 'p> {
-    fn found(self, detail: Detail<'f, 'p>) -> Found<'f, 'p> {
-        Found { path: self.path, value: self.value, keyword: self.keyword, detail }
+    fn found(self, detail: Detail<'f, 'p>) -> Violation<'f, 'p> {
+        Violation { path: self.path, value: self.value, keyword: self.keyword, detail }
     }
 }
 
@@ -110,7 +110,7 @@ impl<'p> Run<'p> {
                 self.each(known, |run, (at, item, node)| run.errors(node, item, &Path::Index(path, at), sink))
             }
             (Keyword::UnevaluatedItems(node), Value::Array(items)) => {
-                let mut seen = Seen::default();
+                let mut seen = EvaluatedParts::default();
                 self.collect(all, value, &mut seen, true)?;
                 if seen.all_items {
                     return CONTINUE;
@@ -119,7 +119,7 @@ impl<'p> Run<'p> {
                 self.unevaluated(*node, rest, &mut seen, at, sink)
             }
             (Keyword::UnevaluatedProperties(node), Value::Object(fields)) => {
-                let mut seen = Seen::default();
+                let mut seen = EvaluatedParts::default();
                 self.collect(all, value, &mut seen, true)?;
                 if seen.all_fields {
                     return CONTINUE;
@@ -183,7 +183,7 @@ impl<'p> Run<'p> {
         &mut self,
         node: NodeId,
         parts: impl Iterator<Item = (&'v dyn Display, &'v Value)>,
-        seen: &mut Seen<'v>,
+        seen: &mut EvaluatedParts<'v>,
         at: At<'_, 'p>,
         sink: &mut Sink<'_, 'p>,
     ) -> Flow {
@@ -203,7 +203,7 @@ impl<'p> Run<'p> {
         &mut self,
         keywords: &'p [Keyword],
         value: &'v Value,
-        seen: &mut Seen<'v>,
+        seen: &mut EvaluatedParts<'v>,
         outermost: bool,
     ) -> Result<(), EvaluationError> {
         for keyword in keywords {
@@ -247,7 +247,7 @@ impl<'p> Run<'p> {
         &mut self,
         nodes: impl IntoIterator<Item = NodeId>,
         value: &'v Value,
-        seen: &mut Seen<'v>,
+        seen: &mut EvaluatedParts<'v>,
     ) -> Result<(), EvaluationError> {
         for node in nodes {
             let (entered, keywords, _) = self.enter(node)?;

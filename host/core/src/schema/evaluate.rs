@@ -6,9 +6,9 @@ use super::compare;
 use super::program::{
     Condition, Contains, DynamicRef, Fields, Items, Keyword, NodeId, Options, Program, ResourceId,
 };
-use super::seen::Seen;
+use super::seen::EvaluatedParts;
 use crate::json::compare_numbers;
-use crate::work::{Exhausted, Meter, rates};
+use crate::work::{FuelExhausted, Meter, rates};
 
 /// Largest nesting of subschema evaluations. A value has at most 100 levels, each of which may need a few subschemas; a deeper evaluation
 /// refers to itself without end. The needed stack fits into 1 MiB.
@@ -19,7 +19,7 @@ pub(super) const DEEPEST: usize = 700;
 pub(super) enum EvaluationError {
     /// The fuel is used up.
     #[error(transparent)]
-    Exhausted(#[from] Exhausted),
+    Exhausted(#[from] FuelExhausted),
     /// Subschemas are nested too deeply.
     #[error(
         "for this value, the schema is nested more than {DEEPEST} levels deep, or refers to itself without end"
@@ -37,7 +37,7 @@ pub(super) struct Run<'p> {
 
 /// The length of the dynamic scope before a node was entered.
 #[derive(Clone, Copy)]
-pub(super) struct Entered(usize);
+pub(super) struct ScopeDepth(usize);
 
 impl<'p> Run<'p> {
     pub(super) const fn new(program: &'p Program, meter: &'p Meter) -> Self {
@@ -45,9 +45,9 @@ impl<'p> Run<'p> {
     }
 
     /// Enters a node, and returns its keywords; [`Run::leave`] is the counterpart.
-    pub(super) fn enter(&mut self, id: NodeId) -> Result<(Entered, &'p [Keyword], bool), EvaluationError> {
+    pub(super) fn enter(&mut self, id: NodeId) -> Result<(ScopeDepth, &'p [Keyword], bool), EvaluationError> {
         self.meter.charge(rates::VALUE)?;
-        let entered = Entered(self.scope.len());
+        let entered = ScopeDepth(self.scope.len());
         let Some(node) = self.program.nodes.get(id) else { return Ok((entered, &[], false)) };
         if node.keywords.is_empty() {
             self.depth += 1;
@@ -63,7 +63,7 @@ impl<'p> Run<'p> {
         Ok((entered, &node.keywords, node.unevaluated))
     }
 
-    pub(super) fn leave(&mut self, entered: Entered) {
+    pub(super) fn leave(&mut self, entered: ScopeDepth) {
         self.depth = self.depth.saturating_sub(1);
         self.scope.truncate(entered.0);
     }
@@ -74,7 +74,7 @@ impl<'p> Run<'p> {
         &mut self,
         id: NodeId,
         value: &'v Value,
-        seen: Option<&mut Seen<'v>>,
+        seen: Option<&mut EvaluatedParts<'v>>,
     ) -> Result<bool, EvaluationError> {
         let (entered, keywords, unevaluated) = self.enter(id)?;
         let fits = match (seen, unevaluated) {
@@ -89,7 +89,7 @@ impl<'p> Run<'p> {
             }
             (seen, true) => {
                 // Parts that were evaluated elsewhere do not count here.
-                let mut own = Seen::default();
+                let mut own = EvaluatedParts::default();
                 let fits = self.all(keywords, value, Some(&mut own))?;
                 if let Some(seen) = seen.filter(|_| fits) {
                     seen.merge(own, self.meter)?;
@@ -105,7 +105,7 @@ impl<'p> Run<'p> {
         &mut self,
         keywords: &'p [Keyword],
         value: &'v Value,
-        mut seen: Option<&mut Seen<'v>>,
+        mut seen: Option<&mut EvaluatedParts<'v>>,
     ) -> Result<bool, EvaluationError> {
         for keyword in keywords {
             self.meter.charge(rates::SCHEMA_VISIT)?;
@@ -121,7 +121,7 @@ impl<'p> Run<'p> {
         &mut self,
         keyword: &'p Keyword,
         value: &'v Value,
-        mut seen: Option<&mut Seen<'v>>,
+        mut seen: Option<&mut EvaluatedParts<'v>>,
     ) -> Result<bool, EvaluationError> {
         match keyword {
             Keyword::Ref(node) => self.fits(*node, value, seen),
@@ -235,7 +235,7 @@ impl<'p> Run<'p> {
         &mut self,
         nodes: &'p [NodeId],
         value: &'v Value,
-        mut seen: Option<&mut Seen<'v>>,
+        mut seen: Option<&mut EvaluatedParts<'v>>,
     ) -> Result<usize, EvaluationError> {
         let mut count = 0;
         for node in nodes {
@@ -253,7 +253,7 @@ impl<'p> Run<'p> {
         &mut self,
         condition: &Condition,
         value: &'v Value,
-        mut seen: Option<&mut Seen<'v>>,
+        mut seen: Option<&mut EvaluatedParts<'v>>,
     ) -> Result<bool, EvaluationError> {
         let holds = self.fits(condition.test, value, seen.as_deref_mut())?;
         match if holds { condition.then } else { condition.otherwise } {
@@ -276,7 +276,7 @@ impl<'p> Run<'p> {
         &mut self,
         about: &'p Fields,
         fields: &'v Map<String, Value>,
-        seen: Option<&mut Seen<'v>>,
+        seen: Option<&mut EvaluatedParts<'v>>,
     ) -> Result<bool, EvaluationError> {
         if let Some(seen) = seen {
             self.note_fields(about, fields, seen)?;
@@ -317,7 +317,7 @@ impl<'p> Run<'p> {
         &self,
         about: &'p Fields,
         fields: &'v Map<String, Value>,
-        seen: &mut Seen<'v>,
+        seen: &mut EvaluatedParts<'v>,
     ) -> Result<(), EvaluationError> {
         if about.additional.is_some() {
             seen.all_fields = true;
@@ -357,7 +357,7 @@ impl<'p> Run<'p> {
         &mut self,
         about: &'p Items,
         items: &'v [Value],
-        seen: Option<&mut Seen<'v>>,
+        seen: Option<&mut EvaluatedParts<'v>>,
     ) -> Result<bool, EvaluationError> {
         if let Some(seen) = seen {
             seen.items(about, items);
@@ -376,7 +376,7 @@ impl<'p> Run<'p> {
         &mut self,
         contains: &'p Contains,
         items: &'v [Value],
-        mut seen: Option<&mut Seen<'v>>,
+        mut seen: Option<&mut EvaluatedParts<'v>>,
     ) -> Result<bool, EvaluationError> {
         let mut count: u64 = 0;
         for item in items {
@@ -397,7 +397,7 @@ impl<'p> Run<'p> {
         &mut self,
         node: NodeId,
         items: &'v [Value],
-        seen: &mut Seen<'v>,
+        seen: &mut EvaluatedParts<'v>,
     ) -> Result<bool, EvaluationError> {
         if seen.all_items {
             return Ok(true);
@@ -416,7 +416,7 @@ impl<'p> Run<'p> {
         &mut self,
         node: NodeId,
         fields: &'v Map<String, Value>,
-        seen: &mut Seen<'v>,
+        seen: &mut EvaluatedParts<'v>,
     ) -> Result<bool, EvaluationError> {
         if seen.all_fields {
             return Ok(true);

@@ -8,9 +8,9 @@ use serde_json::Value;
 use super::check::{MOST_PROBLEMS, SchemaProblem};
 use super::errors::Flow;
 use super::evaluate::{EvaluationError, Run};
-use super::message::{Brief, shown};
+use super::message::{BriefText, shown};
 use super::program::{Keyword, NodeId};
-use super::report::{Detail, Found, Path};
+use super::report::{Detail, Path, Violation};
 use crate::work::rates;
 
 /// Cost of a message, which has a bounded number of bytes.
@@ -21,7 +21,7 @@ const MESSAGE: u64 = 2_000 * rates::BYTE + 4 * rates::VALUE;
 pub(super) fn problems<'p>(
     run: &mut Run<'p>,
     value: &Value,
-    keep: &mut dyn FnMut(&Found<'_, 'p>) -> Result<bool, EvaluationError>,
+    keep: &mut dyn FnMut(&Violation<'_, 'p>) -> Result<bool, EvaluationError>,
 ) -> Result<Vec<SchemaProblem>, EvaluationError> {
     let mut problems = Vec::new();
     let _ = run.errors(0, value, &Path::Whole, &mut |run, found| {
@@ -36,7 +36,7 @@ pub(super) fn problems<'p>(
 impl<'p> Run<'p> {
     /// Adds the explanation of a violation. Among several alternatives, the intended one is explained, if a constant, such as the tag of an
     /// enumeration, identifies it.
-    fn explain(&mut self, found: &Found<'_, 'p>, problems: &mut Vec<SchemaProblem>) -> Flow {
+    fn explain(&mut self, found: &Violation<'_, 'p>, problems: &mut Vec<SchemaProblem>) -> Flow {
         let (Keyword::AnyOf(nodes) | Keyword::OneOf(nodes), Detail::None) = (found.keyword, found.detail)
         else {
             return self.report(found, problems);
@@ -67,7 +67,7 @@ impl<'p> Run<'p> {
     fn lacking(
         &mut self,
         nodes: &'p [NodeId],
-        found: &Found<'_, 'p>,
+        found: &Violation<'_, 'p>,
         problems: &mut Vec<SchemaProblem>,
     ) -> Flow {
         let (value, path) = (found.value, found.path);
@@ -122,12 +122,12 @@ impl<'p> Run<'p> {
         Ok(tag)
     }
 
-    fn report(&mut self, found: &Found<'_, 'p>, problems: &mut Vec<SchemaProblem>) -> Flow {
+    fn report(&mut self, found: &Violation<'_, 'p>, problems: &mut Vec<SchemaProblem>) -> Flow {
         let problem = self.problem(found)?;
         Ok(push(problem, problems))
     }
 
-    fn problem(&self, found: &Found<'_, 'p>) -> Result<SchemaProblem, EvaluationError> {
+    fn problem(&self, found: &Violation<'_, 'p>) -> Result<SchemaProblem, EvaluationError> {
         self.meter.charge(MESSAGE.saturating_add(2 * found.path.len() as u64))?;
         Ok(SchemaProblem { path: found.path.to_pointer(), message: found.message(self.program) })
     }
@@ -144,7 +144,7 @@ struct Tags {
     place: Option<String>,
     /// `true` if they are at different places.
     differ: bool,
-    values: Brief,
+    values: BriefText,
 }
 
 impl Tags {
@@ -162,7 +162,7 @@ impl Tags {
     /// Returns the problem of a value that has none of them.
     fn into_problem(self) -> Option<SchemaProblem> {
         let path = self.place.filter(|_| !self.differ)?;
-        let mut message = Brief::default();
+        let mut message = BriefText::default();
         message.add(&"it is not one of ");
         message.add(&self.values.into_text());
         Some(SchemaProblem { path, message: message.into_text() })

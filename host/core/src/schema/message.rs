@@ -9,11 +9,11 @@ const MOST_BYTES: usize = 2_000;
 
 /// A text that consists of the first bytes written to it: the rest is dropped without being formatted.
 #[derive(Default)]
-pub(super) struct Brief {
+pub(super) struct BriefText {
     text: String,
 }
 
-impl Write for Brief {
+impl Write for BriefText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let left = MOST_BYTES.saturating_sub(self.text.len());
         if text.len() <= left {
@@ -26,7 +26,7 @@ impl Write for Brief {
     }
 }
 
-impl Brief {
+impl BriefText {
     /// Adds a value at the end, as far as there is room for it.
     pub(super) fn add(&mut self, part: &dyn Display) {
         // An error means that the text is full.
@@ -54,7 +54,7 @@ impl Brief {
 
 /// Returns the beginning of a value's text, which leaves room in a message for the statement about it.
 pub(super) fn shown(value: &dyn Display) -> String {
-    let mut text = Brief::default();
+    let mut text = BriefText::default();
     text.add(value);
     excerpt_up_to(&text.text, 200)
 }
@@ -69,7 +69,7 @@ mod tests {
     fn long_values_are_cut() {
         assert_eq!(shown(&json!({"a": [1]})), r#"{"a":[1]}"#);
         assert_eq!(shown(&json!("é".repeat(1_000_000))).chars().count(), 201);
-        let mut text = Brief::default();
+        let mut text = BriefText::default();
         text.list((0..1_000_000).map(|n| n.to_string()));
         assert!(text.text.len() <= MOST_BYTES);
     }

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::message::{Brief, shown};
+use super::message::{BriefText, shown};
 use super::program::{Keyword, Program};
 
 /// A violation.
-pub(super) struct Found<'f, 'p> {
+pub(super) struct Violation<'f, 'p> {
     /// The path of the part in the value.
     pub(super) path: &'f Path<'f>,
     /// The part that violates the keyword.
@@ -75,11 +75,11 @@ impl Path<'_> {
     }
 }
 
-impl Found<'_, '_> {
+impl Violation<'_, '_> {
     /// Returns the message about the violation.
     pub(super) fn message(&self, program: &Program) -> String {
         let value = shown(self.value);
-        let mut text = Brief::default();
+        let mut text = BriefText::default();
         match (self.keyword, self.detail) {
             (_, Detail::Missing(name)) => {
                 text.add(&format_args!("{} is a required property", shown(&Value::from(name))));
@@ -152,7 +152,7 @@ fn predicate(keyword: &Keyword, program: &Program) -> String {
 }
 
 /// Lists the options of an enumeration, or the first ones and the number of the others.
-fn candidates(text: &mut Brief, options: &[Value]) {
+fn candidates(text: &mut BriefText, options: &[Value]) {
     match options {
         [] => text.add(&"no values at all"),
         [one] => text.add(&shown(one)),
@@ -170,7 +170,7 @@ fn counted(n: u64, one: &str, more: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { more })
 }
 
-fn unexpected(text: &mut Brief, what: &str, names: &[String], count: usize) {
+fn unexpected(text: &mut BriefText, what: &str, names: &[String], count: usize) {
     text.add(&format_args!("{what} are not allowed ("));
     text.list(names.iter().map(|name| format!("'{name}'")));
     if names.len() < count {

@@ -12,7 +12,7 @@ use crate::json::{self, MAX_DEPTH, MeteredJsonError, canonical_length, write_can
 use crate::policy::TemplateMode;
 use crate::work::rates::{BYTE, CASE_BYTE, LOOKUP, PASS};
 use crate::work::size::{self, VALUE};
-use crate::work::{Exhausted, Meter};
+use crate::work::{FuelExhausted, Meter};
 
 /// Largest number of reported missing paths. Further ones are null and not reported.
 pub const MAX_MISSING: usize = 64;
@@ -51,7 +51,7 @@ pub enum TemplateError {
     TooDeep,
     /// The fuel is used up.
     #[error("the template is not filled in: {0}")]
-    Exhausted(#[from] Exhausted),
+    Exhausted(#[from] FuelExhausted),
 }
 
 impl ValueTemplate {
@@ -205,7 +205,7 @@ impl<'t, 'a: 't> Evaluation<'_, 'a> {
         self.pipe_all(value, only, expression)
     }
 
-    fn find(&self, term: &'t Term) -> Result<Option<Cow<'t, Value>>, Exhausted> {
+    fn find(&self, term: &'t Term) -> Result<Option<Cow<'t, Value>>, FuelExhausted> {
         match term {
             Term::Path(path) => self.scope.resolve(path, self.meter),
             Term::Literal(value) => self.meter.charge(LOOKUP).map(|()| Some(Cow::Borrowed(value))),
@@ -342,7 +342,7 @@ impl<'t, 'a: 't> Evaluation<'_, 'a> {
 }
 
 /// Charges a change of case in advance. ASCII text keeps its length; other text is charged for the largest possible growth.
-fn charge_case(text: &str, meter: &Meter) -> Result<(), Exhausted> {
+fn charge_case(text: &str, meter: &Meter) -> Result<(), FuelExhausted> {
     let bytes = text.len() as u64;
     meter.charge(VALUE)?;
     meter.charge(bytes.saturating_mul(CASE_BYTE))?;

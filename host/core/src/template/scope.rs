@@ -6,7 +6,7 @@ use serde_json::Value;
 use smallvec::SmallVec;
 
 use super::Path;
-use crate::work::{Exhausted, Meter};
+use crate::work::{FuelExhausted, Meter};
 
 /// `state._outputs.NODE` reads the key `_outputs.NODE`.
 const OUTPUTS: &str = "_outputs";
@@ -18,7 +18,7 @@ pub trait Fields {
 
     /// Returns all fields as one object, for a path that consists of the root only. The [size](crate::work::size::of) of the copy is
     /// charged before it is created.
-    fn to_value(&self, meter: &Meter) -> Result<Value, Exhausted>;
+    fn to_value(&self, meter: &Meter) -> Result<Value, FuelExhausted>;
 }
 
 /// The value of a root.
@@ -56,7 +56,7 @@ impl<'a> Scope<'a> {
     /// Returns the value at a path; `None` if there is none. A borrowed value costs only the lookups
     /// ([`LOOKUP`](crate::work::rates::LOOKUP) for each name of the path, and its bytes); the whole of a [`Root::Fields`] is a copy, and
     /// also costs its size.
-    pub fn resolve(&self, path: &Path, meter: &Meter) -> Result<Option<Cow<'a, Value>>, Exhausted> {
+    pub fn resolve(&self, path: &Path, meter: &Meter) -> Result<Option<Cow<'a, Value>>, FuelExhausted> {
         meter.charge(path.cost())?;
         let name = path.root();
         let Some((_, root)) = self.roots.iter().find(|(known, _)| *known == name) else { return Ok(None) };
@@ -95,7 +95,7 @@ mod tests {
             if key == "inputs" { Some(&self.1) } else { self.0.get(key) }
         }
 
-        fn to_value(&self, meter: &Meter) -> Result<Value, Exhausted> {
+        fn to_value(&self, meter: &Meter) -> Result<Value, FuelExhausted> {
             crate::work::size::copy(&self.0, meter)
         }
     }
@@ -128,6 +128,6 @@ mod tests {
         scope.resolve(&all, &meter).unwrap();
         assert_eq!(meter.spent(), 32 + 5 + crate::work::size::of(&state.0));
         let scarce = Meter::new(100);
-        assert_eq!(scope.resolve(&all, &scarce), Err(Exhausted::Fuel));
+        assert_eq!(scope.resolve(&all, &scarce), Err(FuelExhausted::Fuel));
     }
 }

@@ -8,7 +8,7 @@ use crate::diagnostic::{Diagnostic, Problems, Span, codes, excerpt, nearest};
 use crate::json::{TreeLimit, canonical_length, write_canonical};
 use crate::keys;
 use crate::work::rates::{BYTE, LOOKUP};
-use crate::work::{Exhausted, Meter};
+use crate::work::{FuelExhausted, Meter};
 use crate::yaml::{Fields, Node, Yaml};
 
 use super::thread::{self, DirectiveThread, ThreadProblem};
@@ -140,7 +140,7 @@ impl Directive {
     /// Charges the text twice, since it is read to compute the length of the result and again to write it, a lookup for each placeholder
     /// in both, the canonical text of each input that is not a text, once, and the result. All of it is charged before the result is
     /// allocated.
-    pub fn fill(text: &str, inputs: &Map<String, Value>, meter: &Meter) -> Result<String, Exhausted> {
+    pub fn fill(text: &str, inputs: &Map<String, Value>, meter: &Meter) -> Result<String, FuelExhausted> {
         meter.charge_each(text.len(), 2 * BYTE)?;
         let given = |name: &str| inputs.get(name).filter(|value| !value.is_null());
         let mut written: BTreeMap<&str, String> = BTreeMap::new();

@@ -14,5 +14,5 @@ mod tests;
 
 pub use directive::{Directive, DirectiveInput, InputKind};
 pub use parse::{ReadText, TextFormat, TextItem, read_text_item};
-pub use search::{SEARCH_FIELDS, SearchField, SearchQuery, Searched};
+pub use search::{SEARCH_FIELDS, SearchField, SearchQuery, SearchableFields};
 pub use thread::{DirectiveOutput, DirectiveThread};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde_json::{Map, Value};
 
 use super::directive::{self, Directive};
-use super::search::Searched;
+use super::search::SearchableFields;
 use super::xml;
 use crate::diagnostic::{Diagnostic, Diagnostics, Problems, Span, codes, excerpt};
 use crate::item::ItemType;
@@ -64,8 +64,8 @@ impl TextItem {
     }
 
     /// Returns the searchable fields of the item.
-    pub fn searched(&self, id: &str) -> Searched {
-        Searched {
+    pub fn searched(&self, id: &str) -> SearchableFields {
+        SearchableFields {
             id: id.to_owned(),
             title: self.title.clone().unwrap_or_default(),
             tags: self.tags(),

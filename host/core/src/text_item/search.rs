@@ -41,7 +41,7 @@ impl SearchField {
 
 /// The searchable fields of an item.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Searched {
+pub struct SearchableFields {
     /// The id by which a match is listed.
     pub id: String,
     /// The title; empty where the text has none.
@@ -83,7 +83,7 @@ impl SearchQuery {
     ///
     /// Each word counts by the fields that contain it, twice as much as the beginning of a longer word; an item with more of the words
     /// precedes one with fewer of them more often.
-    pub fn score(&self, item: &Searched) -> Option<u64> {
+    pub fn score(&self, item: &SearchableFields) -> Option<u64> {
         if self.terms.is_empty() {
             return Some(0);
         }
@@ -119,7 +119,7 @@ impl SearchQuery {
     }
 
     /// Returns an excerpt of the body around the first match, on one line; its beginning if there is none.
-    pub fn snippet(&self, item: &Searched) -> String {
+    pub fn snippet(&self, item: &SearchableFields) -> String {
         let text = item.body.split_whitespace().collect::<Vec<_>>().join(" ");
         let mut hit = 0;
         let mut begin = None;
@@ -157,8 +157,13 @@ impl SearchQuery {
 mod tests {
     use super::*;
 
-    fn item(id: &str, title: &str, body: &str) -> Searched {
-        Searched { id: id.to_owned(), title: title.to_owned(), body: body.to_owned(), ..Searched::default() }
+    fn item(id: &str, title: &str, body: &str) -> SearchableFields {
+        SearchableFields {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            body: body.to_owned(),
+            ..SearchableFields::default()
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::item::ItemType;
 use crate::schema::InputSchema;
 use crate::trust::{CommentMark, SigningKey, TextKind, sign_text};
 use crate::work::rates::STEP;
-use crate::work::{Exhausted, Meter};
+use crate::work::{FuelExhausted, Meter};
 
 fn read(item_type: ItemType, text: &str) -> Result<TextItem, Vec<String>> {
     read_text_item(item_type, TextFormat::Markdown, "x.md", text)
@@ -223,7 +223,7 @@ fn a_text_is_filled_in_for_what_it_costs() {
     // A value is visited once, however often it is named.
     let (once, twice) = (cost("{input:l}").1, cost("{input:l}{input:l}").1);
     assert!(twice - once < 30_000, "{once} {twice}");
-    assert_eq!(cost(&"{input:a}".repeat(101)), (Err(Exhausted::Step), STEP));
+    assert_eq!(cost(&"{input:a}".repeat(101)), (Err(FuelExhausted::Step), STEP));
 }
 
 /// Unclosed placeholders are searched once, and not once for each opening before them.
@@ -260,7 +260,7 @@ fn large_directives_are_read_in_time() {
 #[test]
 fn a_long_word_is_looked_for_in_time() {
     let query = SearchQuery::new(&"x".repeat(1_000_000), &[]);
-    let item = Searched { body: "x ".repeat(500_000), ..Searched::default() };
+    let item = SearchableFields { body: "x ".repeat(500_000), ..SearchableFields::default() };
     assert_eq!(query.score(&item), None);
 }
 

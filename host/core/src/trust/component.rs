@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::dsse::{Envelope, EnvelopeError, EnvelopeSignature, MAX_SIGNATURES};
 use super::key::{KeyId, SigningKey};
-use super::requirement::{Counted, TooFew};
+use super::requirement::{CountedSigner, TooFewSignatures};
 use super::shown;
 use super::statement::{ComponentStatement, StatementError};
 use super::store::{KeyName, KeyRefusal, Moment, TrustStore, TrustedKey};
@@ -64,7 +64,7 @@ pub enum VerifyError {
     TooFew {
         id: String,
         /// The required and the valid signatures.
-        few: Box<TooFew>,
+        few: Box<TooFewSignatures>,
         /// The reasons why other signatures are not valid.
         others: Vec<String>,
     },
@@ -73,7 +73,7 @@ pub enum VerifyError {
     Required {
         id: String,
         /// The requirement.
-        few: Box<TooFew>,
+        few: Box<TooFewSignatures>,
     },
     /// The key signed a payload that is not a statement about a component.
     #[error("what the key {key} signed for `{id}` is not a statement about a component: {reason}")]
@@ -170,7 +170,7 @@ fn hints_text(keys: &[String]) -> String {
 
 /// The result of verifying a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum ComponentStanding {
     /// A key of the trust store signed it and is valid for it.
     Signed {
         /// The trusted key that signed it.
@@ -188,7 +188,7 @@ pub enum Standing {
     Unsigned,
 }
 
-impl Standing {
+impl ComponentStanding {
     /// Returns the keys whose signatures count.
     pub fn keys(&self) -> impl Iterator<Item = &KeyName> {
         let (key, also) = match self {
@@ -224,7 +224,7 @@ pub struct VerifiedComponent {
     statement: Option<Arc<ComponentStatement>>,
     /// The SHA-256 of the signed statement.
     statement_digest: Option<Digest>,
-    standing: Standing,
+    standing: ComponentStanding,
 }
 
 impl VerifiedComponent {
@@ -270,7 +270,7 @@ impl VerifiedComponent {
     }
 
     /// Accepts a component that its user is developing: to describe it before it is signed, or to run it under `--allow-unsigned`. Its
-    /// standing is [`Standing::Unsigned`]. Never to be used for anything that was fetched, and refused for items that the store requires
+    /// standing is [`ComponentStanding::Unsigned`]. Never to be used for anything that was fetched, and refused for items that the store requires
     /// signatures for; for describing, the store may be empty.
     pub fn under_development(bytes: Arc<[u8]>, item: &str, store: &TrustStore) -> Result<Self, VerifyError> {
         let (id, _) = split_version(item);
@@ -283,7 +283,7 @@ impl VerifiedComponent {
             id: id.to_owned(),
             statement: None,
             statement_digest: None,
-            standing: Standing::Unsigned,
+            standing: ComponentStanding::Unsigned,
         })
     }
 
@@ -320,7 +320,7 @@ impl VerifiedComponent {
             id: wanted_id.to_owned(),
             statement: Some(Arc::new(statement)),
             statement_digest: Some(statement_digest),
-            standing: Standing::BuiltIn,
+            standing: ComponentStanding::BuiltIn,
         })
     }
 
@@ -355,7 +355,7 @@ impl VerifiedComponent {
     }
 
     /// Returns the result of the verification.
-    pub fn standing(&self) -> &Standing {
+    pub fn standing(&self) -> &ComponentStanding {
         &self.standing
     }
 
@@ -363,10 +363,10 @@ impl VerifiedComponent {
     /// development only the manifest bounds it.
     pub fn ceiling(&self) -> Ceiling {
         match (&self.standing, &self.statement) {
-            (Standing::Signed { ceiling, .. }, _) => Ceiling::clone(ceiling),
-            (Standing::BuiltIn, Some(statement)) => statement.predicate.ceiling.clone(),
-            (Standing::BuiltIn, None) => Ceiling::of([]),
-            (Standing::Unsigned, _) => Ceiling::of(CapabilityKind::ALL),
+            (ComponentStanding::Signed { ceiling, .. }, _) => Ceiling::clone(ceiling),
+            (ComponentStanding::BuiltIn, Some(statement)) => statement.predicate.ceiling.clone(),
+            (ComponentStanding::BuiltIn, None) => Ceiling::of([]),
+            (ComponentStanding::Unsigned, _) => Ceiling::of(CapabilityKind::ALL),
         }
     }
 }
@@ -424,11 +424,11 @@ impl Check<'_> {
         statement: &ComponentStatement,
         counted: &[(ComponentStatement, &TrustedKey)],
         refused: &[VerifyError],
-    ) -> Result<Standing, VerifyError> {
+    ) -> Result<ComponentStanding, VerifyError> {
         let (item, _) = split_version(self.item);
         let signed: Vec<_> = counted
             .iter()
-            .map(|(_, entry)| Counted { key: entry.named(), not_after: entry.not_after })
+            .map(|(_, entry)| CountedSigner { key: entry.named(), not_after: entry.not_after })
             .collect();
         let enough = self.store.enough(item, &signed).map_err(|few| VerifyError::TooFew {
             id: shown(self.item),
@@ -445,7 +445,7 @@ impl Check<'_> {
             ceiling = ceiling.intersection(&entry.ceiling);
             also.push(entry.named());
         }
-        Ok(Standing::Signed {
+        Ok(ComponentStanding::Signed {
             key: first.named(),
             also,
             ceiling: Box::new(ceiling),

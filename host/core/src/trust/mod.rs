@@ -20,14 +20,14 @@ pub use companions::{
     COMPANIONS_TYPE, CompanionsError, CompanionsStatement, MAX_COMPANIONS, SignedFile, WriteError,
 };
 pub use component::{
-    ClaimsError, EnvelopeClaims, SignError, Standing, VerifiedComponent, VerifyError, sign_component,
+    ClaimsError, ComponentStanding, EnvelopeClaims, SignError, VerifiedComponent, VerifyError, sign_component,
 };
 pub use dsse::{EnvelopeError, IN_TOTO, MAX_ENVELOPE, MAX_SIGNATURES, sign_document, verify_document};
 pub use file::{EditError, KeyChange, Successor};
 pub use key::{KeyError, KeyId, ParseKeyIdError, ParseSignatureError, Signature, SigningKey, VerifyingKey};
 pub use log::{LogEnd, LogEntry, LogError, LogEvent, peek_log, read_first_write, read_log};
 pub use marker::{MarkerError, STATE_MARKER_TYPE, StateMarker};
-pub use requirement::{Requirement, RulePlace, TooFew};
+pub use requirement::{Requirement, RulePlace, TooFewSignatures};
 pub use rotation::{ROTATION_TYPE, Rotation, RotationError};
 pub use statement::{
     ComponentStatement, PREDICATE_TYPE, Predicate, STATEMENT_TYPE, StatementError, make_statement,

@@ -39,7 +39,7 @@ impl fmt::Display for RulePlace {
 
 /// Too few of the required keys have signed an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TooFew {
+pub struct TooFewSignatures {
     /// Number of keys that have to sign.
     pub threshold: u32,
     /// The keys that count.
@@ -50,7 +50,7 @@ pub struct TooFew {
     pub place: Option<RulePlace>,
 }
 
-impl fmt::Display for TooFew {
+impl fmt::Display for TooFewSignatures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = |keys: &[KeyName]| keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         write!(f, "it needs signatures of {} of the keys {}", self.threshold, named(&self.keys))?;
@@ -67,13 +67,13 @@ impl fmt::Display for TooFew {
 
 /// A key that has signed and is valid on its own.
 #[derive(Clone, Debug)]
-pub(super) struct Counted {
+pub(super) struct CountedSigner {
     pub(super) key: KeyName,
     pub(super) not_after: Option<Timestamp>,
 }
 
 /// The result of counting an item's signatures.
-pub(super) struct Enough {
+pub(super) struct RequiredSigners {
     /// The indices of the signatures that the requirements have counted; that of the first one without a requirement.
     pub(super) counted: Vec<usize>,
     /// The time until which there are enough.
@@ -103,17 +103,26 @@ impl TrustStore {
 
     /// Checks whether the valid ones among the keys that signed an item earlier satisfy the requirements for it at this time: for items
     /// that are stored without their signatures.
-    pub fn still_enough(&self, item: &str, signed: &[KeyId], at: impl Into<Moment>) -> Result<(), TooFew> {
+    pub fn still_enough(
+        &self,
+        item: &str,
+        signed: &[KeyId],
+        at: impl Into<Moment>,
+    ) -> Result<(), TooFewSignatures> {
         let (item, at) = (path_of(item), at.into());
         let counted = signed.iter().filter_map(|key| self.allow(*key, item, at)?.ok());
         let counted: Vec<_> =
-            counted.map(|entry| Counted { key: entry.named(), not_after: entry.not_after }).collect();
+            counted.map(|entry| CountedSigner { key: entry.named(), not_after: entry.not_after }).collect();
         self.enough(item, &counted).map(|_| ())
     }
 
     /// Checks whether the keys that have signed an item, each valid on its own, are enough. Only this function interprets requirements, for
     /// items of every kind; a version in the id is ignored.
-    pub(super) fn enough(&self, item: &str, signed: &[Counted]) -> Result<Enough, TooFew> {
+    pub(super) fn enough(
+        &self,
+        item: &str,
+        signed: &[CountedSigner],
+    ) -> Result<RequiredSigners, TooFewSignatures> {
         let item = path_of(item);
         let matching =
             self.requirements.iter().filter(|rule| rule.items.iter().any(|pattern| pattern.matches(item)));
@@ -133,7 +142,7 @@ impl TrustStore {
             let threshold = usize::try_from(rule.threshold).unwrap_or(usize::MAX);
             if ends.len() < threshold {
                 let signed = signed.iter().filter(|one| wanted.contains(&self.author(one.key.id)));
-                return Err(TooFew {
+                return Err(TooFewSignatures {
                     threshold: rule.threshold,
                     keys: rule.keys.clone(),
                     signed: signed.map(|one| one.key.clone()).collect(),
@@ -146,10 +155,10 @@ impl TrustStore {
             not_after = [not_after, end].into_iter().flatten().min();
         }
         if counted.is_empty() && !signed.is_empty() {
-            return Ok(Enough { counted: vec![0], not_after: signed[0].not_after });
+            return Ok(RequiredSigners { counted: vec![0], not_after: signed[0].not_after });
         }
         let not_after = not_after.filter(|end| *end != Timestamp(u64::MAX));
-        Ok(Enough { counted: counted.into_iter().collect(), not_after })
+        Ok(RequiredSigners { counted: counted.into_iter().collect(), not_after })
     }
 }
 
@@ -180,9 +189,9 @@ mod tests {
         TrustStore { keys, requirements: vec![rule], ..TrustStore::default() }
     }
 
-    fn signed(seeds: &[u8]) -> Vec<Counted> {
+    fn signed(seeds: &[u8]) -> Vec<CountedSigner> {
         let until = |seed: u8| Some(Timestamp(u64::from(seed) * 10));
-        seeds.iter().map(|seed| Counted { key: name(*seed), not_after: until(*seed) }).collect()
+        seeds.iter().map(|seed| CountedSigner { key: name(*seed), not_after: until(*seed) }).collect()
     }
 
     #[test]

@@ -110,7 +110,7 @@ fn a_signed_component_is_let_in_with_the_narrower_ceiling() {
             "random is in the key's alone"
         );
         assert_eq!(ceiling.limits, Some(TaskLimits::DEFAULT));
-        let Standing::Signed { key: signer, .. } = verified.standing() else { panic!("unsigned") };
+        let ComponentStanding::Signed { key: signer, .. } = verified.standing() else { panic!("unsigned") };
         assert_eq!((signer.name.as_str(), signer.id), ("acme", key(1).id()));
     }
 }
@@ -120,7 +120,7 @@ fn a_component_under_development_stands_as_unsigned() {
     let component =
         VerifiedComponent::under_development(Arc::from(bytes()), "acme/fetch@1.2.3", &TrustStore::default())
             .unwrap();
-    assert_eq!(component.standing(), &Standing::Unsigned);
+    assert_eq!(component.standing(), &ComponentStanding::Unsigned);
     assert_eq!(component.id(), ID);
     assert!(component.statement().is_none());
     assert!(

@@ -20,7 +20,7 @@ use std::ops::Range;
 use serde_json::json;
 
 use super::key::{KeyId, Signature, SigningKey};
-use super::requirement::{Counted, TooFew};
+use super::requirement::{CountedSigner, TooFewSignatures};
 use super::shown;
 use super::store::{KeyName, KeyRefusal, Moment, TrustStore, TrustedKey};
 use crate::diagnostic::shell_path;
@@ -213,10 +213,10 @@ pub enum TextRefusal {
     Refused(#[from] KeyRefusal),
     /// The trust store requires more signatures than a text can have, or one of another key.
     #[error("it is signed, and a text carries one signature: {0}")]
-    TooFew(TooFew),
+    TooFew(TooFewSignatures),
     /// The trust store requires a signature, and the text has none that could be valid.
     #[error("it is not signed: {0}")]
-    Required(TooFew),
+    Required(TooFewSignatures),
     /// The key signed it as another kind of item.
     #[error("the key {key} signed it as {signed}, and it is used as {used}")]
     OtherKind {
@@ -484,7 +484,9 @@ fn check(
                 None if kind.takes_any_kind() => TextFormatVersion::AnyKind,
                 None => return Err(TextRefusal::AnyKind { key, used: kind }),
             };
-            store.enough(id, &[Counted { key: key.clone(), not_after }]).map_err(TextRefusal::TooFew)?;
+            store
+                .enough(id, &[CountedSigner { key: key.clone(), not_after }])
+                .map_err(TextRefusal::TooFew)?;
             Ok(TextStanding::Signed { key, time: line.time, not_after, format })
         }
         Some(Err(refusal)) => Err(refusal.into()),

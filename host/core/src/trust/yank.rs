@@ -19,7 +19,7 @@ use serde_json::json;
 
 use super::dsse::{Envelope, EnvelopeError, EnvelopeSignature, sign_document};
 use super::key::{KeyId, SigningKey};
-use super::requirement::Counted;
+use super::requirement::CountedSigner;
 use super::shown;
 use super::statement::is_version;
 use super::store::{KeyName, KeyRefusal, TrustStore, TrustedKey};
@@ -390,8 +390,9 @@ impl TrustStore {
     pub fn yank_of<'y>(&self, statements: &'y [Yank]) -> Option<&'y Yank> {
         let is_taken_back = |yank: &Yank| {
             let later = statements.iter().filter(|other| other.statement.takes_back(&yank.statement));
-            let later: Vec<_> =
-                later.map(|yank| Counted { key: yank.key.clone(), not_after: yank.not_after }).collect();
+            let later: Vec<_> = later
+                .map(|yank| CountedSigner { key: yank.key.clone(), not_after: yank.not_after })
+                .collect();
             !later.is_empty() && self.enough(&yank.statement.id, &later).is_ok()
         };
         let yanks = statements.iter().filter(|yank| yank.statement.is_yanked);

@@ -5,11 +5,11 @@
 //! convert these values to their own, so that both call a function with the same values, messages and charges.
 //!
 //! ```
-//! use graph_core::wit_value::{Signature, WitType, WitValue};
+//! use graph_core::wit_value::{FunctionSignature, WitType, WitValue};
 //! use graph_core::work::Meter;
 //! use serde_json::json;
 //!
-//! let add = Signature { params: vec![("a".to_owned(), WitType::U8)], result: Some(WitType::U64) };
+//! let add = FunctionSignature { params: vec![("a".to_owned(), WitType::U8)], result: Some(WitType::U64) };
 //! let meter = Meter::of_one_step();
 //! assert_eq!(add.arguments(&json!({ "a": 7 }), &meter).unwrap(), [WitValue::U8(7)]);
 //! let refused = add.arguments(&json!({ "a": 256 }), &meter).unwrap_err();
@@ -28,7 +28,7 @@ mod value;
 mod write;
 
 pub use schema::{of_params, of_type};
-pub use signature::{Signature, charged};
+pub use signature::{FunctionSignature, charged};
 pub use types::WitType;
 pub use value::WitValue;
 

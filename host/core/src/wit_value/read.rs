@@ -6,12 +6,12 @@ use std::fmt;
 use serde_json::{Map, Number, Value};
 
 use super::{
-    ERR, INFINITY, NEGATIVE_INFINITY, NEGATIVE_ZERO, NOT_A_NUMBER, OK, SOME, Signature, WitType, WitValue,
-    can_be_null,
+    ERR, FunctionSignature, INFINITY, NEGATIVE_INFINITY, NEGATIVE_ZERO, NOT_A_NUMBER, OK, SOME, WitType,
+    WitValue, can_be_null,
 };
 use crate::diagnostic::{excerpt, nearest};
 use crate::json::canonical_string;
-use crate::work::{Exhausted, Meter, rates};
+use crate::work::{FuelExhausted, Meter, rates};
 
 /// Largest number of values in one call: each takes 40 bytes or more in memory, and as little as two in JSON.
 const MOST_VALUES: usize = 1 << 20;
@@ -31,7 +31,7 @@ pub(super) enum Mismatch {
     Value { place: Place, reason: String },
     /// The check, or the value, costs too much.
     #[error(transparent)]
-    Exhausted(#[from] Exhausted),
+    Exhausted(#[from] FuelExhausted),
 }
 
 /// A place in the params: `a.b[3]`.
@@ -47,7 +47,7 @@ impl fmt::Display for Place {
 /// Creates the arguments of a function from an object with its parameters by name. A parameter that is an option may be left out. Each
 /// value is charged in advance, with the names that are searched for it and copied into it.
 pub(super) fn arguments(
-    signature: &Signature,
+    signature: &FunctionSignature,
     params: &Value,
     meter: &Meter,
 ) -> Result<Vec<WitValue>, Mismatch> {
@@ -119,7 +119,7 @@ impl Reader<'_> {
     }
 
     /// Charges a name that is copied, and compared again when the value is passed on.
-    fn name(&self, name: &str) -> Result<(), Exhausted> {
+    fn name(&self, name: &str) -> Result<(), FuelExhausted> {
         self.meter.charge_each(name.len(), 2 * rates::BYTE)
     }
 
@@ -272,7 +272,7 @@ impl Reader<'_> {
         &self,
         mut names: impl Iterator<Item = &'n str>,
         name: &str,
-    ) -> Result<Option<usize>, Exhausted> {
+    ) -> Result<Option<usize>, FuelExhausted> {
         let mut at = 0;
         loop {
             self.meter.charge(PASS_NAME)?;

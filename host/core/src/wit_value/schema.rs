@@ -3,11 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    ERR, INFINITY, NEGATIVE_INFINITY, NEGATIVE_ZERO, NOT_A_NUMBER, OK, SOME, Signature, WitType, can_be_null,
+    ERR, FunctionSignature, INFINITY, NEGATIVE_INFINITY, NEGATIVE_ZERO, NOT_A_NUMBER, OK, SOME, WitType,
+    can_be_null,
 };
 
 /// Returns the schema of a function's params.
-pub fn of_params(signature: &Signature) -> Value {
+pub fn of_params(signature: &FunctionSignature) -> Value {
     of_members(&signature.params)
 }
 

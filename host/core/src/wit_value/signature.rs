@@ -11,7 +11,7 @@ use crate::work::{Meter, size};
 /// The types of a function: of its parameters, by name and in their order, and of its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Signature {
+pub struct FunctionSignature {
     /// The parameters.
     pub params: Vec<(String, WitType)>,
     /// The type of its result, if any.
@@ -19,7 +19,7 @@ pub struct Signature {
     pub result: Option<WitType>,
 }
 
-impl Signature {
+impl FunctionSignature {
     /// Creates the arguments of a call from its params. Each value is charged in advance.
     pub fn arguments(&self, params: &Value, meter: &Meter) -> Result<Vec<WitValue>, Failure> {
         read::arguments(self, params, meter).map_err(|mismatch| match mismatch {

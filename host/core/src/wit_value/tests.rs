@@ -3,7 +3,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{Signature, WitType, WitValue, charged, of_params};
+use super::{FunctionSignature, WitType, WitValue, charged, of_params};
 use crate::json::{MAX_DEPTH, TreeLimit, canonical_string, parse_strict};
 use crate::schema::InputSchema;
 use crate::work::{Meter, rates};
@@ -131,9 +131,9 @@ fn random_value(random: &mut Random, ty: &WitType) -> WitValue {
 
 /// Creates a function with a parameter and a result of a type. The result is inside of a list, so that a `result` type is also a value
 /// there.
-fn of(ty: &WitType) -> Signature {
+fn of(ty: &WitType) -> FunctionSignature {
     let result = WitType::List(Box::new(ty.clone()));
-    Signature { params: vec![("v".to_owned(), ty.clone())], result: Some(result) }
+    FunctionSignature { params: vec![("v".to_owned(), ty.clone())], result: Some(result) }
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn random_values_are_kept() {
     for _ in 0..500 {
         let ty = random_type(&mut random, 4);
         let signature = of(&ty);
-        let read: Signature = serde_json::from_value(json!(signature)).unwrap();
+        let read: FunctionSignature = serde_json::from_value(json!(signature)).unwrap();
         assert_eq!(read, signature);
         let schema = InputSchema::compile(&of_params(&signature), &Meter::of_one_step()).unwrap();
         for _ in 0..20 {
@@ -288,7 +288,7 @@ fn what_is_far_more_than_the_value_is_charged() {
 fn errors_become_failures() {
     let failure = |error: Option<WitValue>, ty: WitType| {
         let result = WitType::Result(None, Some(Box::new(ty)));
-        let signature = Signature { params: Vec::new(), result: Some(result) };
+        let signature = FunctionSignature { params: Vec::new(), result: Some(result) };
         let value = WitValue::Result(Err(error.map(Box::new)));
         let answer = signature.answer(Some(value), 1 << 20, &Meter::of_one_step()).unwrap();
         let failure = answer.unwrap_err();

@@ -6,7 +6,7 @@ use super::{
     ERR, INFINITY, NEGATIVE_INFINITY, NEGATIVE_ZERO, NOT_A_NUMBER, OK, SOME, WitType, WitValue, can_be_null,
 };
 use crate::node::{Category, Failure, OutputBudget, shortened};
-use crate::work::{Exhausted, Meter, rates};
+use crate::work::{FuelExhausted, Meter, rates};
 
 /// Creates the answer of a function: its result, or the failure that its error represents; the outer error is about an answer that cannot
 /// be written. Each value is charged in advance, with its names.
@@ -157,7 +157,7 @@ impl Writer<'_> {
 }
 
 /// Creates the failure of an answer whose conversion exceeds the limit of one step of the host's work.
-fn too_costly(exhausted: Exhausted) -> Failure {
+fn too_costly(exhausted: FuelExhausted) -> Failure {
     Failure::new(Category::Limit, format!("what it answered cannot be written as JSON: {exhausted}"))
 }
 

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use super::pattern::{LONGEST, MOST_TOGETHER, MOST_WEIGHT};
 use super::rates::{DOCUMENT_BYTE, PATTERN_REFUSED, STEP};
-use super::{Exhausted, Meter, Pattern, PatternError, ReadPattern};
+use super::{FuelExhausted, Meter, Pattern, PatternError, ReadPattern};
 use crate::diagnostic::excerpt;
 
 /// Least weight of a pattern, in bytes, since searching with it takes memory, too.
@@ -27,7 +27,7 @@ pub struct CompileBudget<'m> {
     /// Meter for fuel beyond `free`; none for a file, whose compilation then stops.
     meter: Option<&'m Meter>,
     /// Reason why a pattern or schema was not compiled for want of fuel.
-    refused: Cell<Option<Exhausted>>,
+    refused: Cell<Option<FuelExhausted>>,
     /// Numbers of patterns and schemas to compile so far.
     patterns: Cell<u64>,
     schemas: Cell<u64>,
@@ -115,18 +115,18 @@ impl<'m> CompileBudget<'m> {
         }
         // The meter was limited to the rest, which suffices for its charges.
         let counted = self.charge(schema.spent());
-        if is_exhausted && schema.reason() == Exhausted::Fuel && counted.is_ok() {
-            self.refused.set(Some(self.meter.map_or(Exhausted::Step, Meter::reason)));
+        if is_exhausted && schema.reason() == FuelExhausted::Fuel && counted.is_ok() {
+            self.refused.set(Some(self.meter.map_or(FuelExhausted::Step, Meter::reason)));
         }
     }
 
     /// Returns the reason if a pattern or a schema was not compiled for want of fuel. Diagnostics of the document mean nothing then.
-    pub fn refused(&self) -> Option<Exhausted> {
+    pub fn refused(&self) -> Option<FuelExhausted> {
         self.refused.get()
     }
 
     /// Describes the pattern or schema that was not compiled for want of fuel, by its number in the document, and a remedy.
-    pub fn refusal(&self, exhausted: Exhausted) -> String {
+    pub fn refusal(&self, exhausted: FuelExhausted) -> String {
         match &*self.culprit.borrow() {
             Some(culprit) => format!(
                 "to compile {culprit}, takes too much with those before it: {exhausted}; repeat less, use small sets of \
@@ -141,13 +141,13 @@ impl<'m> CompileBudget<'m> {
         self.culprit.borrow_mut().get_or_insert_with(culprit);
     }
 
-    fn charge(&self, fuel: u64) -> Result<(), Exhausted> {
+    fn charge(&self, fuel: u64) -> Result<(), FuelExhausted> {
         let free = self.free.get();
         self.free.set(free.saturating_sub(fuel));
         let charged = match (fuel.saturating_sub(free), self.meter) {
             (0, _) => Ok(()),
             (paid, Some(meter)) => meter.charge(paid),
-            (_, None) => Err(Exhausted::Step),
+            (_, None) => Err(FuelExhausted::Step),
         };
         charged.inspect_err(|exhausted| self.refused.set(Some(*exhausted)))
     }
@@ -172,11 +172,11 @@ mod tests {
         let poor = Meter::new(1_000_000);
         let budget = CompileBudget::of_written(600, &poor);
         let refused = budget.compile(r"\w{40}").unwrap_err();
-        assert_eq!(refused, PatternError::Exhausted(Exhausted::Fuel));
-        assert_eq!(budget.refused(), Some(Exhausted::Fuel));
-        let told = budget.refusal(Exhausted::Fuel);
+        assert_eq!(refused, PatternError::Exhausted(FuelExhausted::Fuel));
+        assert_eq!(budget.refused(), Some(FuelExhausted::Fuel));
+        let told = budget.refusal(FuelExhausted::Fuel);
         assert!(told.starts_with(r"to compile its pattern number 1, `\w{40}`, takes too much"), "{told}");
-        assert_eq!(budget.schema().charge(1), Err(Exhausted::Fuel));
+        assert_eq!(budget.schema().charge(1), Err(FuelExhausted::Fuel));
     }
 
     #[test]
@@ -191,7 +191,7 @@ mod tests {
         let schema = budget.schema();
         assert!(schema.charge(1).is_err());
         budget.count(&schema, true);
-        assert_eq!(budget.refused(), Some(Exhausted::Step));
+        assert_eq!(budget.refused(), Some(FuelExhausted::Step));
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub struct Meter {
 
 /// The fuel for a step of the host's work is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Exhausted {
+pub enum FuelExhausted {
     /// The step alone costs more than any step may.
     #[error("one step of the host's own work may cost {STEP} fuel, and this one costs more")]
     Step,
@@ -39,7 +39,7 @@ impl Meter {
 
     /// Charges work before it is done. After a refusal, everything counts as spent, and nothing more is allowed.
     #[inline]
-    pub fn charge(&self, fuel: u64) -> Result<(), Exhausted> {
+    pub fn charge(&self, fuel: u64) -> Result<(), FuelExhausted> {
         let spent = self.spent.get().saturating_add(fuel);
         if spent > self.most {
             return Err(self.refuse());
@@ -49,19 +49,19 @@ impl Meter {
     }
 
     #[cold]
-    fn refuse(&self) -> Exhausted {
+    fn refuse(&self) -> FuelExhausted {
         self.spent.set(self.most);
         self.reason()
     }
 
     /// Returns the reason for refusals.
-    pub const fn reason(&self) -> Exhausted {
-        if self.most < STEP { Exhausted::Fuel } else { Exhausted::Step }
+    pub const fn reason(&self) -> FuelExhausted {
+        if self.most < STEP { FuelExhausted::Fuel } else { FuelExhausted::Step }
     }
 
     /// Charges a rate for each of `parts`.
     #[inline]
-    pub fn charge_each(&self, parts: usize, rate: u64) -> Result<(), Exhausted> {
+    pub fn charge_each(&self, parts: usize, rate: u64) -> Result<(), FuelExhausted> {
         self.charge((parts as u64).saturating_mul(rate))
     }
 
@@ -84,11 +84,11 @@ mod tests {
     fn a_refused_charge_leaves_nothing() {
         let meter = Meter::new(10);
         assert_eq!(meter.charge(10), Ok(()));
-        assert_eq!(meter.charge(1), Err(Exhausted::Fuel));
+        assert_eq!(meter.charge(1), Err(FuelExhausted::Fuel));
         assert_eq!(meter.spent(), 10);
         let meter = Meter::new(u64::MAX);
         assert_eq!(meter.charge(STEP), Ok(()));
-        assert_eq!(meter.charge(1), Err(Exhausted::Step));
-        assert_eq!(meter.charge_each(usize::MAX, u64::MAX), Err(Exhausted::Step));
+        assert_eq!(meter.charge(1), Err(FuelExhausted::Step));
+        assert_eq!(meter.charge_each(usize::MAX, u64::MAX), Err(FuelExhausted::Step));
     }
 }

@@ -5,13 +5,13 @@
 //! charged before the memory is taken. Rates depend on nothing but the work: the same run costs the same on every target.
 //!
 //! ```
-//! use graph_core::work::{Exhausted, Meter, rates, size};
+//! use graph_core::work::{FuelExhausted, Meter, rates, size};
 //!
 //! let meter = Meter::new(2_000);
 //! meter.charge(rates::VISIT / 4)?;
 //! meter.charge(size::of(&serde_json::json!({"a": [1, 2]})))?;
-//! assert_eq!(meter.charge(1_500), Err(Exhausted::Fuel));
-//! # Ok::<(), Exhausted>(())
+//! assert_eq!(meter.charge(1_500), Err(FuelExhausted::Fuel));
+//! # Ok::<(), FuelExhausted>(())
 //! ```
 
 mod compile_budget;
@@ -21,5 +21,5 @@ pub mod rates;
 pub mod size;
 
 pub use compile_budget::CompileBudget;
-pub use meter::{Exhausted, Meter};
+pub use meter::{FuelExhausted, Meter};
 pub use pattern::{Pattern, PatternError, ReadPattern};

@@ -9,7 +9,7 @@ use regex_syntax::hir::translate::Translator;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::rates::{PATTERN_STATE, STEP};
-use super::{Exhausted, Meter};
+use super::{FuelExhausted, Meter};
 
 /// Limit of a pattern's length, in bytes: a class of two bytes such as `\w` becomes hundreds of ranges before anything is compiled.
 pub(super) const LONGEST: usize = 4_096;
@@ -68,7 +68,7 @@ pub enum PatternError {
     Together,
     /// The fuel left is not enough to compile the pattern.
     #[error("it is not compiled: {0}")]
-    Exhausted(#[from] Exhausted),
+    Exhausted(#[from] FuelExhausted),
 }
 
 /// A pattern that was read and is not compiled yet. The cost of compiling it is known in advance.
@@ -136,7 +136,7 @@ impl Pattern {
     }
 
     /// Returns `true` if the pattern matches somewhere in a text.
-    pub fn is_match(&self, text: &str, meter: &Meter) -> Result<bool, Exhausted> {
+    pub fn is_match(&self, text: &str, meter: &Meter) -> Result<bool, FuelExhausted> {
         let worst = (text.len() as u64 + 1).saturating_mul(self.states);
         meter.charge(worst.saturating_mul(PATTERN_STATE))?;
         Ok(self.regex.is_match(text))
@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(pattern.is_match("aab", &meter), Ok(true));
         assert_eq!(meter.spent(), 4 * pattern.states());
         let large = Pattern::compile("[01]*1[01]{300}").unwrap();
-        assert_eq!(large.is_match(&"01".repeat(200_000), &Meter::of_one_step()), Err(Exhausted::Step));
+        assert_eq!(large.is_match(&"01".repeat(200_000), &Meter::of_one_step()), Err(FuelExhausted::Step));
     }
 
     #[test]

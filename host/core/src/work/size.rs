@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Exhausted, Meter};
+use super::{FuelExhausted, Meter};
 
 /// Size of each value apart from its text, and of each key of an object apart from its text.
 pub const VALUE: u64 = 64;
@@ -25,7 +25,7 @@ pub fn of(value: &Value) -> u64 {
 }
 
 /// Charges the size of a value ([`of`]). Stops at the first part that is refused, so that it takes no longer than its charges cover.
-pub fn charge(value: &Value, meter: &Meter) -> Result<(), Exhausted> {
+pub fn charge(value: &Value, meter: &Meter) -> Result<(), FuelExhausted> {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => meter.charge(VALUE),
         Value::String(text) => meter.charge(VALUE + text.len() as u64),
@@ -47,7 +47,7 @@ pub fn charge(value: &Value, meter: &Meter) -> Result<(), Exhausted> {
 }
 
 /// Copies a value. Its whole size is charged before any memory is taken: measuring a value costs a small part of copying it.
-pub fn copy(value: &Value, meter: &Meter) -> Result<Value, Exhausted> {
+pub fn copy(value: &Value, meter: &Meter) -> Result<Value, FuelExhausted> {
     charge(value, meter)?;
     Ok(value.clone())
 }
@@ -85,7 +85,7 @@ mod tests {
             let meter = Meter::new(size);
             assert_eq!(copy(&value, &meter), Ok(value.clone()));
             assert_eq!(meter.spent(), size);
-            assert_eq!(copy(&value, &Meter::new(size - 1)), Err(Exhausted::Fuel));
+            assert_eq!(copy(&value, &Meter::new(size - 1)), Err(FuelExhausted::Fuel));
         }
     }
 }

@@ -29,7 +29,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::node::{Entry, Mapping, Node, Yaml};
+use super::node::{Mapping, MappingEntry, Node, Yaml};
 use super::units::{parse_duration, parse_size};
 use crate::diagnostic::{Code, Diagnostic, Problems, Span, codes, nearest};
 use crate::keys::KeyTable;
@@ -89,7 +89,7 @@ impl<'n> Fields<'n> {
     }
 
     /// Returns the key and its value, if the key is present.
-    pub fn entry(&mut self, key: &'static str) -> Option<&'n Entry> {
+    pub fn entry(&mut self, key: &'static str) -> Option<&'n MappingEntry> {
         #[cfg(feature = "asked-keys")]
         asked::note(self.table, key);
         let at = self.mapping.entries.iter().position(|entry| entry.key.name == key)?;
@@ -179,7 +179,7 @@ impl<'n> Fields<'n> {
     }
 
     /// Returns the entries whose keys begin with a prefix, in document order. A later call replaces the prefix of an earlier one.
-    pub fn prefixed(&mut self, prefix: &'static str) -> impl Iterator<Item = &'n Entry> + use<'n> {
+    pub fn prefixed(&mut self, prefix: &'static str) -> impl Iterator<Item = &'n MappingEntry> + use<'n> {
         self.prefix = Some(prefix);
         self.mapping.iter().filter(move |entry| entry.key.name.starts_with(prefix))
     }

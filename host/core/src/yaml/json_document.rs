@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::node::{Entry, Key, Mapping, Node, Text, TextStyle, Yaml};
+use super::node::{Key, Mapping, MappingEntry, Node, Text, TextStyle, Yaml};
 use super::parse::{MAPPING, MAX_DEPTH, MAX_NODES};
 use super::scalar;
 use crate::diagnostic::Span;
@@ -123,7 +123,7 @@ impl JsonReader<'_> {
             self.take(':')?;
             self.blanks();
             let value = self.value(depth)?;
-            entries.push(Entry { key, value });
+            entries.push(MappingEntry { key, value });
             if self.take(',').is_none() {
                 self.take('}')?;
                 return Some(Yaml::Mapping(Mapping { entries }));

@@ -18,7 +18,7 @@ mod write;
 pub use fields::Fields;
 #[cfg(feature = "asked-keys")]
 pub use fields::asked;
-pub use node::{Entry, Key, Mapping, Node, Text, TextStyle, Yaml};
+pub use node::{Key, Mapping, MappingEntry, Node, Text, TextStyle, Yaml};
 pub use parse::{MAX_DEPTH, MAX_NODES, MAX_TEXT, parse};
 pub use units::{ParseDurationError, ParseSizeError, parse_duration, parse_size};
 pub use write::write;

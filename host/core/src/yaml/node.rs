@@ -57,12 +57,12 @@ pub enum TextStyle {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mapping {
     /// The entries, in document order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<MappingEntry>,
 }
 
 /// A key and its value.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct MappingEntry {
     /// The key and its place, to which messages about unknown keys refer.
     pub key: Key,
     /// The value, with aliases and tags resolved.
@@ -80,7 +80,7 @@ pub struct Key {
 
 impl Mapping {
     /// Returns the entry with a key, in time linear in the number of entries.
-    pub fn entry(&self, key: &str) -> Option<&Entry> {
+    pub fn entry(&self, key: &str) -> Option<&MappingEntry> {
         self.entries.iter().find(|entry| entry.key.name == key)
     }
 
@@ -100,14 +100,14 @@ impl Mapping {
     }
 
     /// Returns the entries, in document order.
-    pub fn iter(&self) -> std::slice::Iter<'_, Entry> {
+    pub fn iter(&self) -> std::slice::Iter<'_, MappingEntry> {
         self.entries.iter()
     }
 }
 
 impl<'m> IntoIterator for &'m Mapping {
-    type Item = &'m Entry;
-    type IntoIter = std::slice::Iter<'m, Entry>;
+    type Item = &'m MappingEntry;
+    type IntoIter = std::slice::Iter<'m, MappingEntry>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
@@ -200,7 +200,7 @@ impl Node {
             Value::Object(entries) => Yaml::Mapping(Mapping {
                 entries: entries
                     .iter()
-                    .map(|(name, value)| Entry {
+                    .map(|(name, value)| MappingEntry {
                         key: Key { name: name.clone(), span: Span::NONE },
                         value: Self::from_json(value),
                     })

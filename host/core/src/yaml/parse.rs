@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span as Marks, Tag};
 
-use super::node::{Entry, Key, Mapping, Node, Text, TextStyle, Yaml};
+use super::node::{Key, Mapping, MappingEntry, Node, Text, TextStyle, Yaml};
 use super::scalar::{self, ScalarError};
 use crate::diagnostic::{Code, Diagnostic, Problems, Span, codes, excerpt};
 
@@ -184,7 +184,7 @@ struct Builder<'t> {
     /// The items of the open lists, those of an inner list after those of the enclosing lists.
     items: Vec<Node>,
     /// The entries of the open mappings, in the same order.
-    entries: Vec<Entry>,
+    entries: Vec<MappingEntry>,
     /// The value of each anchor that was read completely.
     anchors: BTreeMap<usize, Built>,
     nodes: usize,
@@ -366,7 +366,7 @@ impl Builder<'_> {
         match &mut frame.kind {
             FrameKind::List { .. } => self.items.push(built.node),
             FrameKind::Mapping { first, seen, key } => match std::mem::replace(key, PendingKey::None) {
-                PendingKey::Some(key) => self.entries.push(Entry { key, value: built.node }),
+                PendingKey::Some(key) => self.entries.push(MappingEntry { key, value: built.node }),
                 PendingKey::Dropped => {}
                 PendingKey::None => {
                     let usable = check_key(built.node, &self.entries[*first..], seen, self.problems);
@@ -483,7 +483,7 @@ fn kept(text: Cow<'_, str>) -> String {
 /// Returns the key of a node, if it is valid in a mapping with these entries.
 fn check_key(
     node: Node,
-    entries: &[Entry],
+    entries: &[MappingEntry],
     seen: &mut BTreeMap<String, Span>,
     problems: &Problems,
 ) -> Option<Key> {
@@ -515,7 +515,7 @@ fn check_key(
 }
 
 /// Returns the place of a key among entries, if present. `seen` are the keys of the first of them, once there are many.
-fn place_of(key: &str, entries: &[Entry], seen: &mut BTreeMap<String, Span>) -> Option<Span> {
+fn place_of(key: &str, entries: &[MappingEntry], seen: &mut BTreeMap<String, Span>) -> Option<Span> {
     /// Number of entries up to which a scan is as fast as a map.
     const FEW: usize = 16;
     if entries.len() <= FEW {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use graph_core::node::{Category, Failure, Outcome};
-use graph_core::wit_value::Signature;
+use graph_core::wit_value::FunctionSignature;
 use graph_core::work::Meter;
 use serde_json::Value;
 use wasmtime::Store;
@@ -18,7 +18,7 @@ use crate::state::TaskState;
 pub(crate) struct FunctionEntry {
     pre: InstancePre<TaskState>,
     index: ComponentExportIndex,
-    signature: Arc<Signature>,
+    signature: Arc<FunctionSignature>,
 }
 
 impl FunctionEntry {

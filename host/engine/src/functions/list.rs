@@ -6,13 +6,13 @@ use std::fmt;
 use graph_core::diagnostic::{excerpt, nearest};
 use graph_core::id::is_function;
 use graph_core::node::FunctionDescription;
-use graph_core::wit_value::{Signature, WitType, of_params, of_type};
+use graph_core::wit_value::{FunctionSignature, WitType, of_params, of_type};
 use serde_json::json;
 use wasmtime::component::types::{self, ComponentFunc, ComponentItem};
 use wasmtime::component::{Component, ComponentExportIndex, Type};
 
 use super::documentation::{Documentation, DocumentationError};
-use super::types::{NoRoom, Room, TooLarge, Types};
+use super::types::{FunctionsTooLarge, TypeError, TypeRoom, Types};
 
 /// Largest number of functions that a message names.
 const MOST_SHOWN: usize = 20;
@@ -50,11 +50,11 @@ impl ExportedFunctions {
         engine: &wasmtime::Engine,
         component: &Component,
         bytes: &[u8],
-    ) -> Result<Self, NoRoom> {
+    ) -> Result<Self, FunctionsTooLarge> {
         let mut exported = Self::default();
         let types = component.component_type();
         let exports = Exports::of(engine, &types)?;
-        let mut room = Room::of_one_component();
+        let mut room = TypeRoom::of_one_component();
         for function in exports.describe(&mut room) {
             match function? {
                 Ok(callable) => exported.callable.push(callable),
@@ -116,7 +116,7 @@ struct Exports<'t> {
 }
 
 impl<'t> Exports<'t> {
-    fn of(engine: &'t wasmtime::Engine, types: &'t types::Component) -> Result<Self, NoRoom> {
+    fn of(engine: &'t wasmtime::Engine, types: &'t types::Component) -> Result<Self, FunctionsTooLarge> {
         let exports = exports(engine, types)?;
         let named: Vec<_> = exports.into_iter().map(|export| (export.shown(), export)).collect();
         let mut counts = BTreeMap::new();
@@ -127,11 +127,19 @@ impl<'t> Exports<'t> {
     }
 
     /// Describes one function after the other, without documentation.
-    fn describe<'e>(&'e self, room: &'e mut Room) -> impl Iterator<Item = Result<Function, NoRoom>> + 'e {
+    fn describe<'e>(
+        &'e self,
+        room: &'e mut TypeRoom,
+    ) -> impl Iterator<Item = Result<Function, FunctionsTooLarge>> + 'e {
         self.named.iter().map(move |(name, export)| self.described(name, export, room))
     }
 
-    fn described(&self, name: &str, export: &Export<'t>, room: &mut Room) -> Result<Function, NoRoom> {
+    fn described(
+        &self,
+        name: &str,
+        export: &Export<'t>,
+        room: &mut TypeRoom,
+    ) -> Result<Function, FunctionsTooLarge> {
         room.name(name, 1)?;
         let uncallable = |reason: String| Ok(Err(UncallableFunction { name: name.to_owned(), reason }));
         if self.counts.get(name).is_some_and(|count| *count > 1) {
@@ -142,8 +150,8 @@ impl<'t> Exports<'t> {
         }
         match describe(&export.function, name, room) {
             Ok(described) => Ok(Ok(described)),
-            Err(Undescribed::Room(full)) => Err(full),
-            Err(Undescribed::Uncallable(reason)) => uncallable(reason),
+            Err(UndescribedFunction::Room(full)) => Err(full),
+            Err(UndescribedFunction::Uncallable(reason)) => uncallable(reason),
         }
     }
 }
@@ -152,8 +160,8 @@ impl<'t> Exports<'t> {
 fn exports<'t>(
     engine: &'t wasmtime::Engine,
     component: &'t types::Component,
-) -> Result<Vec<Export<'t>>, NoRoom> {
-    let mut room = Room::of_one_component();
+) -> Result<Vec<Export<'t>>, FunctionsTooLarge> {
+    let mut room = TypeRoom::of_one_component();
     let mut found = Vec::new();
     for (name, item) in component.exports(engine) {
         match item.ty {
@@ -198,16 +206,16 @@ pub(crate) fn has_action(engine: &wasmtime::Engine, component: &Component) -> bo
 pub(crate) fn first_callable(
     engine: &wasmtime::Engine,
     component: &Component,
-) -> Result<Option<FunctionDescription>, NoRoom> {
+) -> Result<Option<FunctionDescription>, FunctionsTooLarge> {
     let types = component.component_type();
     let exports = Exports::of(engine, &types)?;
-    let mut room = Room::of_one_component();
+    let mut room = TypeRoom::of_one_component();
     let found = exports.describe(&mut room).find_map(|function| function.map(Result::ok).transpose());
     found.transpose()
 }
 
 /// The outcome of looking up a name among the functions of a component.
-pub(crate) enum Named {
+pub(crate) enum FunctionLookup {
     /// The function can be called by nodes.
     Callable,
     /// The function cannot be called by nodes.
@@ -217,18 +225,22 @@ pub(crate) enum Named {
 }
 
 /// Looks up the function with a name in item ids. No other function is described.
-pub(crate) fn look_up(engine: &wasmtime::Engine, component: &Component, name: &str) -> Result<Named, NoRoom> {
+pub(crate) fn look_up(
+    engine: &wasmtime::Engine,
+    component: &Component,
+    name: &str,
+) -> Result<FunctionLookup, FunctionsTooLarge> {
     let types = component.component_type();
     let exports = Exports::of(engine, &types)?;
     if let Some((known, export)) = exports.named.iter().find(|(known, _)| known == name) {
-        let described = exports.described(known, export, &mut Room::of_one_component())?;
+        let described = exports.described(known, export, &mut TypeRoom::of_one_component())?;
         return Ok(match described {
-            Ok(_) => Named::Callable,
-            Err(uncallable) => Named::Uncallable(uncallable),
+            Ok(_) => FunctionLookup::Callable,
+            Err(uncallable) => FunctionLookup::Uncallable(uncallable),
         });
     }
     let known = || exports.named.iter().map(|(name, _)| name.as_str()).filter(|name| is_function(name));
-    Ok(Named::Unknown {
+    Ok(FunctionLookup::Unknown {
         near: nearest(name, known()).map(str::to_owned),
         some: known().take(MOST_SHOWN).map(excerpt).collect(),
         more: known().count().saturating_sub(MOST_SHOWN),
@@ -237,26 +249,29 @@ pub(crate) fn look_up(engine: &wasmtime::Engine, component: &Component, name: &s
 
 /// The reason why a function is not described.
 #[derive(Debug)]
-pub(super) enum Undescribed {
+pub(super) enum UndescribedFunction {
     /// JSON cannot call it.
     Uncallable(String),
     /// The schemas exceed the limit.
-    Room(NoRoom),
+    Room(FunctionsTooLarge),
 }
 
 /// Returns the expanded types of a function.
-pub(super) fn signature(function: &ComponentFunc, room: &mut Room) -> Result<Signature, Undescribed> {
+pub(super) fn signature(
+    function: &ComponentFunc,
+    room: &mut TypeRoom,
+) -> Result<FunctionSignature, UndescribedFunction> {
     if function.async_() {
-        return Err(Undescribed::Uncallable("it is asynchronous".to_owned()));
+        return Err(UndescribedFunction::Uncallable("it is asynchronous".to_owned()));
     }
-    let because = |what: &dyn fmt::Display, error: TooLarge| match error {
-        TooLarge::Room(full) => Undescribed::Room(full),
-        other => Undescribed::Uncallable(format!("{what} {other}")),
+    let because = |what: &dyn fmt::Display, error: TypeError| match error {
+        TypeError::Room(full) => UndescribedFunction::Room(full),
+        other => UndescribedFunction::Uncallable(format!("{what} {other}")),
     };
-    let of_result = |error: TooLarge| because(&"its result", error);
+    let of_result = |error: TypeError| because(&"its result", error);
     let given: Vec<_> = function.params().collect();
     for (name, _) in &given {
-        room.name(name, 1).map_err(Undescribed::Room)?;
+        room.name(name, 1).map_err(UndescribedFunction::Room)?;
     }
     let mut types = Types::new(room);
     let mut params = Vec::with_capacity(given.len());
@@ -276,15 +291,15 @@ pub(super) fn signature(function: &ComponentFunc, room: &mut Room) -> Result<Sig
         Some(ty) => Some(written(ty)?),
         None => None,
     };
-    Ok(Signature { params, result })
+    Ok(FunctionSignature { params, result })
 }
 
 /// Describes a function for nodes, without documentation.
 pub(super) fn describe(
     function: &ComponentFunc,
     name: &str,
-    room: &mut Room,
-) -> Result<FunctionDescription, Undescribed> {
+    room: &mut TypeRoom,
+) -> Result<FunctionDescription, UndescribedFunction> {
     let signature = signature(function, room)?;
     let given = match &signature.result {
         Some(WitType::Result(ok, _)) => ok.as_deref(),
@@ -300,7 +315,7 @@ pub(super) fn find(
     engine: &wasmtime::Engine,
     component: &Component,
     name: &str,
-) -> Option<(ComponentExportIndex, Signature)> {
+) -> Option<(ComponentExportIndex, FunctionSignature)> {
     let types = component.component_type();
     let exports = exports(engine, &types).ok()?;
     let export = only(exports, name)?;
@@ -309,7 +324,7 @@ pub(super) fn find(
         None => None,
     };
     let index = component.get_export_index(interface.as_ref(), &export.name)?;
-    Some((index, signature(&export.function, &mut Room::of_one_component()).ok()?))
+    Some((index, signature(&export.function, &mut TypeRoom::of_one_component()).ok()?))
 }
 
 /// Returns the function with a name in item ids, unless there are several.
@@ -327,7 +342,7 @@ pub struct ExportedFunction {
     /// The function's own name.
     pub name: String,
     /// The types of its parameters and its result.
-    pub signature: Signature,
+    pub signature: FunctionSignature,
 }
 
 /// Returns the function with a name in item ids, or the reason why nodes cannot call it; `None` if there is none.
@@ -335,15 +350,17 @@ pub(crate) fn exported(
     engine: &wasmtime::Engine,
     component: &Component,
     name: &str,
-) -> Result<Option<Function<ExportedFunction>>, NoRoom> {
+) -> Result<Option<Function<ExportedFunction>>, FunctionsTooLarge> {
     match look_up(engine, component, name)? {
-        Named::Unknown { .. } => return Ok(None),
-        Named::Uncallable(uncallable) => return Ok(Some(Err(uncallable))),
-        Named::Callable => {}
+        FunctionLookup::Unknown { .. } => return Ok(None),
+        FunctionLookup::Uncallable(uncallable) => return Ok(Some(Err(uncallable))),
+        FunctionLookup::Callable => {}
     }
     let types = component.component_type();
     let Some(export) = only(exports(engine, &types)?, name) else { return Ok(None) };
-    let Ok(signature) = signature(&export.function, &mut Room::of_one_component()) else { return Ok(None) };
+    let Ok(signature) = signature(&export.function, &mut TypeRoom::of_one_component()) else {
+        return Ok(None);
+    };
     let interface = export.interface.map(str::to_owned);
     Ok(Some(Ok(ExportedFunction { interface, name: export.name, signature })))
 }

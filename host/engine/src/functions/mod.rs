@@ -16,5 +16,5 @@ mod values;
 pub use documentation::DocumentationError;
 pub(crate) use entry::FunctionEntry;
 pub use list::{ExportedFunction, ExportedFunctions, UncallableFunction};
-pub(crate) use list::{Named, exported, first_callable, has_action, look_up};
-pub use types::NoRoom;
+pub(crate) use list::{FunctionLookup, exported, first_callable, has_action, look_up};
+pub use types::FunctionsTooLarge;

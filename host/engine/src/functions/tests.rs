@@ -7,7 +7,7 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use graph_core::json::{MAX_DEPTH, TreeLimit, canonical_string, parse_strict};
 use graph_core::schema::InputSchema;
-use graph_core::wit_value::Signature;
+use graph_core::wit_value::FunctionSignature;
 use graph_core::work::Meter;
 use serde_json::{Value as Json, json};
 use wasm_wave::value::{Type as WaveType, Value as WaveValue};
@@ -16,7 +16,7 @@ use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, Val};
 
 use super::list::{describe, signature};
-use super::types::Room;
+use super::types::TypeRoom;
 use super::values::{from_wasmtime, to_wasmtime};
 
 /// A generated type.
@@ -283,7 +283,7 @@ fn wave(value: &Val, ty: &WaveType) -> WaveValue {
 }
 
 /// Creates a function type `func(v: T)`, where `T` is the shape.
-fn taking(engine: &wasmtime::Engine, shape: &Shape) -> (Signature, Json) {
+fn taking(engine: &wasmtime::Engine, shape: &Shape) -> (FunctionSignature, Json) {
     let mut text = String::new();
     let reference = define(shape, &mut text, &mut 0);
     let text = format!("(component {text} (import \"f\" (func (param \"v\" {reference}))))");
@@ -291,18 +291,18 @@ fn taking(engine: &wasmtime::Engine, shape: &Shape) -> (Signature, Json) {
     let ty = component.component_type();
     let item = ty.get_import(engine, "f").unwrap().ty;
     let ComponentItem::ComponentFunc(function) = item else { panic!("no function") };
-    let mut room = Room::of_one_component();
+    let mut room = TypeRoom::of_one_component();
     let signature = signature(&function, &mut room).unwrap();
     (signature, describe(&function, "f", &mut room).unwrap().params)
 }
 
 /// Creates a function that returns the parameter of another one.
-fn giving(taking: &Signature) -> Signature {
-    Signature { params: Vec::new(), result: Some(taking.params[0].1.clone()) }
+fn giving(taking: &FunctionSignature) -> FunctionSignature {
+    FunctionSignature { params: Vec::new(), result: Some(taking.params[0].1.clone()) }
 }
 
 /// Returns the JSON of a value that is nested in another one, so that a result at its top remains one.
-fn written(value: Val, signature: &Signature) -> Json {
+fn written(value: Val, signature: &FunctionSignature) -> Json {
     let is_ok = matches!(value, Val::Result(Ok(_)));
     let value = from_wasmtime(value).unwrap();
     let json = giving(signature).answer(Some(value), u64::MAX, &Meter::of_one_step()).unwrap().unwrap();

@@ -18,7 +18,7 @@ const NAME_BYTES: usize = 3;
 
 /// The reason why a type is not expanded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum TooLarge {
+pub(super) enum TypeError {
     #[error("is or holds {0}, for which there is no JSON")]
     NoJson(&'static str),
     #[error("nests deeper than {DEEPEST} types")]
@@ -26,7 +26,7 @@ pub(super) enum TooLarge {
     #[error("has more than {MOST_TYPES} types, written out")]
     Types,
     #[error("takes too much, written out: {0}")]
-    Room(#[from] NoRoom),
+    Room(#[from] FunctionsTooLarge),
 }
 
 /// The names and types of a component's functions are too large to be expanded.
@@ -34,56 +34,56 @@ pub(super) enum TooLarge {
 #[error(
     "the names and types of its functions have more than {MOST_BYTES} bytes together, where each type is written out for each use"
 )]
-pub struct NoRoom;
+pub struct FunctionsTooLarge;
 
 /// The bytes that are left for names and schemas of functions, counted before they are written.
-pub(super) struct Room {
+pub(super) struct TypeRoom {
     left: usize,
 }
 
-impl Room {
+impl TypeRoom {
     pub(super) fn of_one_component() -> Self {
         Self { left: MOST_BYTES }
     }
 
-    pub(super) fn take(&mut self, bytes: usize) -> Result<(), NoRoom> {
-        self.left = self.left.checked_sub(bytes).ok_or(NoRoom)?;
+    pub(super) fn take(&mut self, bytes: usize) -> Result<(), FunctionsTooLarge> {
+        self.left = self.left.checked_sub(bytes).ok_or(FunctionsTooLarge)?;
         Ok(())
     }
 
     /// Subtracts a name, `times` times.
-    pub(super) fn name(&mut self, name: &str, times: usize) -> Result<(), NoRoom> {
+    pub(super) fn name(&mut self, name: &str, times: usize) -> Result<(), FunctionsTooLarge> {
         self.take(name.len().saturating_add(NAME_BYTES).saturating_mul(times))
     }
 }
 
 /// Expands the types of one function.
 pub(super) struct Types<'r> {
-    room: &'r mut Room,
+    room: &'r mut TypeRoom,
     left: usize,
     depth: usize,
 }
 
 impl<'r> Types<'r> {
-    pub(super) fn new(room: &'r mut Room) -> Self {
+    pub(super) fn new(room: &'r mut TypeRoom) -> Self {
         Self { room, left: MOST_TYPES, depth: 0 }
     }
 
     /// Subtracts a parameter's name, which a schema has twice: among the properties, and among the required ones.
-    pub(super) fn param(&mut self, name: &str) -> Result<(), TooLarge> {
+    pub(super) fn param(&mut self, name: &str) -> Result<(), TypeError> {
         Ok(self.room.name(name, 2)?)
     }
 
     /// Returns the names of cases or flags.
-    fn names<'n>(&mut self, names: impl Iterator<Item = &'n str>) -> Result<Vec<String>, NoRoom> {
+    fn names<'n>(&mut self, names: impl Iterator<Item = &'n str>) -> Result<Vec<String>, FunctionsTooLarge> {
         names.map(|name| self.room.name(name, 1).map(|()| name.to_owned())).collect()
     }
 
     /// Expands a type.
-    pub(super) fn of(&mut self, ty: &Type) -> Result<WitType, TooLarge> {
-        self.left = self.left.checked_sub(1).ok_or(TooLarge::Types)?;
+    pub(super) fn of(&mut self, ty: &Type) -> Result<WitType, TypeError> {
+        self.left = self.left.checked_sub(1).ok_or(TypeError::Types)?;
         if self.depth == DEEPEST {
-            return Err(TooLarge::Depth);
+            return Err(TypeError::Depth);
         }
         self.room.take(TYPE_BYTES)?;
         self.depth += 1;
@@ -92,11 +92,11 @@ impl<'r> Types<'r> {
         written
     }
 
-    fn boxed(&mut self, ty: Option<Type>) -> Result<Option<Box<WitType>>, TooLarge> {
+    fn boxed(&mut self, ty: Option<Type>) -> Result<Option<Box<WitType>>, TypeError> {
         ty.map(|ty| self.of(&ty).map(Box::new)).transpose()
     }
 
-    fn written(&mut self, ty: &Type) -> Result<WitType, TooLarge> {
+    fn written(&mut self, ty: &Type) -> Result<WitType, TypeError> {
         Ok(match ty {
             Type::Bool => WitType::Bool,
             Type::S8 => WitType::S8,
@@ -119,14 +119,14 @@ impl<'r> Types<'r> {
                 WitType::Tuple(tuple.types().map(|ty| self.of(&ty)).collect::<Result<_, _>>()?)
             }
             Type::Record(record) => {
-                let fields = record.fields().map(|field| -> Result<_, TooLarge> {
+                let fields = record.fields().map(|field| -> Result<_, TypeError> {
                     self.room.name(field.name, 2)?;
                     Ok((field.name.to_owned(), self.of(&field.ty)?))
                 });
                 WitType::Record(fields.collect::<Result<_, _>>()?)
             }
             Type::Variant(variant) => {
-                let cases = variant.cases().map(|case| -> Result<_, TooLarge> {
+                let cases = variant.cases().map(|case| -> Result<_, TypeError> {
                     self.room.take(TYPE_BYTES)?;
                     self.room.name(case.name, if case.ty.is_some() { 2 } else { 1 })?;
                     Ok((case.name.to_owned(), case.ty.map(|ty| self.of(&ty)).transpose()?))
@@ -137,11 +137,11 @@ impl<'r> Types<'r> {
             Type::Flags(flags) => WitType::Flags(self.names(flags.names())?),
             Type::Option(option) => WitType::Option(Box::new(self.of(&option.ty())?)),
             Type::Result(result) => WitType::Result(self.boxed(result.ok())?, self.boxed(result.err())?),
-            Type::Own(_) | Type::Borrow(_) => return Err(TooLarge::NoJson("a resource")),
-            Type::Map(_) => return Err(TooLarge::NoJson("a map")),
-            Type::Future(_) => return Err(TooLarge::NoJson("a future")),
-            Type::Stream(_) => return Err(TooLarge::NoJson("a stream")),
-            Type::ErrorContext => return Err(TooLarge::NoJson("an error context")),
+            Type::Own(_) | Type::Borrow(_) => return Err(TypeError::NoJson("a resource")),
+            Type::Map(_) => return Err(TypeError::NoJson("a map")),
+            Type::Future(_) => return Err(TypeError::NoJson("a future")),
+            Type::Stream(_) => return Err(TypeError::NoJson("a stream")),
+            Type::ErrorContext => return Err(TypeError::NoJson("an error context")),
         })
     }
 }

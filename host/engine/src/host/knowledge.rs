@@ -6,7 +6,7 @@ use graph_core::record::journal::digested;
 use serde_json::{Value, json};
 
 use crate::bindings::graph_host::host::knowledge::{self, Hit, KnowledgeError};
-use crate::journal::Answer;
+use crate::journal::AnswerSource;
 use crate::services;
 use crate::state::TaskState;
 
@@ -91,14 +91,14 @@ impl TaskState {
             // The refusal follows from the grant, so it needs no entry in the journal.
             Some(error) => Err(error),
             None => match self.journal.begin(INTERFACE, function, &request)? {
-                Answer::Recorded(entry) => {
+                AnswerSource::Recorded(entry) => {
                     let read = match entry.answer() {
                         Ok(answer) => again(answer).map(Ok),
                         Err(error) => error_again(error).map(Err),
                     };
                     read.ok_or_else(|| self.journal.malformed(&entry))?
                 }
-                Answer::World => {
+                AnswerSource::World => {
                     let answer = match &self.services.knowledge {
                         Some(store) => world(&**store).map_err(KnowledgeError::from),
                         None => {

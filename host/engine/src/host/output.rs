@@ -200,19 +200,19 @@ impl Output {
 
 /// The start time of a call of the host; `None` without an observer.
 #[derive(Clone, Copy)]
-pub(crate) struct Begun(Option<(Duration, Instant)>);
+pub(crate) struct CallStart(Option<(Duration, Instant)>);
 
 impl Output {
     /// Records the start of a call of the host.
-    pub(crate) fn begin(&self) -> Begun {
+    pub(crate) fn begin(&self) -> CallStart {
         let now = || (SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(), Instant::now());
-        Begun(self.observer.is_some().then(now))
+        CallStart(self.observer.is_some().then(now))
     }
 
     /// Reports a call of the host that has ended.
     pub(crate) fn ended(
         &self,
-        begun: Begun,
+        begun: CallStart,
         interface: &'static str,
         function: &'static str,
         succeeded: bool,

@@ -15,7 +15,7 @@ use crate::bindings::graph_host::node::types as wit;
 use crate::config::MAX_CALL_DEPTH;
 use crate::convert;
 use crate::host::output::EventRecord;
-use crate::journal::Answer;
+use crate::journal::AnswerSource;
 use crate::services::{ToolCall, ToolReport};
 use crate::state::TaskState;
 
@@ -58,11 +58,11 @@ async fn call(
     let begun = state.output.begin();
     let request = json!({"item": item, "params": params});
     let report = match state.journal.begin(INTERFACE, FUNCTION, &request)? {
-        Answer::Recorded(kept) => {
+        AnswerSource::Recorded(kept) => {
             let read = kept.answer().map_or_else(read_again, read_again);
             read.ok_or_else(|| state.journal.malformed(&kept))?
         }
-        Answer::World => {
+        AnswerSource::World => {
             let number = state.tool_calls;
             let timeout = state.deadline.saturating_duration_since(Instant::now());
             let deadline = state.deadline.into();

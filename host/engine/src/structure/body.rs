@@ -2,7 +2,7 @@
 
 use wasmparser::{BlockType, FunctionBody, Operator};
 
-use super::metric::{Exceeded, Metric, Tally};
+use super::metric::{ExceededCap, Metric, Tally};
 
 /// Number of branches that a loop is compiled to, in addition to its own.
 const CHECKS_OF_LOOP: u64 = 3;
@@ -88,7 +88,7 @@ impl Counts {
 }
 
 /// Counts one function. Counting ends at unreadable code, which the compiler will report.
-pub(super) fn count(body: &FunctionBody<'_>, module: &Module, tally: &mut Tally) -> Result<(), Exceeded> {
+pub(super) fn count(body: &FunctionBody<'_>, module: &Module, tally: &mut Tally) -> Result<(), ExceededCap> {
     tally.most(Metric::FunctionBytes, body.range().len() as u64)?;
     let own = u32::try_from(module.imported + module.bodies - 1)
         .map_or_else(|_| Arity::default(), |index| module.of_function(index));

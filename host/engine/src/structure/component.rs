@@ -7,7 +7,7 @@ use wasmparser::{
 };
 
 use super::body::{self, Module};
-use super::metric::{Exceeded, Metric, StructureError, Tally};
+use super::metric::{ExceededCap, Metric, StructureError, Tally};
 use super::types;
 
 /// A component that is being read.
@@ -59,7 +59,7 @@ pub(super) fn count(bytes: &[u8], tally: &mut Tally) -> Result<(), StructureErro
     Ok(())
 }
 
-fn in_module(payload: Payload<'_>, module: &mut Module, tally: &mut Tally) -> Result<(), Exceeded> {
+fn in_module(payload: Payload<'_>, module: &mut Module, tally: &mut Tally) -> Result<(), ExceededCap> {
     match payload {
         Payload::TypeSection(section) => {
             for group in section.into_iter().map_while(Result::ok) {
@@ -217,7 +217,7 @@ fn names(levels: &mut [Level], made: u64) {
 }
 
 /// Adds core instances to the component that is being read. A component that exceeds the cap is refused even if nothing instantiates it.
-fn makes(levels: &mut [Level], made: u64, tally: &mut Tally) -> Result<(), Exceeded> {
+fn makes(levels: &mut [Level], made: u64, tally: &mut Tally) -> Result<(), ExceededCap> {
     let Some(Level::Component(open)) = levels.last_mut() else { return Ok(()) };
     open.instances = open.instances.saturating_add(made);
     tally.most(Metric::CoreInstances, open.instances)

@@ -145,7 +145,7 @@ impl Metric {
 /// A component exceeds a cap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it has {found} {}; at most {} are taken", .figure.what(), .figure.cap())]
-pub struct Exceeded {
+pub struct ExceededCap {
     /// The figure.
     pub figure: Metric,
     /// The count at which counting stopped.
@@ -157,7 +157,7 @@ pub struct Exceeded {
 pub enum StructureError {
     /// The component exceeds a cap.
     #[error(transparent)]
-    Exceeded(#[from] Exceeded),
+    Exceeded(#[from] ExceededCap),
     /// A name in it is invalid.
     #[error(transparent)]
     Name(#[from] WasmNameError),
@@ -169,16 +169,16 @@ pub(crate) struct Tally([u64; Metric::ALL.len()]);
 
 impl Tally {
     /// Adds to a total, up to its cap.
-    pub(crate) fn add(&mut self, figure: Metric, more: u64) -> Result<(), Exceeded> {
+    pub(crate) fn add(&mut self, figure: Metric, more: u64) -> Result<(), ExceededCap> {
         let total = self.0[figure as usize].saturating_add(more);
         self.most(figure, total)
     }
 
     /// Records one part, up to the cap; the largest part counts.
-    pub(crate) fn most(&mut self, figure: Metric, found: u64) -> Result<(), Exceeded> {
+    pub(crate) fn most(&mut self, figure: Metric, found: u64) -> Result<(), ExceededCap> {
         let most = &mut self.0[figure as usize];
         *most = found.max(*most);
-        if found > figure.cap() { Err(Exceeded { figure, found }) } else { Ok(()) }
+        if found > figure.cap() { Err(ExceededCap { figure, found }) } else { Ok(()) }
     }
 
     /// Returns the count of a figure.

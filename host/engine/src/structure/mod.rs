@@ -13,7 +13,7 @@ mod types;
 #[cfg(test)]
 mod tests;
 
-pub use metric::{Exceeded, Metric, StructureError};
+pub use metric::{ExceededCap, Metric, StructureError};
 
 use metric::Tally;
 

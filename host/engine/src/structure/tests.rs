@@ -1,12 +1,12 @@
 #![allow(clippy::unwrap_used, clippy::format_push_string, reason = "tests read better so")]
 
-use super::{Exceeded, Metric, StructureError, count};
+use super::{ExceededCap, Metric, StructureError, count};
 
 fn counted(text: &str) -> super::Tally {
     count(&wat::parse_str(text).unwrap()).unwrap()
 }
 
-fn exceeded(text: &str) -> Exceeded {
+fn exceeded(text: &str) -> ExceededCap {
     match count(&wat::parse_str(text).unwrap()).unwrap_err() {
         StructureError::Exceeded(exceeded) => exceeded,
         StructureError::Name(error) => panic!("{error}"),
@@ -72,7 +72,7 @@ fn types_inside_of_types_do_not_use_up_the_stack() {
     }
     bytes.push(u8::try_from(length).unwrap());
     bytes.extend(section);
-    let expected = Exceeded { figure: Metric::TypeDepth, found: 101 };
+    let expected = ExceededCap { figure: Metric::TypeDepth, found: 101 };
     assert_eq!(count(&bytes).unwrap_err(), StructureError::Exceeded(expected));
 }
 

@@ -7,7 +7,7 @@ use wasmparser::{
 };
 
 use super::body::Arity;
-use super::metric::{Exceeded, Metric, StructureError, Tally};
+use super::metric::{ExceededCap, Metric, StructureError, Tally};
 
 /// The tag of a type with declarations: a component or an instance.
 const COMPONENT: u8 = 0x41;
@@ -20,8 +20,8 @@ enum ReadError {
     Invalid,
 }
 
-impl From<Exceeded> for ReadError {
-    fn from(exceeded: Exceeded) -> Self {
+impl From<ExceededCap> for ReadError {
+    fn from(exceeded: ExceededCap) -> Self {
         Self::Refused(exceeded.into())
     }
 }
@@ -103,7 +103,7 @@ fn parts(component: &ComponentType<'_>) -> u64 {
 }
 
 /// Counts a core type of a component.
-pub(super) fn core(core: &CoreType<'_>, tally: &mut Tally) -> Result<(), Exceeded> {
+pub(super) fn core(core: &CoreType<'_>, tally: &mut Tally) -> Result<(), ExceededCap> {
     match core {
         CoreType::Rec(types) => group(types, tally, |_| ()),
         CoreType::Module(declarations) => {
@@ -123,7 +123,7 @@ pub(super) fn group(
     types: &RecGroup,
     tally: &mut Tally,
     mut each: impl FnMut(Arity),
-) -> Result<(), Exceeded> {
+) -> Result<(), ExceededCap> {
     for ty in types.types() {
         let (parts, arity) = match &ty.composite_type.inner {
             CompositeInnerType::Func(function) => {

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use graph_core::capability::{CapabilityKind, EffectiveGrant, HttpRule, Scheme, SecretRule, SecretSource};
 use graph_core::limits::TaskLimits;
 use graph_core::node::Category;
-use graph_engine::{CallReport, Classification, Engine, EngineConfig, PreparedNode, Resolver, Resolving};
+use graph_engine::{
+    CallReport, Classification, Engine, EngineConfig, PendingResolution, PreparedNode, Resolver,
+};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -18,7 +20,7 @@ use crate::support::{TESTKIT_NET, call, call_within, component, limits, replay, 
 struct Names;
 
 impl Resolver for Names {
-    fn resolve<'a>(&'a self, host: &'a str) -> Resolving<'a> {
+    fn resolve<'a>(&'a self, host: &'a str) -> PendingResolution<'a> {
         let found: Vec<IpAddr> = match host {
             "local.test" => vec!["127.0.0.1".parse().unwrap()],
             "metadata.test" => vec!["169.254.169.254".parse().unwrap()],

@@ -14,8 +14,8 @@ use graph_core::record::{JournalEntry, ModelDelta, ModelPart};
 use graph_core::time::Timestamp;
 use graph_engine::graph_model::{Block, Message, Response, Role, StopReason, Usage};
 use graph_engine::{
-    AskedModel, Call, CallReport, Classification, DoubledModel, EventRecord, Journal, Live, LogLine,
-    ModelDoubles, Observer, Opens, PrepareError, PreparedNode, Services,
+    AskedModel, Call, CallReport, Classification, DoubledModel, EventRecord, HostResources, Journal,
+    LiveCalls, LogLine, ModelDoubles, Observer, PrepareError, PreparedNode, Services,
 };
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -572,7 +572,7 @@ fn a_missing_key_is_named() {
     let secret = Some(SecretSource::Env("GRAPH_HOST_NO_SUCH_VARIABLE".to_owned()));
     let loaded = engine().load(&component(&asking(1))).unwrap();
     let granted = grant(vec![ModelRule { secret, ..rule(9) }]);
-    assert!(engine().clone().opening(Opens::WITHOUT_KEYS).prepare(&loaded, None, &granted).is_ok());
+    assert!(engine().clone().opening(HostResources::WITHOUT_KEYS).prepare(&loaded, None, &granted).is_ok());
     let refused = engine().prepare(&loaded, None, &granted);
     let Err(error @ PrepareError::ModelKey { .. }) = refused else { panic!() };
     let message = error.to_string();
@@ -620,7 +620,7 @@ async fn a_live_replay_pays_only_if_it_is_told_to() {
     let node = node(rule(provider.port), 1);
     let report = call(&node).await;
     let live = async |sends| {
-        let journal = Journal::Live(Live { recorded: report.journal.clone(), sends });
+        let journal = Journal::Live(LiveCalls { recorded: report.journal.clone(), sends });
         call_with(&node, limits(), journal, Services::default(), None).await
     };
     let kept = live(false).await;

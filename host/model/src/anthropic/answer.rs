@@ -5,12 +5,12 @@ use std::fmt::Display;
 
 use serde_json::Value;
 
+use crate::answer_builder::{AnswerBuilder, Arguments};
 use crate::bounds::Meter;
-use crate::draft::{Arguments, Draft};
 use crate::{Api, Bounds, DecodeError, Delta, Response, StopReason, Usage, json};
 
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct AnswerDecoder {
     meter: Meter,
     blocks: BTreeMap<u64, Open>,
     calls: usize,
@@ -50,7 +50,7 @@ enum Open {
     Other,
 }
 
-impl Answer {
+impl AnswerDecoder {
     pub(super) fn new(bounds: &Bounds) -> Self {
         Self {
             meter: Meter::new(bounds),
@@ -176,7 +176,7 @@ impl Answer {
         let Stop::Known(stop) = self.stop else {
             return Err(DecodeError::shape("stop_reason".to_owned(), "a reason that is known"));
         };
-        let mut draft = Draft::default();
+        let mut draft = AnswerBuilder::default();
         for open in self.blocks.into_values() {
             match open {
                 Open::Text(text) => draft.text(text),

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::answer::Answer;
+use super::answer::AnswerDecoder;
 use crate::{Bounds, DecodeError, Response, json};
 
 pub(crate) fn decode(body: &[u8], bounds: &Bounds) -> Result<Response, DecodeError> {
     let mut body = json::parse(body, bounds)?;
-    let mut answer = Answer::new(bounds);
+    let mut answer = AnswerDecoder::new(bounds);
     answer.count(&body);
     let usage = answer.usage();
     let read = || {

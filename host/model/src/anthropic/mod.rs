@@ -7,4 +7,4 @@ mod stream;
 
 pub(crate) use decode::decode;
 pub(crate) use encode::encode;
-pub(crate) use stream::Events;
+pub(crate) use stream::EventDecoder;

@@ -2,18 +2,18 @@
 
 use serde_json::Value;
 
-use super::answer::Answer;
+use super::answer::AnswerDecoder;
 use crate::{Bounds, DecodeError, Delta, Response, Usage, json};
 
 #[derive(Debug)]
-pub(crate) struct Events {
-    answer: Answer,
+pub(crate) struct EventDecoder {
+    answer: AnswerDecoder,
     done: bool,
 }
 
-impl Events {
+impl EventDecoder {
     pub(crate) fn new(bounds: &Bounds) -> Self {
-        Self { answer: Answer::new(bounds), done: false }
+        Self { answer: AnswerDecoder::new(bounds), done: false }
     }
 
     pub(crate) fn event(

@@ -9,10 +9,10 @@ use graph_core::model_budget::{ModelBudget, ShortFigure};
 use graph_core::node::{Category, Failure};
 use serde_json::{Value, json};
 
-use super::journal::{self, Answered, Ended, Outcome};
+use super::attempt::{AttemptFailure, AttemptOutcome, AttemptResult, Charge};
+use super::journal::{self, CallEnd, ModelAnswer, Outcome};
 use super::model::Model;
-use super::tried::{Spent, Tried, TryResult, Unanswered};
-use crate::{Encoded, Request, Response, Usage};
+use crate::{EncodedRequest, Request, Response, Usage};
 
 /// Time before the second try, unless the provider asks for another one. It doubles with each try.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
@@ -26,7 +26,7 @@ pub struct Call {
     request: Request,
     /// Encoded request of the first try, and whether its answer is streamed. [`Call::open`] has encoded it to check the
     /// request.
-    checked: Option<(bool, Encoded)>,
+    checked: Option<(bool, EncodedRequest)>,
     /// Usage of the budget before the first try.
     before: Option<ModelUse>,
     /// Number of tries that were started.
@@ -37,11 +37,11 @@ pub struct Call {
 
 /// Next step after a try.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Settled {
+pub enum NextStep {
     /// Another try, after this time.
-    Again(Duration),
+    Retry(Duration),
     /// End of the call.
-    Ended(Ended),
+    Ended(CallEnd),
 }
 
 impl Call {
@@ -92,7 +92,11 @@ impl Call {
 
     /// Starts a try: reserves budget for the request, and returns the encoded request. `streamed` is true if the answer
     /// is requested as a stream of events. An error ends the call without sending anything.
-    pub fn begin(&mut self, budget: &mut ModelBudget, streamed: bool) -> Result<Encoded, Box<Ended>> {
+    pub fn begin(
+        &mut self,
+        budget: &mut ModelBudget,
+        streamed: bool,
+    ) -> Result<EncodedRequest, Box<CallEnd>> {
         self.before.get_or_insert_with(|| budget.used());
         let checked = self.checked.take().filter(|(as_streamed, _)| *as_streamed == streamed);
         let Self { model, request, .. } = &*self;
@@ -135,57 +139,57 @@ impl Call {
     }
 
     /// Returns the usage to charge for the current try.
-    pub fn used(&self, spent: &Spent) -> ModelUse {
+    pub fn used(&self, spent: &Charge) -> ModelUse {
         spent.used(self.reserved, &self.model.rule().price)
     }
 
     /// Settles the current try, and returns the next step. `left` is the time that the component can still wait.
-    pub fn settle(&self, budget: &mut ModelBudget, tried: Tried, left: Duration) -> Settled {
-        let Tried { result, spent } = tried;
+    pub fn settle(&self, budget: &mut ModelBudget, tried: AttemptOutcome, left: Duration) -> NextStep {
+        let AttemptOutcome { result, spent } = tried;
         let used = self.used(&spent);
         if let Some(overrun) = budget.settle(used) {
             let failure = Failure::new(Category::Limit, format!("{}: {overrun}", self.model.shown()));
-            return Settled::Ended(self.ended(Outcome::Ends(failure), Some(overrun.into()), budget));
+            return NextStep::Ended(self.ended(Outcome::Ends(failure), Some(overrun.into()), budget));
         }
         let outcome = match result {
-            TryResult::Answered(response) => Outcome::Answered(self.answered(response, used)),
-            TryResult::Unanswered(unanswered) => match self.next_try(unanswered, left) {
-                Ok(wait) => return Settled::Again(wait),
+            AttemptResult::Answered(response) => Outcome::Answered(self.answered(response, used)),
+            AttemptResult::Unanswered(unanswered) => match self.next_try(unanswered, left) {
+                Ok(wait) => return NextStep::Retry(wait),
                 Err(failure) => Outcome::Failed(failure),
             },
         };
-        Settled::Ended(self.ended(outcome, None, budget))
+        NextStep::Ended(self.ended(outcome, None, budget))
     }
 
     /// Ends a call after the component's deadline. The reserved budget counts as used, because the provider may charge
     /// for all of it.
-    pub fn late(&self, budget: &mut ModelBudget) -> Ended {
+    pub fn late(&self, budget: &mut ModelBudget) -> CallEnd {
         budget.forfeit();
         let message = format!("it ran past its deadline while it waited for {}", self.model.shown());
         self.end(Failure::new(Category::Timeout, message), budget)
     }
 
     /// Ends a call with a failure that ends the attempt of its task. No budget may be reserved at this time.
-    pub fn end(&self, failure: Failure, budget: &ModelBudget) -> Ended {
+    pub fn end(&self, failure: Failure, budget: &ModelBudget) -> CallEnd {
         self.ended(Outcome::Ends(failure), None, budget)
     }
 
-    fn ended(&self, outcome: Outcome, short: Option<ShortFigure>, budget: &ModelBudget) -> Ended {
+    fn ended(&self, outcome: Outcome, short: Option<ShortFigure>, budget: &ModelBudget) -> CallEnd {
         let used = budget.used().less(self.before.unwrap_or(ModelUse::NOTHING));
-        Ended::new(outcome, short, used)
+        CallEnd::new(outcome, short, used)
     }
 
-    fn answered(&self, mut response: Response, used: ModelUse) -> Answered {
+    fn answered(&self, mut response: Response, used: ModelUse) -> ModelAnswer {
         let ModelUse { input, output, cost, .. } = used;
         response.usage.get_or_insert(Usage { input, output, ..Usage::default() });
         let most = self.reserved.output;
         let shortened = (most < self.model.max_output(&self.request)).then_some(most);
-        Answered { response, cost, shortened }
+        ModelAnswer { response, cost, shortened }
     }
 
     /// Returns the time before the next try, or the failure of the call if there is none.
-    fn next_try(&self, unanswered: Unanswered, left: Duration) -> Result<Duration, Failure> {
-        let Unanswered { failure, again, wait } = unanswered;
+    fn next_try(&self, unanswered: AttemptFailure, left: Duration) -> Result<Duration, Failure> {
+        let AttemptFailure { failure, again, wait } = unanswered;
         if !again {
             return Err(failure);
         }

@@ -13,7 +13,7 @@ use crate::{Block, Media, Request, Response};
 
 /// End of a call.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ended {
+pub struct CallEnd {
     /// Result for the component.
     pub outcome: Outcome,
     /// Result of the call's entry in the journal.
@@ -24,7 +24,7 @@ pub struct Ended {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// The answer.
-    Answered(Answered),
+    Answered(ModelAnswer),
     /// A failure that the component can handle.
     Failed(Failure),
     /// A failure that ends the attempt of the component's task. The component gets no result.
@@ -33,7 +33,7 @@ pub enum Outcome {
 
 /// An answer of a model.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answered {
+pub struct ModelAnswer {
     /// The answer. If the provider has not reported the usage, it has the tokens that the call is charged for.
     pub response: Response,
     /// Cost of the call, in millionths of the currency.
@@ -42,7 +42,7 @@ pub struct Answered {
     pub shortened: Option<u64>,
 }
 
-impl Answered {
+impl ModelAnswer {
     /// Returns the warning for the log if the answer was limited to fewer tokens than the request asked for. `model` is
     /// the name in the manifest.
     pub fn warning(&self, model: &str) -> Option<String> {
@@ -77,7 +77,7 @@ impl Answered {
     }
 }
 
-impl Ended {
+impl CallEnd {
     /// Creates the end of a call that has used `used`. `short` is the figure of the budget that ended the attempt.
     pub(super) fn new(outcome: Outcome, short: Option<ShortFigure>, used: ModelUse) -> Self {
         let kept = match (&outcome, short) {
@@ -94,9 +94,9 @@ impl Ended {
 
 /// Returns the answer or the failure of a recorded call from the result of its entry, which is an error if the entry is
 /// not `ok`. Returns `None` if it is not the result of a call.
-pub fn recorded(kept: Result<&Value, &Value>) -> Option<Result<Answered, Failure>> {
+pub fn recorded(kept: Result<&Value, &Value>) -> Option<Result<ModelAnswer, Failure>> {
     match kept {
-        Ok(answer) => Answered::read(answer).map(Ok),
+        Ok(answer) => ModelAnswer::read(answer).map(Ok),
         Err(error) => serde_json::from_value(error.get("failure")?.clone()).ok().map(Err),
     }
 }

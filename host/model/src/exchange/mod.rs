@@ -4,7 +4,7 @@
 //!
 //! The work has two parts, which a host can run in two places. [`Call`] is in the place of the component, with the
 //! component's budget; it has no access to a key. [`Provider`] is in the place of the keys: it has the address for the
-//! request, and removes the key from a response. The [`Tried`] that it returns is passed to the [`Call`].
+//! request, and removes the key from a response. The [`AttemptOutcome`] that it returns is passed to the [`Call`].
 //!
 //! ```
 //! use std::time::Duration;
@@ -12,7 +12,7 @@
 //! use graph_core::capability::{HttpResponse, ModelRule, SecretValue};
 //! use graph_core::limits::ModelUse;
 //! use graph_core::model_budget::ModelBudget;
-//! use graph_model::exchange::{Call, Model, Obstacle, Outcome, Provider, Settled};
+//! use graph_model::exchange::{Call, Model, Obstacle, Outcome, Provider, NextStep};
 //! use graph_model::{Bounds, Message, Request};
 //!
 //! let rule: ModelRule = serde_json::from_str(
@@ -28,14 +28,14 @@
 //! assert_eq!(sent.path, "/chat/completions");
 //! let tried = provider.not_exchanged(Obstacle::Unreachable, "no route to the host", None);
 //! let settled = call.settle(&mut budget, tried, Duration::from_secs(60));
-//! assert_eq!(settled, Settled::Again(Duration::from_millis(500)));
+//! assert_eq!(settled, NextStep::Retry(Duration::from_millis(500)));
 //!
 //! call.begin(&mut budget, false).unwrap();
 //! let body = r#"{"choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}],
 //!                "usage": {"prompt_tokens": 10, "completion_tokens": 3}}"#;
 //! let response = HttpResponse { status: 200, fields: Vec::new(), body: body.into() };
 //! let tried = provider.read(&response, |body| provider.model().api().decode(body, &Bounds::default()));
-//! let Settled::Ended(ended) = call.settle(&mut budget, tried, Duration::from_secs(60)) else { panic!() };
+//! let NextStep::Ended(ended) = call.settle(&mut budget, tried, Duration::from_secs(60)) else { panic!() };
 //! let Outcome::Answered(answered) = ended.outcome else { panic!() };
 //! assert_eq!(answered.response.message.text(), "Hello.");
 //! // The budget had fewer tokens than the manifest allows, and both tries are charged to the call.
@@ -44,21 +44,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod advice;
+mod attempt;
 mod call;
-mod given;
+mod component_json;
 mod journal;
 mod model;
 mod provider;
+mod remedy;
 #[cfg(test)]
 mod tests;
-mod tried;
 
-pub use call::{Call, Settled, not_granted};
-pub use given::{
-    GivenBlock, GivenCall, GivenMessage, GivenRequest, GivenResponse, GivenTool, GivenUsage, MAX_NESTING,
+pub use attempt::{AttemptFailure, AttemptOutcome, AttemptResult, Charge};
+pub use call::{Call, NextStep, not_granted};
+pub use component_json::{
+    ComponentBlock, ComponentMessage, ComponentRequest, ComponentResponse, ComponentTool, ComponentToolCall,
+    ComponentUsage, MAX_NESTING,
 };
-pub use journal::{Answered, Ended, Outcome, recorded};
+pub use journal::{CallEnd, ModelAnswer, Outcome, recorded};
 pub use model::Model;
 pub use provider::{Obstacle, Provider};
-pub use tried::{Spent, Tried, TryResult, Unanswered};

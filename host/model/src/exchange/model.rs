@@ -2,7 +2,7 @@
 
 use graph_core::capability::ModelRule;
 
-use crate::{Api, EncodeError, Encoded, MaxTokensKey, Options, Request, Target};
+use crate::{Api, EncodeError, EncodedRequest, MaxTokensKey, Options, Request, Target};
 
 /// A model that a component is granted, without its key.
 #[derive(Clone, Debug)]
@@ -41,7 +41,12 @@ impl Model {
 
     /// Encodes a request for the provider's API, with an answer of at most `max_output` tokens. `streamed` is true if
     /// the answer is requested as a stream of events.
-    pub fn encode(&self, request: &Request, max_output: u64, streamed: bool) -> Result<Encoded, EncodeError> {
+    pub fn encode(
+        &self,
+        request: &Request,
+        max_output: u64,
+        streamed: bool,
+    ) -> Result<EncodedRequest, EncodeError> {
         self.api().encode(request, &self.target(max_output, streamed))
     }
 

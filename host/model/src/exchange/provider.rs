@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use graph_core::capability::{HttpField, HttpResponse, ModelRule, Outgoing, SecretRule, SecretValue};
+use graph_core::capability::{HttpField, HttpResponse, ModelRule, OutgoingGrant, SecretRule, SecretValue};
 use graph_core::diagnostic::escape;
 use graph_core::json::depth;
 use graph_core::node::{Category, Failure};
 
-use super::advice;
-use super::given::MAX_NESTING;
+use super::attempt::{AttemptFailure, AttemptOutcome, AttemptResult, Charge};
+use super::component_json::MAX_NESTING;
 use super::model::Model;
-use super::tried::{Spent, Tried, TryResult, Unanswered};
+use super::remedy;
 use crate::{DecodeError, ErrorAnswer, Response, Usage};
 
 /// The provider of a granted model, with the key. The host sends the key only in the header of a request.
 #[derive(Debug)]
 pub struct Provider {
     model: Model,
-    outgoing: Arc<Outgoing>,
+    outgoing: Arc<OutgoingGrant>,
     key: Option<HttpField>,
 }
 
@@ -92,7 +92,8 @@ impl Provider {
         let key = secret
             .as_ref()
             .map(|secret| (header.to_owned(), format!("{before}{}", secret.handle()).into_bytes()));
-        let outgoing = Arc::new(Outgoing { rules: vec![rule.http()], secrets: secret.into_iter().collect() });
+        let outgoing =
+            Arc::new(OutgoingGrant { rules: vec![rule.http()], secrets: secret.into_iter().collect() });
         Ok(Self { model, outgoing, key })
     }
 
@@ -102,11 +103,11 @@ impl Provider {
     }
 
     /// Returns the rules of requests to the provider, with the value of the key.
-    pub const fn outgoing(&self) -> &Arc<Outgoing> {
+    pub const fn outgoing(&self) -> &Arc<OutgoingGrant> {
         &self.outgoing
     }
 
-    /// Returns the header for the key. Its value has a handle, which [`Outgoing::prepare`] replaces with the key.
+    /// Returns the header for the key. Its value has a handle, which [`OutgoingGrant::prepare`] replaces with the key.
     pub const fn key(&self) -> Option<&HttpField> {
         self.key.as_ref()
     }
@@ -116,22 +117,22 @@ impl Provider {
         &self,
         response: &HttpResponse,
         answer: impl FnOnce(&[u8]) -> Result<Response, DecodeError>,
-    ) -> Tried {
+    ) -> AttemptOutcome {
         if response.status != 200 {
             return self.refused(response);
         }
         match answer(&response.body).and_then(|answer| self.cleaned(&answer)) {
-            Ok(answer) => Tried::answered(answer),
+            Ok(answer) => AttemptOutcome::answered(answer),
             Err(error) => self.unreadable(&error, response),
         }
     }
 
     /// Returns the outcome of a try without a response, or with one that could not be read to its end. `usage` is what
     /// the provider has reported until then.
-    pub fn not_exchanged(&self, obstacle: Obstacle, message: &str, usage: Option<Usage>) -> Tried {
+    pub fn not_exchanged(&self, obstacle: Obstacle, message: &str, usage: Option<Usage>) -> AttemptOutcome {
         let (category, again, is_sent) = obstacle.meaning();
-        let spent = if is_sent { Spent::Unknown(usage) } else { Spent::Call };
-        Tried::failed(self.failure(category, message), again, spent)
+        let spent = if is_sent { Charge::Unknown(usage) } else { Charge::Call };
+        AttemptOutcome::failed(self.failure(category, message), again, spent)
     }
 
     /// Returns an answer without the key. A provider could return the key in parts, so the decoded answer is searched.
@@ -154,7 +155,7 @@ impl Provider {
     }
 
     /// Returns the outcome of a response whose status is not 200.
-    fn refused(&self, response: &HttpResponse) -> Tried {
+    fn refused(&self, response: &HttpResponse) -> AttemptOutcome {
         let fields = response
             .fields
             .iter()
@@ -162,36 +163,36 @@ impl Provider {
         let answer = ErrorAnswer::new(response.status, fields, &response.body);
         self.provider_failed(
             &answer,
-            advice::of_refused(self.model.rule(), &answer, &response.body),
-            Spent::Call,
+            remedy::for_refusal(self.model.rule(), &answer, &response.body),
+            Charge::Call,
         )
     }
 
     /// Returns the outcome of an answer that cannot be read, or has an error in the middle.
-    fn unreadable(&self, error: &DecodeError, response: &HttpResponse) -> Tried {
+    fn unreadable(&self, error: &DecodeError, response: &HttpResponse) -> AttemptOutcome {
         let usage = error.usage();
         if let DecodeError::Provider { answer, .. } = error {
-            return self.provider_failed(answer, None, Spent::Unknown(usage));
+            return self.provider_failed(answer, None, Charge::Unknown(usage));
         }
         let mut text = error.to_string();
-        if let Some(instead) = advice::of_unreadable(error, response) {
+        if let Some(instead) = remedy::for_unreadable(error, response) {
             text = format!("{text}; {instead}");
         }
         let failure = self.failure(error.category().into(), &text);
-        Tried::failed(failure, error.category().can_retry(), Spent::Unknown(usage))
+        AttemptOutcome::failed(failure, error.category().can_retry(), Charge::Unknown(usage))
     }
 
-    fn provider_failed(&self, answer: &ErrorAnswer, advice: Option<String>, spent: Spent) -> Tried {
+    fn provider_failed(&self, answer: &ErrorAnswer, remedy: Option<String>, spent: Charge) -> AttemptOutcome {
         let mut text = answer.message.clone();
         if let Some(status) = answer.status {
             text = format!("{text} (status {status})");
         }
-        if let Some(advice) = advice {
-            text = format!("{text}; {advice}");
+        if let Some(remedy) = remedy {
+            text = format!("{text}; {remedy}");
         }
         let failure = self.failure(answer.category.into(), &text);
         let unanswered =
-            Unanswered { failure, again: answer.category.can_retry(), wait: answer.retry_after_ms };
-        Tried { result: TryResult::Unanswered(unanswered), spent }
+            AttemptFailure { failure, again: answer.category.can_retry(), wait: answer.retry_after_ms };
+        AttemptOutcome { result: AttemptResult::Unanswered(unanswered), spent }
     }
 }

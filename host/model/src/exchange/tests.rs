@@ -11,7 +11,7 @@ use super::*;
 use crate::{Block, Bounds, Message, Reasoning, Request, Response, Role, StopReason, ToolCall};
 
 fn read(request: Value) -> Result<Request, String> {
-    serde_json::from_value::<GivenRequest>(request).unwrap().read()
+    serde_json::from_value::<ComponentRequest>(request).unwrap().read()
 }
 
 fn asks(block: &Value) -> Value {
@@ -89,7 +89,7 @@ fn what_an_answer_has_can_be_sent_back() {
     ];
     let message = Message { role: Role::Assistant, blocks: blocks.clone() };
     let answer = Response { message, stop: StopReason::ToolCalls, usage: None };
-    let answer = json!(GivenResponse::new(answer, 7));
+    let answer = json!(ComponentResponse::new(answer, 7));
     assert_eq!((&answer["stop"], &answer["usage"]["cost"]), (&json!("tool_calls"), &json!(7)));
     let sent = read(json!({ "model": "fast", "messages": [answer["message"]] })).unwrap();
     assert_eq!(sent.messages[0].blocks, blocks);
@@ -218,7 +218,7 @@ fn refusal(provider: &Provider, status: u16, kind: &str, body: &str) -> String {
     let response = HttpResponse { status, fields, body: body.as_bytes().to_vec() };
     let api = provider.model().api();
     let tried = provider.read(&response, |body| api.decode(body, &Bounds::default()));
-    let TryResult::Unanswered(unanswered) = tried.result else { panic!("it was answered: {tried:?}") };
+    let AttemptResult::Unanswered(unanswered) = tried.result else { panic!("it was answered: {tried:?}") };
     unanswered.failure.message
 }
 

@@ -5,12 +5,12 @@ use std::fmt::Display;
 use serde_json::{Map, Value};
 
 use super::encode::REASONING;
+use crate::answer_builder::{AnswerBuilder, Arguments};
 use crate::bounds::Meter;
-use crate::draft::{Arguments, Draft};
 use crate::{Api, Bounds, DecodeError, Delta, Response, StopReason, Usage, json};
 
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct AnswerDecoder {
     meter: Meter,
     /// Reasoning, by the fields of [`REASONING`].
     reasoning: [String; REASONING.len()],
@@ -39,7 +39,7 @@ enum Finish {
     Unknown,
 }
 
-impl Answer {
+impl AnswerDecoder {
     /// Creates an answer that is received in pieces.
     pub(super) fn in_pieces(bounds: &Bounds) -> Self {
         Self { is_whole: false, ..Self::whole(bounds) }
@@ -228,7 +228,7 @@ impl Answer {
             }
             None => StopReason::End,
         };
-        let mut draft = Draft::default();
+        let mut draft = AnswerBuilder::default();
         let mut item = Map::new();
         for (name, text) in REASONING.into_iter().zip(self.reasoning) {
             if !text.is_empty() {

@@ -1,6 +1,6 @@
 //! Decoding of whole answers.
 
-use super::answer::{Answer, usage};
+use super::answer::{AnswerDecoder, usage};
 use crate::{Bounds, DecodeError, Response, json};
 
 pub(crate) fn decode(body: &[u8], bounds: &Bounds) -> Result<Response, DecodeError> {
@@ -18,7 +18,7 @@ pub(crate) fn decode(body: &[u8], bounds: &Bounds) -> Result<Response, DecodeErr
         let Some(message) = json::field(choice, "message") else {
             return Err(DecodeError::shape("choices[0].message".to_owned(), "an object"));
         };
-        let mut answer = Answer::whole(bounds);
+        let mut answer = AnswerDecoder::whole(bounds);
         answer.usage = usage;
         answer.message(message, "choices[0].message", &mut Vec::new())?;
         answer.choice(choice, "choices[0]")?;

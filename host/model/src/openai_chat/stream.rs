@@ -1,17 +1,17 @@
 //! Events of a stream.
 
-use super::answer::{Answer, usage};
+use super::answer::{AnswerDecoder, usage};
 use crate::{Bounds, DecodeError, Delta, Response, Usage, json};
 
 #[derive(Debug)]
-pub(crate) struct Events {
-    answer: Answer,
+pub(crate) struct EventDecoder {
+    answer: AnswerDecoder,
     done: bool,
 }
 
-impl Events {
+impl EventDecoder {
     pub(crate) fn new(bounds: &Bounds) -> Self {
-        Self { answer: Answer::in_pieces(bounds), done: false }
+        Self { answer: AnswerDecoder::in_pieces(bounds), done: false }
     }
 
     pub(crate) fn event(

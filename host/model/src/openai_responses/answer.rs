@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use serde_json::Value;
 
-use crate::draft::{Arguments, Draft};
+use crate::answer_builder::{AnswerBuilder, Arguments};
 use crate::{Api, Bounds, DecodeError, Response, StopReason, Usage, json};
 
 /// Decodes a response that has ended. `items` are those of the stream's events, for servers whose last event has none.
@@ -21,7 +21,7 @@ pub(super) fn response(
         if items.len() > bounds.blocks {
             return Err(DecodeError::bound("blocks of an answer", bounds.blocks as u64));
         }
-        let mut draft = Draft::default();
+        let mut draft = AnswerBuilder::default();
         let mut refused = false;
         let mut parts = 0;
         for (index, item) in items.into_iter().enumerate() {
@@ -54,7 +54,7 @@ fn stop(response: &Value) -> Result<StopReason, DecodeError> {
 /// Adds an item, and reports whether it has a refusal. Items of other types are of tools that the provider runs, which
 /// no request asks for.
 fn add(
-    draft: &mut Draft,
+    draft: &mut AnswerBuilder,
     item: Value,
     place: impl Display,
     parts: &mut usize,

@@ -9,7 +9,7 @@ use crate::bounds::Meter;
 use crate::{Bounds, DecodeError, Delta, Response, Usage, json};
 
 #[derive(Debug)]
-pub(crate) struct Events {
+pub(crate) struct EventDecoder {
     meter: Meter,
     /// Completed items, by their position.
     items: BTreeMap<u64, Value>,
@@ -20,7 +20,7 @@ pub(crate) struct Events {
     usage: Option<Usage>,
 }
 
-impl Events {
+impl EventDecoder {
     pub(crate) fn new(bounds: &Bounds) -> Self {
         Self {
             meter: Meter::new(bounds),

@@ -10,7 +10,7 @@ use crate::{Api, Block, Bounds, StopReason, Usage};
 
 /// An answer, split into the pieces in which it is sent.
 #[derive(Clone, Debug)]
-pub(super) struct Answer {
+pub(super) struct SplitAnswer {
     thinking: Vec<String>,
     text: Vec<String>,
     calls: Vec<(String, Vec<String>)>,
@@ -21,7 +21,7 @@ pub(super) struct Answer {
     reasoning: u64,
 }
 
-pub(super) fn answer() -> impl Strategy<Value = Answer> {
+pub(super) fn answer() -> impl Strategy<Value = SplitAnswer> {
     let pieces = || prop::collection::vec("[a-z é\"\\\\\n🙂]{1,6}", 0..4);
     let value = prop::collection::btree_map("[a-z\"]{1,3}", "[a-z\"\n{}]{0,4}", 0..3);
     let call = ("[a-z_]{1,5}", value, 1..5_usize).prop_map(|(name, value, size)| {
@@ -29,7 +29,7 @@ pub(super) fn answer() -> impl Strategy<Value = Answer> {
         (name, text.chunks(size).map(|chunk| chunk.iter().collect()).collect())
     });
     (pieces(), pieces(), prop::collection::vec(call, 0..4), any::<bool>(), 0..1000_u64, 0..1000_u64).prop_map(
-        |(thinking, text, calls, cut_short, input, output)| Answer {
+        |(thinking, text, calls, cut_short, input, output)| SplitAnswer {
             thinking,
             text,
             calls,
@@ -42,7 +42,7 @@ pub(super) fn answer() -> impl Strategy<Value = Answer> {
     )
 }
 
-impl Answer {
+impl SplitAnswer {
     fn calls(&self) -> impl Iterator<Item = (String, &str, String)> {
         let calls = self.calls.iter().enumerate();
         calls.map(|(index, (name, pieces))| (format!("id-{index}"), name.as_str(), pieces.concat()))

@@ -11,7 +11,7 @@ use crate::artifact::{Content, Item, ItemConfig, artifacts};
 use crate::layout::Layout;
 use crate::manifest::media;
 use crate::publish::publish;
-use crate::pull::{Judge, Pulled, pull};
+use crate::pull::{Judge, PulledArtifact, pull};
 use crate::reference::Reference;
 
 const GRAPH: &str = "version: 1.0.0\ntool_type: graph\nconfig:\n  start: a\n  nodes:\n    a: { action: { item_id: t/one } }\n";
@@ -82,7 +82,7 @@ fn refused(manifest: &Manifest) -> String {
     read("oci://host/t/flow:1.0.0", manifest).unwrap_err().to_string()
 }
 
-fn pulled(layout: &Layout, folder: &std::path::Path) -> Result<Pulled, PullError> {
+fn pulled(layout: &Layout, folder: &std::path::Path) -> Result<PulledArtifact, PullError> {
     let reference: Reference = format!("oci-layout:{}:t/flow:1.0.0", folder.display()).parse().unwrap();
     let trust = trust();
     pull(layout, &reference, None, Judge { trust: &trust, at: Moment::from(Timestamp(1)) })
@@ -140,7 +140,7 @@ fn a_layer_that_lies_about_itself_is_not_read() {
     let folder = tempfile::tempdir().unwrap();
     let layout = Layout::new(&folder.path().join("out"));
     layout.put_blob(b"twelve bytes").unwrap();
-    let listed = |size: u64, digest: Digest| Listed {
+    let listed = |size: u64, digest: Digest| ListedCompanion {
         is_signed: false,
         kind: CompanionKind::Case,
         title: "a.case.yaml".to_owned(),

@@ -94,7 +94,7 @@ pub struct Registry {
 
 /// The purpose of a request.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct About<'a> {
+pub(super) struct RequestPurpose<'a> {
     /// The requested thing, for messages.
     pub(super) what: &'a str,
     /// The token's scope: `repository:acme/fetch:pull`.
@@ -105,7 +105,7 @@ pub(super) struct About<'a> {
 
 /// A request that can be repeated.
 #[derive(Clone, Debug)]
-pub(super) struct Ask<'a> {
+pub(super) struct RepeatableRequest<'a> {
     pub(super) method: Method,
     pub(super) url: Url,
     pub(super) fields: Vec<(&'static str, String)>,
@@ -162,7 +162,11 @@ impl Registry {
 
     /// Sends a request, with authentication if the registry requires it, and follows redirects of blobs. The returned
     /// response is neither a challenge nor a redirect.
-    pub(super) fn ask(&self, ask: &Ask<'_>, about: About<'_>) -> Result<Response, TransportError> {
+    pub(super) fn ask(
+        &self,
+        ask: &RepeatableRequest<'_>,
+        about: RequestPurpose<'_>,
+    ) -> Result<Response, TransportError> {
         let mut response = self.send(ask, about, true)?;
         if response.status() == StatusCode::UNAUTHORIZED {
             // The request is repeated only once: a registry that refuses the credentials will refuse them again.
@@ -194,7 +198,7 @@ impl Registry {
             }
             hops += 1;
             let with_credentials = same_origin(&to, &self.base);
-            let next = Ask { url: to.clone(), ..ask.clone() };
+            let next = RepeatableRequest { url: to.clone(), ..ask.clone() };
             response = self.send(&next, about, with_credentials)?;
             from = to;
         }
@@ -241,8 +245,8 @@ impl Registry {
 
     fn send(
         &self,
-        ask: &Ask<'_>,
-        about: About<'_>,
+        ask: &RepeatableRequest<'_>,
+        about: RequestPurpose<'_>,
         with_credentials: bool,
     ) -> Result<Response, TransportError> {
         let mut request = request(ask.method.clone());
@@ -316,7 +320,7 @@ impl Registry {
     }
 
     /// Obtains the credentials that the registry requires for this scope.
-    fn authenticate(&self, response: &Response, about: About<'_>) -> Result<(), TransportError> {
+    fn authenticate(&self, response: &Response, about: RequestPurpose<'_>) -> Result<(), TransportError> {
         let fields = response.headers().get_all(WWW_AUTHENTICATE);
         let challenge = fields.iter().find_map(|field| Challenge::read(field.to_str().ok()?));
         let challenge = challenge
@@ -348,7 +352,7 @@ impl Registry {
         service: Option<&str>,
         scope: &str,
         credentials: &Credentials,
-        about: About<'_>,
+        about: RequestPurpose<'_>,
     ) -> Result<String, TransportError> {
         let what = "a token";
         let mut url = Url::parse(realm)
@@ -402,7 +406,7 @@ impl Registry {
         token(&bytes).map_err(|error| self.answer(what, error.to_string()))
     }
 
-    pub(super) fn denied(&self, about: About<'_>, reason: String) -> TransportError {
+    pub(super) fn denied(&self, about: RequestPurpose<'_>, reason: String) -> TransportError {
         let action = format!("use {}", about.what);
         TransportError::Denied { place: self.host.clone(), action, reason }
     }
@@ -418,7 +422,7 @@ impl Registry {
     }
 
     /// Returns the error for a response with an unexpected status.
-    pub(super) fn failed(&self, response: Response, about: About<'_>) -> TransportError {
+    pub(super) fn failed(&self, response: Response, about: RequestPurpose<'_>) -> TransportError {
         let what = about.what.to_owned();
         match response.status() {
             StatusCode::NOT_FOUND => TransportError::NotFound {

@@ -4,7 +4,7 @@ use graph_http::header::LINK;
 use graph_http::{Method, Response, StatusCode};
 use url::Url;
 
-use super::client::{About, Ask, Registry};
+use super::client::{Registry, RepeatableRequest, RequestPurpose};
 use crate::answer::next_page;
 use crate::transport::TransportError;
 
@@ -14,7 +14,7 @@ pub(super) const MOST_PAGES: usize = 20;
 /// The pages of a listing, requested one after the other.
 pub(super) struct Pages<'r> {
     registry: &'r Registry,
-    about: About<'r>,
+    about: RequestPurpose<'r>,
     accept: Option<&'static str>,
     next: Option<Url>,
     read: Vec<Url>,
@@ -24,7 +24,7 @@ impl<'r> Pages<'r> {
     pub(super) fn new(
         registry: &'r Registry,
         first: Url,
-        about: About<'r>,
+        about: RequestPurpose<'r>,
         accept: Option<&'static str>,
     ) -> Self {
         Self { registry, about, accept, next: Some(first), read: Vec::new() }
@@ -47,7 +47,7 @@ impl<'r> Pages<'r> {
             });
         }
         let fields = self.accept.map(|accept| ("accept", accept.to_owned())).into_iter().collect();
-        let ask = Ask { method: Method::GET, url: url.clone(), fields, body: None };
+        let ask = RepeatableRequest { method: Method::GET, url: url.clone(), fields, body: None };
         let response = self.registry.ask(&ask, self.about)?;
         if response.status() == StatusCode::OK {
             let fields = response.headers().get_all(LINK);

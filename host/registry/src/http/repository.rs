@@ -5,13 +5,13 @@ use graph_http::header::CONTENT_TYPE;
 use graph_http::{Method, Response, StatusCode};
 use url::Url;
 
-use super::client::{About, Ask, MOST_ANSWER, Registry};
+use super::client::{MOST_ANSWER, Registry, RepeatableRequest, RequestPurpose};
 use super::pages::Pages;
 use crate::answer::{self, MOST_NAMES};
 use crate::manifest::{Descriptor, Index, MOST_LISTED, MOST_MANIFEST, Manifest, media, shown};
 use crate::reference::{is_repository, is_tag};
 use crate::transport::{
-    Fetched, Transport, TransportError, Wanted, fallback_tag, has_type, index_of_tag, listed,
+    FetchedManifest, ManifestName, Transport, TransportError, fallback_tag, has_type, index_of_tag, listed,
 };
 
 /// Number of entries of a listing that are requested for each page.
@@ -41,21 +41,26 @@ impl Repository {
         Self { registry, name: name.to_owned(), scopes }
     }
 
-    fn reading<'a>(&'a self, what: &'a str) -> About<'a> {
-        About { what, scope: &self.scopes[0], is_blob: false }
+    fn reading<'a>(&'a self, what: &'a str) -> RequestPurpose<'a> {
+        RequestPurpose { what, scope: &self.scopes[0], is_blob: false }
     }
 
-    fn writing<'a>(&'a self, what: &'a str) -> About<'a> {
-        About { what, scope: &self.scopes[1], is_blob: false }
+    fn writing<'a>(&'a self, what: &'a str) -> RequestPurpose<'a> {
+        RequestPurpose { what, scope: &self.scopes[1], is_blob: false }
     }
 
     fn url(&self, rest: &str) -> Result<Url, TransportError> {
         self.registry.url(&format!("{}/{rest}", self.name))
     }
 
-    fn get(&self, rest: &str, accept: Option<String>, about: About<'_>) -> Result<Response, TransportError> {
+    fn get(
+        &self,
+        rest: &str,
+        accept: Option<String>,
+        about: RequestPurpose<'_>,
+    ) -> Result<Response, TransportError> {
         let fields = accept.map(|accept| ("accept", accept)).into_iter().collect();
-        let ask = Ask { method: Method::GET, url: self.url(rest)?, fields, body: None };
+        let ask = RepeatableRequest { method: Method::GET, url: self.url(rest)?, fields, body: None };
         self.registry.ask(&ask, about)
     }
 
@@ -74,7 +79,7 @@ impl Repository {
         what: &str,
     ) -> Result<Response, TransportError> {
         let about = self.writing(what);
-        let ask = Ask {
+        let ask = RepeatableRequest {
             method: Method::PUT,
             url: self.url(&format!("manifests/{reference}"))?,
             fields: vec![("content-type", media_type.to_owned())],
@@ -90,11 +95,11 @@ impl Repository {
 }
 
 impl Transport for Repository {
-    fn manifest(&self, wanted: Wanted<'_>) -> Result<Fetched, TransportError> {
+    fn manifest(&self, wanted: ManifestName<'_>) -> Result<FetchedManifest, TransportError> {
         let what = format!("{} of {}", wanted.shown(), self.name);
         let reference = match wanted {
-            Wanted::Tag(tag) => tag.to_owned(),
-            Wanted::Digest(digest) => digest.to_string(),
+            ManifestName::Tag(tag) => tag.to_owned(),
+            ManifestName::Digest(digest) => digest.to_string(),
         };
         let accept = format!("{}, {}", media::MANIFEST, media::INDEX);
         let about = self.reading(&what);
@@ -121,12 +126,12 @@ impl Transport for Repository {
             let reason = format!("content of the digest {digest}, and says that it is {}", shown(&stated));
             return Err(self.registry.answer(&what, reason));
         }
-        Ok(Fetched { bytes, digest })
+        Ok(FetchedManifest { bytes, digest })
     }
 
     fn blob(&self, digest: &Digest, most: u64) -> Result<Vec<u8>, TransportError> {
         let what = format!("blob {digest}");
-        let about = About { is_blob: true, ..self.reading(&what) };
+        let about = RequestPurpose { is_blob: true, ..self.reading(&what) };
         let response = self.get(&format!("blobs/{digest}"), None, about)?;
         if response.status() != StatusCode::OK {
             return Err(self.registry.failed(response, about));
@@ -183,8 +188,8 @@ impl Transport for Repository {
         let digest = Digest::of_bytes(bytes);
         let what = format!("blob {digest}");
         let about = self.writing(&what);
-        let ask = |method, url, fields, body| Ask { method, url, fields, body };
-        let is_there = About { is_blob: true, ..about };
+        let ask = |method, url, fields, body| RepeatableRequest { method, url, fields, body };
+        let is_there = RequestPurpose { is_blob: true, ..about };
         let head = ask(Method::HEAD, self.url(&format!("blobs/{digest}"))?, Vec::new(), None);
         if self.registry.ask(&head, is_there)?.status() == StatusCode::OK {
             return Ok(());
@@ -237,7 +242,7 @@ impl Transport for Repository {
 impl Registry {
     /// Returns the repositories on the pages of the registry's catalog that are read.
     pub(crate) fn listed_repositories(&self) -> Result<Names, TransportError> {
-        let about = About { what: "the catalog", scope: "registry:catalog:*", is_blob: false };
+        let about = RequestPurpose { what: "the catalog", scope: "registry:catalog:*", is_blob: false };
         let first = self.url(&format!("_catalog?n={PAGE}"))?;
         names(self, first, "repositories", is_repository, about)
     }
@@ -249,7 +254,7 @@ fn names(
     first: Url,
     key: &'static str,
     is_name: impl Fn(&str) -> bool,
-    about: About<'_>,
+    about: RequestPurpose<'_>,
 ) -> Result<Names, TransportError> {
     let what = about.what;
     let mut pages = Pages::new(registry, first, about, None);
@@ -285,12 +290,12 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::super::pages::MOST_PAGES;
-    use super::super::test_server::{Answer, TestServer};
+    use super::super::test_server::{CannedResponse, TestServer};
     use super::*;
 
     /// Returns a page of a listing of `pages` pages, with a link to the next one. The path of a page ends in its
     /// number.
-    fn page(path: &str, pages: usize, body: impl Fn(usize) -> Value) -> Answer {
+    fn page(path: &str, pages: usize, body: impl Fn(usize) -> Value) -> CannedResponse {
         let (rest, number) = path.rsplit_once("page=").unwrap_or((path, "1"));
         let number: usize = number.parse().unwrap();
         let link = format!("<{}&page={}>; rel=\"next\"", rest.trim_end_matches('&'), number + 1);

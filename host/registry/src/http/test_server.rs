@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::{Options, Registry};
 
 /// The status, the header fields and the body of a response.
-pub(super) type Answer = (u16, Vec<(&'static str, String)>, Vec<u8>);
+pub(super) type CannedResponse = (u16, Vec<(&'static str, String)>, Vec<u8>);
 
 /// A registry on this machine, and the paths with queries that were requested from it.
 pub(super) struct TestServer {
@@ -19,7 +19,7 @@ pub(super) struct TestServer {
 
 impl TestServer {
     /// Starts a server, which runs until the tests end.
-    pub(super) fn start(answer: impl Fn(&str) -> Answer + Send + 'static) -> Self {
+    pub(super) fn start(answer: impl Fn(&str) -> CannedResponse + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
         let options = Options::new(None, Duration::from_mins(1), 64 << 20).with_named([host.clone()].into());

@@ -12,7 +12,7 @@ use super::{YANK_ARTIFACT, envelope};
 use crate::artifact::Kind;
 use crate::manifest::{Descriptor, Manifest, media, shown};
 use crate::pull::Judge;
-use crate::transport::{Transport, TransportError, Wanted};
+use crate::transport::{ManifestName, Transport, TransportError};
 
 /// The media type of the layer of that tag: a JSON list of envelopes, each a string.
 const LIST: &str = "application/vnd.graph-host.yanks.v1+json";
@@ -98,7 +98,7 @@ fn list_of(sorted: &SortedYanks) -> Option<Vec<u8>> {
 /// names something else.
 pub(super) fn listed(transport: &dyn Transport, id: &str) -> Result<Vec<String>, TransportError> {
     let tag = tag_of(id);
-    let fetched = match transport.manifest(Wanted::Tag(&tag)) {
+    let fetched = match transport.manifest(ManifestName::Tag(&tag)) {
         Ok(fetched) => fetched,
         Err(TransportError::NotFound { .. }) => return Ok(Vec::new()),
         Err(error) => return Err(error),
@@ -156,7 +156,7 @@ pub(super) fn add(
 
 /// Statements that are attached to manifests of a place, even if no tag names the manifests.
 #[derive(Debug, Default)]
-pub struct Attached {
+pub struct AttachedStatements {
     /// The manifest, the item that the statement claims to be about, and its envelope.
     pub(super) statements: Vec<(Digest, String, String)>,
     /// The reason for which there may be other statements.
@@ -164,15 +164,15 @@ pub struct Attached {
 }
 
 /// Reads the statements that are attached to any manifest of a place, if the place lists them, as directories do.
-pub fn attached(transport: &dyn Transport, trust: &TrustStore) -> Attached {
-    let mut found = Attached::default();
+pub fn attached(transport: &dyn Transport, trust: &TrustStore) -> AttachedStatements {
+    let mut found = AttachedStatements::default();
     if trust.keys().is_empty() {
         return found;
     }
     let all = match transport.all_referrers(YANK_ARTIFACT) {
         Ok(all) => all,
         Err(TransportError::NotFound { .. }) => return found,
-        Err(error) => return Attached { unread: Some(error), ..found },
+        Err(error) => return AttachedStatements { unread: Some(error), ..found },
     };
     let mut bytes = 0;
     for (number, (subject, one)) in all.iter().enumerate() {
@@ -195,7 +195,7 @@ pub(super) fn content_of(
     transport: &dyn Transport,
     manifest: &Digest,
 ) -> Result<Option<Digest>, TransportError> {
-    let fetched = transport.manifest(Wanted::Digest(manifest))?;
+    let fetched = transport.manifest(ManifestName::Digest(manifest))?;
     if fetched.digest != *manifest {
         return Ok(None);
     }

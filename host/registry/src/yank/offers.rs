@@ -2,7 +2,7 @@
 
 use graph_core::trust::PublishedVersion;
 
-use super::{Attached, Known, Yanks, attached, read};
+use super::{AttachedStatements, StatementSources, Yanks, attached, read};
 use crate::artifact::Kind;
 use crate::http::{Options, Registry};
 use crate::layout::Layout;
@@ -28,7 +28,7 @@ pub fn of_offers(
     // them.
     let attached = match &place.place {
         Location::Layout { folder } => attached(&Layout::new(folder).within(options.budget()), judge.trust),
-        Location::Registry { .. } => Attached::default(),
+        Location::Registry { .. } => AttachedStatements::default(),
     };
     let mut all = Vec::new();
     for offer in offers {
@@ -44,7 +44,7 @@ pub fn of_offers(
             has_signed_version: offer.kind == Kind::Component,
         };
         let remembered = remembered(&about.id);
-        let known = Known { attached: Some(&attached), remembered: &remembered };
+        let known = StatementSources { attached: Some(&attached), remembered: &remembered };
         all.push(match (&offer.reference.place, &registry) {
             (Location::Registry { repository, .. }, Some(registry)) => {
                 read(&registry.repository(repository), &about, judge, known)?

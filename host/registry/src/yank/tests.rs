@@ -11,7 +11,7 @@ use super::*;
 use crate::http::Options;
 use crate::layout::Layout;
 use crate::manifest::Index;
-use crate::transport::{Fetched, fallback_tag};
+use crate::transport::{FetchedManifest, fallback_tag};
 
 const NOW: Timestamp = Timestamp(1_900_000_000_000);
 
@@ -39,14 +39,14 @@ fn late() -> TransportError {
 }
 
 impl Transport for Memory {
-    fn manifest(&self, wanted: Wanted<'_>) -> Result<Fetched, TransportError> {
+    fn manifest(&self, wanted: ManifestName<'_>) -> Result<FetchedManifest, TransportError> {
         *self.read.borrow_mut() += 1;
         let digest = match wanted {
-            Wanted::Digest(digest) => *digest,
-            Wanted::Tag(tag) => *self.tags.borrow().get(tag).ok_or_else(missing)?,
+            ManifestName::Digest(digest) => *digest,
+            ManifestName::Tag(tag) => *self.tags.borrow().get(tag).ok_or_else(missing)?,
         };
         let bytes = self.blobs.borrow().get(&digest).cloned().ok_or_else(missing)?;
-        Ok(Fetched { digest: Digest::of_bytes(&bytes), bytes })
+        Ok(FetchedManifest { digest: Digest::of_bytes(&bytes), bytes })
     }
 
     fn blob(&self, digest: &Digest, most: u64) -> Result<Vec<u8>, TransportError> {
@@ -123,7 +123,7 @@ fn manifest(changes: &[(&str, &str)]) -> Manifest {
 }
 
 /// Publishes `a/b` 1.0.0.
-fn published(transport: &dyn Transport, tag: &str) -> Described {
+fn published(transport: &dyn Transport, tag: &str) -> DescribedVersion {
     for blob in [&b"{}"[..], b"x"] {
         transport.put_blob(blob).unwrap();
     }
@@ -136,7 +136,7 @@ fn published(transport: &dyn Transport, tag: &str) -> Described {
         content: Some(Digest::of_bytes(b"x")),
         has_signed_version: true,
     };
-    Described { about, kind: Kind::Graph, manifest: Descriptor::of(media::MANIFEST, &manifest) }
+    DescribedVersion { about, kind: Kind::Graph, manifest: Descriptor::of(media::MANIFEST, &manifest) }
 }
 
 fn envelope_by(seed: u8, about: &PublishedVersion, at: u64, is_yanked: bool) -> String {
@@ -155,7 +155,7 @@ fn first_format(about: &PublishedVersion, at: u64, is_yanked: bool) -> String {
 }
 
 /// Attaches a statement to the manifest only, without listing it, as earlier versions do.
-fn attach_alone(transport: &dyn Transport, to: &Described, envelope: &str) {
+fn attach_alone(transport: &dyn Transport, to: &DescribedVersion, envelope: &str) {
     let artifact = artifact(&to.manifest, envelope, key(1).id(), Timestamp(5));
     for blob in &artifact.blobs {
         transport.put_blob(blob).unwrap();
@@ -164,16 +164,16 @@ fn attach_alone(transport: &dyn Transport, to: &Described, envelope: &str) {
 }
 
 /// Stores the same content under the same tag, with one more annotation in its manifest.
-fn moved(transport: &dyn Transport, tag: &str) -> Described {
+fn moved(transport: &dyn Transport, tag: &str) -> DescribedVersion {
     let moved = manifest(&[("x", "y")]);
     transport.put_manifest(&moved, Some(tag)).unwrap();
     let bytes = moved.to_bytes();
     let of = published(&Memory::default(), tag);
     let about = PublishedVersion { manifest: Digest::of_bytes(&bytes), ..of.about };
-    Described { about, kind: Kind::Graph, manifest: Descriptor::of(media::MANIFEST, &bytes) }
+    DescribedVersion { about, kind: Kind::Graph, manifest: Descriptor::of(media::MANIFEST, &bytes) }
 }
 
-fn yank(transport: &dyn Transport, to: &Described, seed: u8, at: u64, is_yanked: bool) -> Digest {
+fn yank(transport: &dyn Transport, to: &DescribedVersion, seed: u8, at: u64, is_yanked: bool) -> Digest {
     let envelope = envelope_by(seed, &to.about, at, is_yanked);
     list(transport, to, &envelope, seed, at, &store()).unwrap()
 }
@@ -181,14 +181,14 @@ fn yank(transport: &dyn Transport, to: &Described, seed: u8, at: u64, is_yanked:
 /// Publishes an envelope as a user with this trust store does.
 fn list(
     transport: &dyn Transport,
-    to: &Described,
+    to: &DescribedVersion,
     envelope: &str,
     seed: u8,
     at: u64,
     trust: &TrustStore,
 ) -> Result<Digest, TransportError> {
     let signed = SignedYank { envelope, key: key(seed).id(), at: Timestamp(at) };
-    publish(transport, to, signed, Judge { trust, at: Moment::from(NOW) }, Known::default())
+    publish(transport, to, signed, Judge { trust, at: Moment::from(NOW) }, StatementSources::default())
 }
 
 /// Stores a list under the tag of `a/b`, as anyone who may write there can.
@@ -223,7 +223,7 @@ fn read_by(
     transport: &dyn Transport,
     about: &PublishedVersion,
 ) -> Result<Yanks, TransportError> {
-    read(transport, about, Judge { trust, at: Moment::from(NOW) }, Known::default())
+    read(transport, about, Judge { trust, at: Moment::from(NOW) }, StatementSources::default())
 }
 
 fn found(transport: &dyn Transport, about: &PublishedVersion) -> Yanks {
@@ -342,7 +342,7 @@ fn what_the_user_has_seen_is_not_hidden() {
     let trust = store();
     let judge = Judge { trust: &trust, at: Moment::from(NOW) };
     let envelopes: Vec<_> = seen.statements.iter().map(|yank| yank.envelope().to_owned()).collect();
-    let known = Known { attached: None, remembered: &envelopes };
+    let known = StatementSources { attached: None, remembered: &envelopes };
     let read_again = read(&later, &item.about, judge, known).unwrap();
     assert!(read_again.yanked.is_some() && read_again.is_hidden);
     // A remembered statement is verified again: without a trusted key it is not accepted.
@@ -442,7 +442,7 @@ fn what_the_publisher_has_seen_is_listed_again() {
     let memory = Memory::default();
     let item = published(&memory, "1.0.0");
     let remembered = vec![envelope_by(1, &item.about, 5, true)];
-    let known = Known { attached: None, remembered: &remembered };
+    let known = StatementSources { attached: None, remembered: &remembered };
     let envelope = envelope_by(1, &other_version(1), 6, true);
     let signed = SignedYank { envelope: &envelope, key: key(1).id(), at: Timestamp(6) };
     publish(&memory, &item, signed, Judge { trust: &store(), at: Moment::from(NOW) }, known).unwrap();

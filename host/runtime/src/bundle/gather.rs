@@ -18,7 +18,7 @@ use graph_core::id::{function_of, path_of, without_function};
 use graph_core::item::{ItemType, Primary};
 use graph_core::limits::NodeLimits;
 use graph_core::trust::{
-    KeyId, SigningKey, Standing, TextStanding, TrustStore, TrustedKey, sign_component, sign_document,
+    ComponentStanding, KeyId, SigningKey, TextStanding, TrustStore, TrustedKey, sign_component, sign_document,
 };
 use graph_engine::ExportedFunction;
 use graph_walker::document::load;
@@ -499,12 +499,12 @@ impl Gatherer<'_> {
         self.packed.insert(*verified.digest(), packed.clone());
         self.signers.extend(verified.standing().keys().map(|key| key.id));
         let envelope = match (verified.standing(), verified.statement()) {
-            (Standing::Unsigned, _) | (Standing::BuiltIn, None) => None,
-            (Standing::BuiltIn, Some(statement)) => {
+            (ComponentStanding::Unsigned, _) | (ComponentStanding::BuiltIn, None) => None,
+            (ComponentStanding::BuiltIn, Some(statement)) => {
                 self.vouched.insert(verified.id().to_owned(), verified.ceiling());
                 Some(sign_component(statement, &self.vouching).map_err(|error| cannot_vouch(&error))?)
             }
-            (Standing::Signed { .. }, _) => {
+            (ComponentStanding::Signed { .. }, _) => {
                 let path = crate::items::locate::envelope_path(&admitted.path);
                 Some(text_file::read_as("the envelope", &path)?)
             }

@@ -10,13 +10,13 @@ use graph_catalogue::{
 };
 use graph_core::capability::CapabilityKind;
 use graph_core::digest::Digest;
-use graph_core::trust::{Standing, TextStanding, TrustStore};
+use graph_core::trust::{ComponentStanding, TextStanding, TrustStore};
 use graph_registry::companions::{self, CompanionKind};
-use graph_registry::pull::{Judge, PullError, Pulled, PulledContent, pull};
+use graph_registry::pull::{Judge, PullError, PulledArtifact, PulledContent, pull};
 use graph_registry::reference::{Reference, version_of_tag};
 use graph_registry::search::{Offer, offers};
 use graph_registry::transport::{self, Transport, TransportError};
-use graph_registry::yank::{self, Attached, Known};
+use graph_registry::yank::{self, AttachedStatements, StatementSources};
 use graph_walker::topology::Topology;
 use semver::Version as Semver;
 
@@ -163,7 +163,7 @@ struct Collected<'c> {
     /// The user's space, which remembers yanks.
     home: &'c Home,
     /// Attachments to the manifests of a directory, for all artifacts in it. Registries do not list them.
-    attached: Option<Attached>,
+    attached: Option<AttachedStatements>,
     /// Time that is left for all cases together; at first as long as that for all requests.
     time_for_cases: Duration,
     extras: &'c dyn Extras,
@@ -212,7 +212,7 @@ impl Collected<'_> {
     /// Fetches the manifest and the signed cases of a verified graph, and runs the cases.
     fn published_with(
         &mut self,
-        pulled: &Pulled,
+        pulled: &PulledArtifact,
         reference: &Reference,
         transport: &dyn Transport,
     ) -> Result<PublishedWith> {
@@ -263,15 +263,19 @@ impl Collected<'_> {
     /// Returns the yank of a verified version that is in force.
     fn yank_of(
         &mut self,
-        pulled: &Pulled,
+        pulled: &PulledArtifact,
         transport: &dyn Transport,
         judge: Judge<'_>,
     ) -> Result<Option<Yanked>> {
         let about = pulled.published();
         let known = remembered(self.home, &about.id);
         let attached = self.attached.get_or_insert_with(|| yank::attached(transport, judge.trust));
-        let yanks =
-            yank::read(transport, &about, judge, Known { attached: Some(attached), remembered: &known })?;
+        let yanks = yank::read(
+            transport,
+            &about,
+            judge,
+            StatementSources { attached: Some(attached), remembered: &known },
+        )?;
         if let Err(error) = remember(self.home, &about.id, judge, &known, &yanks.statements) {
             let item = named(&about);
             self.yanks_unread
@@ -291,7 +295,7 @@ impl Collected<'_> {
     fn add_verified(
         &mut self,
         offers: &[Offer],
-        pulled: Pulled,
+        pulled: PulledArtifact,
         transport: &dyn Transport,
         judge: Judge<'_>,
     ) -> Result<()> {
@@ -320,8 +324,8 @@ impl Collected<'_> {
         };
         let (not_after, signed_at) = match &pulled.content {
             PulledContent::Component { component, .. } => match component.standing() {
-                Standing::Signed { not_after, .. } => (*not_after, None),
-                Standing::BuiltIn | Standing::Unsigned => (None, None),
+                ComponentStanding::Signed { not_after, .. } => (*not_after, None),
+                ComponentStanding::BuiltIn | ComponentStanding::Unsigned => (None, None),
             },
             PulledContent::Text { time, standing, .. } => match standing {
                 TextStanding::Signed { not_after, .. } => (*not_after, Some(*time)),

@@ -8,7 +8,7 @@ use graph_core::node::{FUNCTIONS, FunctionDescription};
 use graph_core::text_item::{Directive, TextFormat, read_text_item};
 use graph_core::trust::{ComponentStatement, KeyName, TrustStore, VerifiedComponent};
 use graph_registry::artifact;
-use graph_registry::pull::{Pulled, PulledContent};
+use graph_registry::pull::{PulledArtifact, PulledContent};
 use graph_walker::document;
 use graph_walker::structure::findings_of;
 use graph_walker::topology::{Topology, TopologyReport};
@@ -37,7 +37,7 @@ pub(super) const fn kind(kind: artifact::Kind) -> Kind {
 }
 
 /// Describes a verified item, which is shown on the page `page`.
-pub(super) fn described(pulled: &Pulled, page: &str, extras: &dyn Extras) -> Result<Described> {
+pub(super) fn described(pulled: &PulledArtifact, page: &str, extras: &dyn Extras) -> Result<Described> {
     match &pulled.content {
         PulledContent::Component { component, .. } => of_component(component),
         PulledContent::Text { text, .. } if pulled.kind == artifact::Kind::Graph => {
@@ -48,7 +48,7 @@ pub(super) fn described(pulled: &Pulled, page: &str, extras: &dyn Extras) -> Res
 }
 
 /// Returns the keys of the trust store that an item is believed by.
-pub(super) fn signers(pulled: &Pulled, trust: &TrustStore) -> Vec<Signer> {
+pub(super) fn signers(pulled: &PulledArtifact, trust: &TrustStore) -> Vec<Signer> {
     let keys: Vec<&KeyName> = match &pulled.content {
         PulledContent::Component { component, .. } => component.standing().keys().collect(),
         PulledContent::Text { .. } => vec![&pulled.key],
@@ -113,7 +113,7 @@ fn callables(id: &str, statement: &ComponentStatement) -> Vec<Callable> {
     action.into_iter().chain(predicate.functions.iter().map(function)).collect()
 }
 
-fn of_graph(pulled: &Pulled, text: &str, page: &str, extras: &dyn Extras) -> Result<Described> {
+fn of_graph(pulled: &PulledArtifact, text: &str, page: &str, extras: &dyn Extras) -> Result<Described> {
     let loaded = document::load(&format!("{}.yaml", pulled.id), text, &pulled.id)?;
     let report = Some(TopologyReport::of(findings_of(&loaded)));
     let graph = &loaded.graph;
@@ -144,7 +144,7 @@ fn of_graph(pulled: &Pulled, text: &str, page: &str, extras: &dyn Extras) -> Res
     Ok(Described { description: graph.description.as_deref().map(Text::block), content })
 }
 
-fn of_text(pulled: &Pulled, text: &str, extension: &str) -> Result<Described> {
+fn of_text(pulled: &PulledArtifact, text: &str, extension: &str) -> Result<Described> {
     let format = if extension == "md" { TextFormat::Markdown } else { TextFormat::Yaml };
     let name = format!("{}.{extension}", pulled.id);
     let item = read_text_item(pulled.kind.item_type(), format, &name, text)?.item;

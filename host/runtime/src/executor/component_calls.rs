@@ -9,7 +9,7 @@ use graph_core::limits::{HostUse, TaskLimits};
 use graph_core::node::{Activation, Category, Failure, Outcome};
 use graph_core::record::JournalEntry;
 use graph_core::work::Meter;
-use graph_engine::{Call, Calling, Journal, Services, ToolCall, ToolReport, Tools};
+use graph_engine::{Call, Journal, PendingToolCall, Services, ToolCall, ToolReport, Tools};
 use graph_walker::host_item::HostItem;
 use graph_walker::walker::TaskSpec;
 use graph_walker::written_graph;
@@ -40,7 +40,7 @@ impl fmt::Debug for Caller {
 }
 
 impl Tools for Caller {
-    fn call(&self, call: ToolCall) -> Calling<'_> {
+    fn call(&self, call: ToolCall) -> PendingToolCall<'_> {
         Box::pin(async move {
             match self.perform(call).await {
                 Ok(report) => report,

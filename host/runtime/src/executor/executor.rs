@@ -16,9 +16,9 @@ use graph_core::limits::{NodeLimits, TaskLimits};
 use graph_core::node::{Activation, Category, Failure};
 use graph_core::record::{HostCall, JournalEntry, ModelDelta};
 use graph_core::time::Timestamp;
-use graph_core::trust::Standing;
+use graph_core::trust::ComponentStanding;
 use graph_engine::{
-    Call, EventRecord, HttpDoubles, Journal, Knowledge, Live, LogLine, ModelDoubles, ModelLedger,
+    Call, EventRecord, HttpDoubles, Journal, Knowledge, LiveCalls, LogLine, ModelDoubles, ModelLedger,
     PreparedNode, Services,
 };
 use graph_store::CheckpointStore;
@@ -151,7 +151,7 @@ pub(crate) struct CallableItem {
     /// The effective grant. Its limits may be below those that the manifest and the node give a task.
     grant: Arc<EffectiveGrant>,
     /// Signers that admitted it, and the expiry of their signatures.
-    standing: Standing,
+    standing: ComponentStanding,
     /// The digest of everything that its results depend on in addition to its params: the component, its grant and the engine.
     performer: Digest,
     /// Moving average of the durations of its calls, in nanoseconds; 0 before the first call.
@@ -578,7 +578,7 @@ impl Shared {
     fn journal(&self, played: Option<Vec<JournalEntry>>) -> Journal {
         match (&self.tape, played) {
             (_, Some(entries)) => Journal::Replay(entries),
-            (Some(tape), None) => Journal::Live(Live { recorded: tape.entries(), sends: tape.sends() }),
+            (Some(tape), None) => Journal::Live(LiveCalls { recorded: tape.entries(), sends: tape.sends() }),
             (None, None) => Journal::Record,
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use graph_core::limits::ModelUse;
 use graph_driver::Reservations;
-use graph_engine::{ModelLedger, Recording};
+use graph_engine::{ModelLedger, PendingReservation};
 use graph_walker::walker::TaskSpec;
 
 /// The ledger of an attempt, and of the components that its component calls.
@@ -23,7 +23,7 @@ impl Ledger {
 }
 
 impl ModelLedger for Ledger {
-    fn record(&self, total: ModelUse, model: &str) -> Recording<'_> {
+    fn record(&self, total: ModelUse, model: &str) -> PendingReservation<'_> {
         Box::pin(self.reservations.record(Arc::clone(&self.task), self.attempt, total, model.into()))
     }
 }

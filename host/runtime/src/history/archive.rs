@@ -23,7 +23,7 @@ use graph_core::json::{self, TreeLimit};
 use graph_core::record::{ChannelValue, RecordKind, RecordSignature, SignedRecord};
 use graph_core::trust::{KeyId, Signature, SigningKey, VerifyingKey};
 use graph_store::{
-    CheckpointStore, ImportError, LARGEST_NAME, LARGEST_SNAPSHOT, NewRun, Numbered, Options, RunRow,
+    CheckpointStore, ImportError, LARGEST_NAME, LARGEST_SNAPSHOT, NewRun, NumberedRecord, Options, RunRow,
     Snapshot, SqliteStore, Upkeep,
 };
 use graph_walker::document::document_digest;
@@ -223,7 +223,7 @@ struct HistoryNumbers {
 impl HistoryNumbers {
     fn of(store: &dyn CheckpointStore, run: &str) -> Result<Self> {
         let mut told = Self::default();
-        restore::each_of_history(store, run, 0, |Numbered { before, record }| {
+        restore::each_of_history(store, run, 0, |NumberedRecord { before, record }| {
             told.numbers.push((half(&record.digest), before));
             if record.kind == RecordKind::Status {
                 told.pauses.entry(record.namespace).or_default().push((record.sequence, before));
@@ -350,7 +350,7 @@ impl Records {
         file.rewind().map_err(|error| spool(&error))?;
         let mut lines = BufReader::new(file);
         let mut entries = 0_u64;
-        let mut next = || -> Result<Option<Numbered>> {
+        let mut next = || -> Result<Option<NumberedRecord>> {
             let mut text = Vec::new();
             lines.read_until(b'\n', &mut text).map_err(|error| spool(&error))?;
             if text.is_empty() {
@@ -361,7 +361,7 @@ impl Records {
             let (before, record) = signed(&self.run, line)?;
             let next = entries;
             entries = entries.saturating_add(record.events);
-            Ok(Some(Numbered { before: before.filter(|_| !self.anew).unwrap_or(next), record }))
+            Ok(Some(NumberedRecord { before: before.filter(|_| !self.anew).unwrap_or(next), record }))
         };
         let mut failed = None;
         let imported = {

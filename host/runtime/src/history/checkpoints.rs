@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 use graph_core::digest::Digest;
 use graph_core::json::{self, TreeLimit};
 use graph_core::record::{
-    ChainError, ChainReader, Checkpoint, CheckpointPlace, CheckpointSelector, Landmarks, Pruning, Record,
-    SignedPruning, SignedRecord, Source, Stretch, Trusted,
+    ChainError, ChainReader, Checkpoint, CheckpointPlace, CheckpointSelector, CheckpointWindow, Landmarks,
+    Pruning, Record, SignedPruning, SignedRecord, Source, TrustedCheckpoint,
 };
 use graph_core::trust::VerifyingKey;
-use graph_store::{At, CheckpointStore};
+use graph_store::{CheckpointPosition, CheckpointStore};
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
@@ -61,15 +61,15 @@ impl<'s> Line<'s> {
 
     /// Returns the newest checkpoint, if there is one.
     pub fn newest(&self) -> Result<Option<SignedRecord>> {
-        Ok(self.store.checkpoint(self.run, self.namespace, At::Latest)?)
+        Ok(self.store.checkpoint(self.run, self.namespace, CheckpointPosition::Latest)?)
     }
 
     /// Opens a checkpoint: checks its signature, and the links between it and the checkpoints that it builds on.
     /// Assembles its channels and counts from those and compares them with the digests that it names.
-    pub fn open(&self, record: &SignedRecord) -> Result<Trusted> {
+    pub fn open(&self, record: &SignedRecord) -> Result<TrustedCheckpoint> {
         let broken = |sequence, error| self.broken(sequence, &error);
-        let mut stretch =
-            Stretch::up_to(record, self.key, self.begins).map_err(|error| broken(record.sequence, error))?;
+        let mut stretch = CheckpointWindow::up_to(record, self.key, self.begins)
+            .map_err(|error| broken(record.sequence, error))?;
         let mut before = self.before(record.sequence);
         while let Some(below) = stretch.wants_below() {
             let Some(record) = before.earlier()? else { return Err(broken(below, stretch.missing())) };
@@ -82,8 +82,8 @@ impl<'s> Line<'s> {
     pub fn find(&self, place: &CheckpointSelector) -> Result<SignedRecord> {
         let at = |at| self.store.checkpoint(self.run, self.namespace, at);
         let found = match place {
-            CheckpointSelector::Newest => at(At::Latest)?,
-            CheckpointSelector::Sequence(sequence) => at(At::Sequence(*sequence))?,
+            CheckpointSelector::Newest => at(CheckpointPosition::Latest)?,
+            CheckpointSelector::Sequence(sequence) => at(CheckpointPosition::Sequence(*sequence))?,
             CheckpointSelector::Step(step) => self.of_step(*step)?,
             CheckpointSelector::Node(node) => self.before_node(node)?,
         };
@@ -111,9 +111,11 @@ impl<'s> Line<'s> {
         let first = step;
         let mut last = step.saturating_add(newest.sequence.saturating_sub(newest.step));
         let mut without_superstep = None;
-        while let Some(found) =
-            self.store.checkpoint(self.run, self.namespace, At::StepWithin { step, first, last })?
-        {
+        while let Some(found) = self.store.checkpoint(
+            self.run,
+            self.namespace,
+            CheckpointPosition::StepWithin { step, first, last },
+        )? {
             let checkpoint = decode(&found)?;
             if checkpoint.step != step {
                 return Err(Error::integrity(format!(
@@ -158,7 +160,7 @@ impl<'s> Line<'s> {
 
     /// Returns all warnings up to a checkpoint, and the newest checkpoint that raised some. Each such checkpoint names
     /// the one before it; those of release 0.1.0 do not, so all of those are read.
-    pub fn warnings(&self, trusted: &Trusted) -> Result<(Vec<String>, Option<CheckpointPlace>)> {
+    pub fn warnings(&self, trusted: &TrustedCheckpoint) -> Result<(Vec<String>, Option<CheckpointPlace>)> {
         let broken = |sequence, error| self.broken(sequence, &error);
         let mut lists: Vec<Vec<String>> = Vec::new();
         let mut reader = ChainReader::before(trusted, self.begins);
@@ -169,7 +171,11 @@ impl<'s> Line<'s> {
             && let Some(place) = link.filter(|place| self.is_left(place.sequence))
         {
             if place.sequence < last.sequence {
-                let record = self.store.checkpoint(self.run, self.namespace, At::Sequence(place.sequence))?;
+                let record = self.store.checkpoint(
+                    self.run,
+                    self.namespace,
+                    CheckpointPosition::Sequence(place.sequence),
+                )?;
                 let Some(record) = record else { return Err(broken(last.sequence, reader.missing())) };
                 reader.go_to(place);
                 last = reader.earlier(&record).map_err(|error| broken(record.sequence, error))?;

@@ -10,7 +10,8 @@ use graph_core::record::{
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 use graph_store::{
-    Cut, Freed, Holder, LARGEST_SNAPSHOT, Listed, Numbered, RunFilter, RunGuard, RunRow, Upkeep, Wanted,
+    Cut, Holder, LARGEST_SNAPSHOT, NumberedRecord, ReclaimedData, RunFilter, RunGuard, RunList, RunRow,
+    Upkeep, WantedChannel,
 };
 use serde::Serialize;
 
@@ -124,7 +125,7 @@ impl Report {
 /// Removes the data that the policy selects from one of the stores of a project.
 pub fn collect(store: &dyn Upkeep, project: &Project, policy: Policy, home: &Home) -> Result<Report> {
     let mut report = Report { dry_run: policy.dry_run, ..Report::default() };
-    let Listed { rows, refused } = store.list(&RunFilter::default())?;
+    let RunList { rows, refused } = store.list(&RunFilter::default())?;
     report.refused = refused.iter().map(ToString::to_string).collect();
     let doomed = doomed(&rows, policy, now());
     for row in rows.iter().filter(|row| !doomed.contains(row.run_id.as_str())) {
@@ -277,7 +278,7 @@ pub fn shorten(
         let mut entries = entries_before(store, run, &plans)?;
         for plan in &plans {
             let entries = entries.remove(plan.namespace.as_str()).unwrap_or_default();
-            let Freed { bytes, .. } = cut(store, &guard, plan, entries, identity)?;
+            let ReclaimedData { bytes, .. } = cut(store, &guard, plan, entries, identity)?;
             report.bytes = report.bytes.saturating_add(bytes);
         }
     }
@@ -293,7 +294,7 @@ fn cut(
     plan: &Plan,
     entries: Vec<(u64, u64)>,
     identity: &SigningKey,
-) -> Result<Freed> {
+) -> Result<ReclaimedData> {
     let (run, namespace, key) = (guard.run(), plan.namespace.as_str(), identity.verifying_key());
     let line = Line::new(store, run, namespace, Some(&key), plan.before.as_ref());
     let record = line.find(&CheckpointSelector::Sequence(plan.first_sequence))?;
@@ -337,7 +338,7 @@ fn cut(
         .checkpoint
         .channels
         .iter()
-        .map(|(channel, stamp)| Wanted { channel, base: stamp.base, version: stamp.version })
+        .map(|(channel, stamp)| WantedChannel { channel, base: stamp.base, version: stamp.version })
         .collect();
     let cut = Cut { first: pruning.first_sequence, channels: &channels, note: &note };
     Ok(store.prune(guard, namespace, &cut)?)
@@ -446,7 +447,7 @@ fn entries_before<'p>(
             }
         }
     }
-    restore::each_of_history(store, run, 0, |Numbered { before, record }| {
+    restore::each_of_history(store, run, 0, |NumberedRecord { before, record }| {
         let is_checkpoint = record.kind == RecordKind::Checkpoint;
         let namespace = record.namespace.as_str();
         let goes = is_checkpoint && firsts.get(namespace).is_some_and(|first| record.sequence < *first);

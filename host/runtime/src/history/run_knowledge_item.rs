@@ -13,7 +13,7 @@ use graph_core::policy::Durability;
 use graph_core::record::{Checkpoint, Record, Status};
 use graph_core::trust::{CommentMark, SigningKey, TextKind, sign_text};
 use graph_store::held::{FilePlace, Written};
-use graph_store::{At, CheckpointStore, RunRow};
+use graph_store::{CheckpointPosition, CheckpointStore, RunRow};
 use graph_walker::graph::Graph;
 use serde_json::{Map, Value};
 
@@ -43,7 +43,7 @@ impl Projection {
     /// Writes the item of a run with the run's present state.
     pub fn write(&self, store: &dyn CheckpointStore, run: &str) -> Result<()> {
         let Some(row) = store.listed_run(run)? else { return Ok(()) };
-        let Some(record) = store.checkpoint(run, "", At::Latest)? else { return Ok(()) };
+        let Some(record) = store.checkpoint(run, "", CheckpointPosition::Latest)? else { return Ok(()) };
         let status = newest_status(store, &row)?;
         if row.durability != Durability::Sync && status == Status::Running {
             return Ok(());

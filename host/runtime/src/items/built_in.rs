@@ -179,7 +179,7 @@ pub(crate) fn not_published(id: &str) -> Error {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use graph_core::trust::Standing;
+    use graph_core::trust::ComponentStanding;
 
     #[test]
     fn every_item_has_the_digest_that_is_listed_and_a_statement_about_itself() {
@@ -188,7 +188,7 @@ mod tests {
             match &item.content {
                 Content::Component { compressed, bytes, .. } => {
                     let verified = verify(item.id, &TrustStore::default()).unwrap();
-                    assert_eq!(verified.standing(), &Standing::BuiltIn);
+                    assert_eq!(verified.standing(), &ComponentStanding::BuiltIn);
                     let digest = Digest::of_bytes(decompressed(compressed, bytes).unwrap());
                     assert_eq!((verified.id(), verified.digest()), (item.id, &digest));
                     assert!(graph(item.id).unwrap_err().message().contains("it is a component"));

@@ -13,8 +13,8 @@ use graph_core::json::{self, TreeLimit};
 use graph_core::time::Timestamp;
 use graph_core::trust::KeyId;
 use graph_registry::artifact::Kind;
-use graph_registry::lock::Locked;
-use graph_registry::pull::{Pulled, PulledContent};
+use graph_registry::lock::LockedItem;
+use graph_registry::pull::{PulledArtifact, PulledContent};
 use graph_registry::reference::Reference;
 use graph_store::held::{FolderPlace, HeldFolder, Refusal, Written};
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,7 @@ pub struct Origin {
 
 impl Origin {
     /// Makes the record for an item that was pulled from a reference.
-    pub fn of(pulled: &Pulled, reference: &Reference) -> Self {
+    pub fn of(pulled: &PulledArtifact, reference: &Reference) -> Self {
         Self {
             id: pulled.id.clone(),
             kind: pulled.kind,
@@ -68,8 +68,8 @@ impl Origin {
     }
 
     /// Returns the item's entry for a lockfile.
-    pub fn locked(&self) -> Option<Locked> {
-        Some(Locked {
+    pub fn locked(&self) -> Option<LockedItem> {
+        Some(LockedItem {
             kind: self.kind,
             reference: self.reference.parse().ok()?,
             version: self.version.clone(),
@@ -201,7 +201,7 @@ pub struct Installed {
 
 /// Installs an item below a folder: first the record of origin, so that an item never exists without one, then the
 /// signature, then the item. After an interruption, the item does not verify, and pulling it again repairs it.
-pub fn install(root: &Path, pulled: &Pulled, reference: &Reference) -> Result<Installed> {
+pub fn install(root: &Path, pulled: &PulledArtifact, reference: &Reference) -> Result<Installed> {
     let (extension, bytes) = match &pulled.content {
         PulledContent::Component { component, .. } => ("wasm", &component.bytes()[..]),
         PulledContent::Text { text, extension, .. } => (*extension, text.as_bytes()),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use graph_core::item::ItemType;
-use graph_registry::lock::{FILE, Lock, Locked};
+use graph_registry::lock::{FILE, Lock, LockedItem};
 use graph_registry::reference::Reference;
 
 use crate::error::{Error, Result};
@@ -52,14 +52,14 @@ impl LockFile {
     }
 
     /// Returns the entry of an item; a directory in it is resolved from the current folder.
-    pub fn get(&self, item_type: ItemType, id: &str) -> Option<Locked> {
+    pub fn get(&self, item_type: ItemType, id: &str) -> Option<LockedItem> {
         self.lock.get(item_type, id).map(|locked| self.resolved(locked))
     }
 
     /// Returns the entry with its directory made absolute.
-    pub fn resolved(&self, locked: &Locked) -> Locked {
+    pub fn resolved(&self, locked: &LockedItem) -> LockedItem {
         let reference = locked.reference.clone().in_folder(|folder| self.folder().join(folder));
-        Locked { reference, ..locked.clone() }
+        LockedItem { reference, ..locked.clone() }
     }
 
     /// Adds an entry. A directory below the lockfile's is stored relative to it, so that the project can be moved.

@@ -21,7 +21,8 @@ use graph_core::digest::Digest;
 use graph_core::id::path_of;
 use graph_core::item::ItemType;
 use graph_core::trust::{
-    Moment, Standing, TextKind, TextStanding, TrustStore, VerifiedComponent, unsigned_text, verify_text,
+    ComponentStanding, Moment, TextKind, TextStanding, TrustStore, VerifiedComponent, unsigned_text,
+    verify_text,
 };
 use graph_registry::artifact::{Kind, read_text};
 use semver::Version;
@@ -260,7 +261,7 @@ fn release(
 
 impl Release {
     fn of_component(verified: &VerifiedComponent) -> Option<Self> {
-        let Standing::Signed { key, .. } = verified.standing() else { return None };
+        let ComponentStanding::Signed { key, .. } = verified.standing() else { return None };
         let (version, signer) = (verified.version().map(str::to_owned), key.name.clone());
         Some(Self { version, signer, content: *verified.digest() })
     }

@@ -17,7 +17,7 @@ use graph_core::item::NodeCapabilities;
 use graph_core::limits::NodeLimits;
 use graph_core::node::{Category, Failure};
 use graph_core::time::Timestamp;
-use graph_core::trust::{SigningKey, Standing, TrustStore, VerifiedComponent};
+use graph_core::trust::{ComponentStanding, SigningKey, TrustStore, VerifiedComponent};
 use graph_engine::{DescribeError, Engine, Import, LoadError, LoadedComponent, PrepareError, PreparedNode};
 
 use crate::error::{Error, Kind};
@@ -82,7 +82,7 @@ pub(crate) struct LinkedComponent {
     /// The digest of its bytes.
     pub(crate) component: Digest,
     /// Signers that admitted it.
-    pub(crate) standing: Standing,
+    pub(crate) standing: ComponentStanding,
 }
 
 /// Reasons for which an item cannot be used.
@@ -436,8 +436,8 @@ fn grant_within(
     caller: Option<&EffectiveGrant>,
 ) -> Result<EffectiveGrant, Vec<Refusal>> {
     let signer = match admitted.verified.standing() {
-        Standing::Signed { key, .. } => Some(key.name.as_str()),
-        Standing::BuiltIn | Standing::Unsigned => None,
+        ComponentStanding::Signed { key, .. } => Some(key.name.as_str()),
+        ComponentStanding::BuiltIn | ComponentStanding::Unsigned => None,
     };
     let id = admitted.verified.id();
     let id = function_of(item).map_or(Cow::Borrowed(id), |function| Cow::Owned(format!("{id}#{function}")));

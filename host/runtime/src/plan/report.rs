@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use graph_core::trust::{Standing, TextStanding};
+use graph_core::trust::{ComponentStanding, TextStanding};
 use serde_json::{Value, json};
 
 use super::{Plan, PlanProblem, PlannedId, PlannedNode};
@@ -215,8 +215,8 @@ impl PlanProblem {
 pub fn item_json(id: &str, admitted: &Admitted) -> Value {
     let verified = &admitted.verified;
     let signer = match verified.standing() {
-        Standing::Signed { key, .. } => json!({ "name": key.name, "key_id": key.id }),
-        Standing::BuiltIn | Standing::Unsigned => Value::Null,
+        ComponentStanding::Signed { key, .. } => json!({ "name": key.name, "key_id": key.id }),
+        ComponentStanding::BuiltIn | ComponentStanding::Unsigned => Value::Null,
     };
     json!({
         "id": id,

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use graph_engine::{Hit, Knowledge, KnowledgeError};
+use graph_engine::{Knowledge, KnowledgeError, SearchHit};
 use graph_store::{KnowledgeStore, KnowledgeStoreError};
 
 use crate::error::Error;
@@ -74,10 +74,10 @@ impl Knowledge for ProjectKnowledge {
         self.to_write()?.put(key, text).map_err(|error| knowledge_error(&error))
     }
 
-    fn search(&self, prefix: &str, query: &str, limit: u32) -> Result<Vec<Hit>, KnowledgeError> {
+    fn search(&self, prefix: &str, query: &str, limit: u32) -> Result<Vec<SearchHit>, KnowledgeError> {
         let Some(store) = self.to_read()? else { return Ok(Vec::new()) };
         let hits = store.search(prefix, query, limit).map_err(|error| knowledge_error(&error))?.into_iter();
-        Ok(hits.map(|(key, excerpt)| Hit { key, excerpt }).collect())
+        Ok(hits.map(|(key, excerpt)| SearchHit { key, excerpt }).collect())
     }
 
     fn list(&self, prefix: &str, after: Option<&str>, limit: u32) -> Result<Vec<String>, KnowledgeError> {

@@ -12,7 +12,7 @@ use graph_store::held::{FilePlace, FolderPlace, HeldFolder, Opening, Written};
 use crate::error::{Error, Result};
 use crate::project::Project;
 use crate::project::paths::{self, FileKind};
-use graph_driver::Control;
+use graph_driver::StopRequest;
 
 /// Interval at which a running process checks for requests. A separate thread does it, so that supersteps are not slowed down.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -75,14 +75,14 @@ impl RunFolder {
     }
 
     /// Returns the place of the file whose existence is the request: `cancel` or `kill`.
-    pub fn wish_file(&self, wish: Control) -> Result<FilePlace> {
+    pub fn wish_file(&self, wish: StopRequest) -> Result<FilePlace> {
         let place = self.place().file(wish_name(wish));
         paths::entry(&place, FileKind::File)?;
         Ok(place)
     }
 
     /// Requests a stop of the run from its process.
-    pub fn ask(&self, wish: Control) -> Result<()> {
+    pub fn ask(&self, wish: StopRequest) -> Result<()> {
         self.create()?;
         let place = self.wish_file(wish)?;
         match place.open(Opening::New) {
@@ -93,14 +93,14 @@ impl RunFolder {
     }
 
     /// Withdraws a request, and removes the folder if it is empty.
-    pub fn take_back(&self, wish: Control) {
+    pub fn take_back(&self, wish: StopRequest) {
         self.forget(wish_name(wish));
         self.tidy();
     }
 
     /// Removes all files that graph-host has written there, and the folder if it is empty.
     pub fn remove(&self) {
-        for name in [LOG, wish_name(Control::Cancel), wish_name(Control::Kill)] {
+        for name in [LOG, wish_name(StopRequest::Cancel), wish_name(StopRequest::Kill)] {
             self.forget(name);
         }
         self.tidy();
@@ -127,15 +127,15 @@ impl RunFolder {
     }
 
     /// Checks whether there is a request.
-    fn has(&self, wish: Control) -> bool {
+    fn has(&self, wish: StopRequest) -> bool {
         self.wish_file(wish).is_ok_and(|file| file.exists())
     }
 }
 
-const fn wish_name(wish: Control) -> &'static str {
+const fn wish_name(wish: StopRequest) -> &'static str {
     match wish {
-        Control::Cancel => "cancel",
-        Control::Kill => "kill",
+        StopRequest::Cancel => "cancel",
+        StopRequest::Kill => "kill",
     }
 }
 
@@ -161,7 +161,7 @@ impl Listener {
     /// its process, so that others can take the run.
     pub fn start(
         thread: RunFolder,
-        tell: impl Fn(Control) + Send + 'static,
+        tell: impl Fn(StopRequest) + Send + 'static,
         overdue: impl Fn() + Send + 'static,
     ) -> io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
@@ -176,10 +176,10 @@ impl Listener {
     pub fn finish(mut self, ended: bool) {
         let heard = self.stop();
         if heard.cancel || ended {
-            self.thread.forget(wish_name(Control::Cancel));
+            self.thread.forget(wish_name(StopRequest::Cancel));
         }
         if heard.kill.is_some() || ended {
-            self.thread.forget(wish_name(Control::Kill));
+            self.thread.forget(wish_name(StopRequest::Kill));
         }
         self.thread.tidy();
     }
@@ -199,22 +199,22 @@ impl Drop for Listener {
 fn watch(
     thread: &RunFolder,
     stopped: &mpsc::Receiver<()>,
-    tell: &impl Fn(Control),
+    tell: &impl Fn(StopRequest),
     overdue: &impl Fn(),
 ) -> Heard {
     let mut heard = Heard::default();
     loop {
-        if heard.kill.is_none() && thread.has(Control::Kill) {
+        if heard.kill.is_none() && thread.has(StopRequest::Kill) {
             heard.kill = Some(Instant::now());
-            tell(Control::Kill);
+            tell(StopRequest::Kill);
         }
-        if !heard.cancel && thread.has(Control::Cancel) {
+        if !heard.cancel && thread.has(StopRequest::Cancel) {
             heard.cancel = true;
-            tell(Control::Cancel);
+            tell(StopRequest::Cancel);
         }
         // A run that does not stop must not keep other processes from taking it.
         if heard.kill.is_some_and(|at| at.elapsed() > GRACE) {
-            thread.forget(wish_name(Control::Kill));
+            thread.forget(wish_name(StopRequest::Kill));
             overdue();
             return heard;
         }
@@ -241,14 +241,14 @@ mod tests {
         let project = tempfile::tempdir().unwrap();
         let thread = folder_of(project.path(), "r1");
         assert_eq!(
-            thread.wish_file(Control::Cancel).unwrap().path(),
+            thread.wish_file(StopRequest::Cancel).unwrap().path(),
             project.path().join(".ai/threads/r1/cancel")
         );
         let (tell, told) = mpsc::channel();
         let listener = Listener::start(thread.clone(), move |wish| tell.send(wish).unwrap(), || {}).unwrap();
         assert_eq!(told.recv_timeout(PAUSE * 2), Err(mpsc::RecvTimeoutError::Timeout));
-        thread.ask(Control::Cancel).unwrap();
-        assert_eq!(told.recv_timeout(PAUSE * 20), Ok(Control::Cancel));
+        thread.ask(StopRequest::Cancel).unwrap();
+        assert_eq!(told.recv_timeout(PAUSE * 20), Ok(StopRequest::Cancel));
         assert_eq!(told.recv_timeout(PAUSE * 3), Err(mpsc::RecvTimeoutError::Timeout));
         listener.finish(false);
         assert!(thread.folder().unwrap().is_none());
@@ -261,9 +261,9 @@ mod tests {
         for ended in [false, true] {
             let mut listener = Listener::start(thread.clone(), |_| {}, || {}).unwrap();
             listener.stop();
-            thread.ask(Control::Cancel).unwrap();
+            thread.ask(StopRequest::Cancel).unwrap();
             listener.finish(ended);
-            assert_eq!(thread.wish_file(Control::Cancel).unwrap().exists(), !ended);
+            assert_eq!(thread.wish_file(StopRequest::Cancel).unwrap().exists(), !ended);
         }
     }
 
@@ -287,8 +287,10 @@ mod tests {
         // The folder of the run is a link.
         let thread = folder_of(&project, "r1");
         symlink(&victim, project.join(".ai/threads/r1")).unwrap();
-        assert!(thread.create().is_err() && thread.ask(Control::Kill).is_err() && thread.log_file().is_err());
-        thread.take_back(Control::Cancel);
+        assert!(
+            thread.create().is_err() && thread.ask(StopRequest::Kill).is_err() && thread.log_file().is_err()
+        );
+        thread.take_back(StopRequest::Cancel);
         thread.remove();
         assert!(untouched());
         // A file in it is a link.
@@ -297,7 +299,7 @@ mod tests {
         for name in ["cancel", "kill", "output.log"] {
             symlink(victim.join(name), project.join(".ai/threads/r2").join(name)).unwrap();
         }
-        assert!(thread.ask(Control::Cancel).is_err() && thread.log_file().is_err());
+        assert!(thread.ask(StopRequest::Cancel).is_err() && thread.log_file().is_err());
         thread.remove();
         assert!(untouched() && !project.join(".ai/threads/r2").exists());
         // The folder of all runs is a link.

@@ -11,7 +11,7 @@ use graph_core::format;
 use graph_core::yaml;
 use graph_registry::lock;
 use graph_store::held::FilePlace;
-use graph_store::{Format, Found};
+use graph_store::{Format, PathContent};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
@@ -102,14 +102,14 @@ fn store(format: &'static str, kind: Format, place: FilePlace, refused: Option<E
     if let Some(error) = refused {
         return Some(Stored::unreadable(format, path, kind.current(), error.message().to_owned()));
     }
-    let found = kind.inspect(&place).unwrap_or_else(|error| Found::Other(error.to_string()));
+    let found = kind.inspect(&place).unwrap_or_else(|error| PathContent::Other(error.to_string()));
     let current = kind.current();
     match found {
-        Found::Nothing => None,
-        Found::Version(version) => {
+        PathContent::Nothing => None,
+        PathContent::Version(version) => {
             Some(Stored { store: Some((kind, place)), ..Stored::of(format, path, version, current) })
         }
-        Found::Other(reason) => Some(Stored::unreadable(format, path, current, reason)),
+        PathContent::Other(reason) => Some(Stored::unreadable(format, path, current, reason)),
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use graph_core::time::Timestamp;
 use graph_store::held::FilePlace;
 use graph_store::{
-    CheckpointStore, FileStore, Listed, MemoryStore, ResolveError, RunFilter, RunRow, SqliteStore,
+    CheckpointStore, FileStore, MemoryStore, ResolveError, RunFilter, RunList, RunRow, SqliteStore,
     StorageError,
 };
 
@@ -196,7 +196,7 @@ impl Pages<'_> {
             self.page = listed.rows.into();
             // The next page begins after the last readable row, and so may report the same unreadable ones again.
             for refused in listed.refused {
-                if self.refused.len() < Listed::MOST_REFUSED && !self.refused.contains(&refused) {
+                if self.refused.len() < RunList::MOST_REFUSED && !self.refused.contains(&refused) {
                     self.refused.push(refused);
                 }
             }

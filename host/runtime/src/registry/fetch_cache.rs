@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use graph_core::digest::Digest;
 use graph_core::trust::TrustStore;
 use graph_registry::companions;
-use graph_registry::lock::Allowed;
+use graph_registry::lock::AllowedDepartures;
 use graph_registry::pull::fetch_manifest;
 use graph_registry::reference::Reference;
 
@@ -133,7 +133,7 @@ pub fn fetch(
     for one in &mut all {
         one.reference.digest = None;
         if let Some(held) = lock.get(one.pulled.kind.item_type(), &one.pulled.id) {
-            one.follows(&held, "locked", Allowed::default())?;
+            one.follows(&held, "locked", AllowedDepartures::default())?;
         }
     }
     create_private_folder(&all_pulled)?;

@@ -12,10 +12,10 @@ use graph_core::trust::{
     signed_content, verify_text,
 };
 use graph_registry::artifact::{
-    self, Artifact, Content, Item, ItemConfig, Kind, MOST_COMPONENT, MOST_TEXT, MOST_USES, Use,
+    self, Artifact, Content, Item, ItemConfig, Kind, MOST_COMPONENT, MOST_TEXT, MOST_USES, UsedItem,
 };
 use graph_registry::companions::{self, Companion, CompanionKind};
-use graph_registry::publish::{Published, publish};
+use graph_registry::publish::{PublishedArtifact, publish};
 use graph_registry::reference::Reference;
 use graph_walker::document;
 use graph_walker::graph::{Action, Graph};
@@ -100,7 +100,7 @@ pub struct Outcome {
     /// Reference that pulls it.
     pub reference: Reference,
     /// Digest of its manifest, and whether it existed before or replaced another one.
-    pub published: Published,
+    pub published: PublishedArtifact,
     /// Kinds and file names of its companions.
     pub companions: Vec<(CompanionKind, String)>,
 }
@@ -324,10 +324,10 @@ impl Publisher<'_> {
         let mut outcomes = Vec::new();
         for key in order {
             let Some(ready) = found.get(&key) else { continue };
-            let mut uses: Vec<Use> = below(&key, &found)
+            let mut uses: Vec<UsedItem> = below(&key, &found)
                 .iter()
                 .filter_map(|key| published.get(key))
-                .map(|outcome| Use {
+                .map(|outcome| UsedItem {
                     id: outcome.id.clone(),
                     kind: outcome.kind,
                     version: outcome.version.clone(),
@@ -373,7 +373,7 @@ impl Publisher<'_> {
         Ok(())
     }
 
-    fn publish_with(&self, ready: &Ready, uses: Vec<Use>, at: &Reference) -> Result<Outcome> {
+    fn publish_with(&self, ready: &Ready, uses: Vec<UsedItem>, at: &Reference) -> Result<Outcome> {
         let reference = if at.tag.is_some() {
             at.clone()
         } else {
@@ -399,7 +399,7 @@ impl Publisher<'_> {
         Ok(Outcome { id, kind, version, reference, published, companions })
     }
 
-    fn artifacts(&self, ready: &Ready, uses: Vec<Use>) -> Result<(Artifact, Option<Artifact>)> {
+    fn artifacts(&self, ready: &Ready, uses: Vec<UsedItem>) -> Result<(Artifact, Option<Artifact>)> {
         let config =
             ItemConfig { id: ready.id.clone(), kind: ready.kind, version: ready.version.clone(), uses };
         let content = match &ready.body {

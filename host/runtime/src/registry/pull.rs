@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use graph_core::diagnostic::{printable, shell_quoted};
 use graph_core::trust::TrustStore;
-use graph_registry::artifact::Use;
+use graph_registry::artifact::UsedItem;
 use graph_registry::attach::AttachError;
 use graph_registry::http::{CredentialError, HelperError, Options, TOKEN_REALM_VARIABLE};
-use graph_registry::lock::{Allowed, Departure, Locked};
+use graph_registry::lock::{AllowedDepartures, Departure, LockedItem};
 use graph_registry::publish::PublishError;
-use graph_registry::pull::{self, Judge, PullError, Pulled};
+use graph_registry::pull::{self, Judge, PullError, PulledArtifact};
 use graph_registry::range::{self, RangeError, Request};
 use graph_registry::reference::{Reference, ReferenceError};
 use graph_registry::transport::{self, Transport, TransportError};
@@ -264,15 +264,15 @@ pub struct Puller<'p> {
 #[derive(Clone, Debug)]
 pub struct Brought {
     /// The verified item.
-    pub pulled: Pulled,
+    pub pulled: PulledArtifact,
     /// Reference that it was pulled from, by its tag.
     pub reference: Reference,
 }
 
 impl Brought {
     /// Makes the entry for a lockfile.
-    pub fn locked(&self) -> Locked {
-        Locked {
+    pub fn locked(&self) -> LockedItem {
+        LockedItem {
             kind: self.pulled.kind,
             reference: self.reference.clone(),
             version: self.pulled.version.clone(),
@@ -283,11 +283,11 @@ impl Brought {
     }
 
     /// Checks that this may replace the item `held`, which is `locked` or `installed` (`word`).
-    pub fn follows(&self, held: &Locked, word: &'static str, allowed: Allowed) -> Result<()> {
+    pub fn follows(&self, held: &LockedItem, word: &'static str, allowed: AllowedDepartures) -> Result<()> {
         // Directories are compared by their absolute paths.
-        let normal = |locked: &Locked| {
+        let normal = |locked: &LockedItem| {
             let reference = locked.reference.clone().in_folder(absolute);
-            Locked { reference, ..locked.clone() }
+            LockedItem { reference, ..locked.clone() }
         };
         Ok(normal(held).succeeded_by(&self.pulled.id, &normal(&self.locked()), word, allowed)?)
     }
@@ -338,7 +338,7 @@ impl Puller<'_> {
     }
 
     /// Pulls an item that another one uses.
-    fn used(&self, graph: &Brought, used: &Use) -> Result<Brought> {
+    fn used(&self, graph: &Brought, used: &UsedItem) -> Result<Brought> {
         let base = graph.reference.base_of(&graph.pulled.id).ok_or_else(|| {
             Error::integrity(format!(
                 "{} comes with other items, which are next to it if its repository is named `…/{}`; it is not",

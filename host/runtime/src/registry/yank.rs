@@ -13,7 +13,7 @@ use graph_registry::range;
 use graph_registry::reference::{Location, Reference, version_of_tag};
 use graph_registry::search::Offer;
 use graph_registry::transport::Transport;
-use graph_registry::yank::{self, Described, Known, SignedYank, Yanks};
+use graph_registry::yank::{self, DescribedVersion, SignedYank, StatementSources, Yanks};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Kind as ErrorKind, Result};
@@ -91,7 +91,12 @@ impl Puller<'_> {
         notices: &dyn NoticeObserver,
     ) -> Result<Yanks> {
         let known = remembered(self.home, &about.id);
-        let yanks = yank::read(transport, about, self.judge(), Known { attached: None, remembered: &known })?;
+        let yanks = yank::read(
+            transport,
+            about,
+            self.judge(),
+            StatementSources { attached: None, remembered: &known },
+        )?;
         self.remember(&about.id, &known, &yanks, notices);
         Ok(yanks)
     }
@@ -207,8 +212,9 @@ impl Puller<'_> {
         let transport = self.open(reference)?;
         let described = yank::describe(&*transport, reference)?;
         names_version(reference, &described)?;
-        let described = Described { about: yank::with_content(&*transport, described.about)?, ..described };
-        let Described { about, kind, .. } = described.clone();
+        let described =
+            DescribedVersion { about: yank::with_content(&*transport, described.about)?, ..described };
+        let DescribedVersion { about, kind, .. } = described.clone();
         let Some(content) = about.content else {
             return Err(Error::integrity(format!("{} cannot be read: it was not changed", named(&about))));
         };
@@ -257,7 +263,7 @@ impl Puller<'_> {
         let envelope = statement.sign(key).map_err(|error| unusable(&error))?;
         let published = SignedYank { envelope: &envelope, key: key.id(), at };
         let known = remembered(self.home, &about.id);
-        let (known, then) = (Known { attached: None, remembered: &known }, at.max(now));
+        let (known, then) = (StatementSources { attached: None, remembered: &known }, at.max(now));
         yank::publish(
             &*transport,
             &described,
@@ -337,7 +343,7 @@ fn unusable(error: &YankError) -> Error {
 }
 
 /// Checks that a reference names a version: a tag that can move names different ones.
-fn names_version(reference: &Reference, described: &Described) -> Result<()> {
+fn names_version(reference: &Reference, described: &DescribedVersion) -> Result<()> {
     let is_version = reference.tag.as_deref().and_then(version_of_tag).is_some();
     if is_version || reference.digest.is_some() {
         return Ok(());

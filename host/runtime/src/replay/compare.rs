@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use graph_core::json::{self, TreeLimit};
-use graph_core::record::{ChannelValue, Checkpoint, CumulativeState, Record, TaskEvent, TaskSummary, Via};
+use graph_core::record::{
+    ChannelValue, Checkpoint, CumulativeState, EdgeKind, Record, TaskEvent, TaskSummary,
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -137,7 +139,7 @@ fn take_form(recorded: &Checkpoint, now: &mut Checkpoint, standing: &CumulativeS
     if recorded.state.is_none() {
         // The result digest of that version covers each channel.
         (now.state, now.version) = (None, recorded.version);
-        now.fired.retain(|fired| fired.via != Via::NoMatch);
+        now.fired.retain(|fired| fired.via != EdgeKind::NoMatch);
         now.result = now.result_digest();
     }
 }

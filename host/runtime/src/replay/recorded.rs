@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use graph_core::digest::Digest;
 use graph_core::limits::ModelUse;
 use graph_core::record::{
-    AttemptJournal, CacheHit, Canonical, ChannelValue, Checkpoint, HookSummary, Record, RecordKind, Source,
-    Status, StatusRecord, StopLimit, TaskCache, TaskUse,
+    AttemptJournal, CacheHit, CanonicalValue, ChannelValue, Checkpoint, HookSummary, Record, RecordKind,
+    Source, Status, StatusRecord, StopLimit, TaskCache, TaskUse,
 };
 use graph_core::time::Timestamp;
 use graph_core::trust::VerifyingKey;
@@ -41,7 +41,7 @@ pub(super) struct Mark {
 /// Records of a task.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
-    pub(super) answers: Vec<Canonical>,
+    pub(super) answers: Vec<CanonicalValue>,
     /// Indices of answers that were discarded later.
     pub(super) dropped: Vec<u32>,
     /// Deadlines of the questions that no one answered in time, by the number of the answer.

@@ -7,7 +7,8 @@ use graph_core::limits::ModelUse;
 use graph_core::node::Outcome;
 use graph_core::policy::Durability;
 use graph_core::record::{
-    CacheEntry, Canonical, Checkpoint, CumulativeState, JournalEntry, Record, Source, Status, StatusRecord,
+    CacheEntry, CanonicalValue, Checkpoint, CumulativeState, JournalEntry, Record, Source, Status,
+    StatusRecord,
 };
 use graph_core::time::Timestamp;
 use graph_walker::walker::{
@@ -676,7 +677,7 @@ struct AttemptPlace<'a> {
 }
 
 /// Converts an answer for the walker.
-fn recorded(known: &Known, number: usize, answer: &Canonical) -> RecordedAnswer {
+fn recorded(known: &Known, number: usize, answer: &CanonicalValue) -> RecordedAnswer {
     let number = u32::try_from(number).ok();
     let is_dropped = number.is_some_and(|number| known.dropped.contains(&number));
     match number.and_then(|number| known.expired.get(&number)) {

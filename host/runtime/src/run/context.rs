@@ -12,7 +12,7 @@ use graph_core::limits::{LARGEST_FIGURE, ModelUse};
 use graph_core::policy::Durability;
 use graph_core::record::{CheckpointSelector, ErrorCode, Status};
 use graph_core::trust::SigningKey;
-use graph_driver::{Clock, DriveError, Driver, Parts, TaskExecutor, Writing};
+use graph_driver::{Clock, DriveError, Driver, DriverConfig, TaskExecutor, WriteMode};
 use graph_store::{CheckpointStore, NewRun, RunGuard, RunRow, RunUpdate, Snapshot};
 use graph_walker::graph::Graph;
 use graph_walker::hook::Hook;
@@ -57,7 +57,7 @@ pub struct Environment {
     /// The key that signs the run's records.
     pub key: SigningKey,
     /// Mode of writing the run's records.
-    pub writing: Writing,
+    pub writing: WriteMode,
     /// Writer of the run's state item after each stored record; `None` if the run has no state item.
     pub state_item: Option<StateItem>,
 }
@@ -137,7 +137,7 @@ impl Environment {
     fn driver(&self, run: &str, assembled: (RunTree, RunGuard), durability: Durability) -> Result<Driver> {
         let Self { store, executor, clock, key, writing, state_item } = self.clone();
         let (walker, guard) = assembled;
-        let parts = Parts {
+        let parts = DriverConfig {
             executor,
             store: Arc::clone(&store),
             guard: Arc::new(guard),
@@ -313,7 +313,7 @@ impl Environment {
     pub async fn stop(
         &self,
         mut assembled: Assembled,
-        stop: graph_driver::Control,
+        stop: graph_driver::StopRequest,
         behind: RunUpdate,
         first: Event,
     ) -> Result<Status> {

@@ -20,7 +20,7 @@ use crate::run::context::Environment;
 use crate::run::restore;
 use crate::run::resume::{self, own_key, pinned_by};
 use crate::run::snapshot::{PinnedBy, RunSnapshot};
-use graph_driver::{SystemClock, TaskExecutor, Writing};
+use graph_driver::{SystemClock, TaskExecutor, WriteMode};
 
 /// A run after an edit, or a new fork.
 #[derive(Debug)]
@@ -162,7 +162,7 @@ pub(crate) fn still(store: Arc<dyn CheckpointStore>, key: SigningKey) -> Environ
         executor: Arc::new(NoTasks),
         clock: Arc::new(SystemClock),
         key,
-        writing: Writing::Inline,
+        writing: WriteMode::Inline,
         state_item: None,
     }
 }

@@ -12,7 +12,7 @@ use std::ops::Deref;
 use graph_core::capability::{Manifest, ManifestReach};
 use graph_core::diagnostic::{printable, shell_quoted};
 use graph_core::trust::KeyId;
-use graph_engine::Opens;
+use graph_engine::HostResources;
 use graph_store::RunRow;
 
 use crate::error::{Error, Result};
@@ -84,11 +84,11 @@ pub(crate) enum Purpose {
 
 impl Purpose {
     /// Returns the parts of the machine that may be opened under an accepted manifest.
-    fn opens(self) -> Opens {
+    fn opens(self) -> HostResources {
         match self {
-            Self::Replay => Opens::FOLDERS,
-            Self::Ask => Opens::WITHOUT_KEYS,
-            Self::Send | Self::Resume => Opens::ALL,
+            Self::Replay => HostResources::FOLDERS,
+            Self::Ask => HostResources::WITHOUT_KEYS,
+            Self::Send | Self::Resume => HostResources::ALL,
         }
     }
 
@@ -107,7 +107,7 @@ impl Purpose {
 #[derive(Debug)]
 pub(crate) struct Permitted {
     pub(crate) manifest: AcceptedManifest,
-    pub(crate) opens: Opens,
+    pub(crate) opens: HostResources,
 }
 
 /// The manifest that a run keeps.
@@ -138,9 +138,9 @@ impl KeptManifest {
         let manifest = AcceptedManifest(self.manifest.clone());
         match (self.origin, purpose) {
             (Origin::Own, _) => Ok(Permitted { manifest, opens: purpose.opens() }),
-            (Origin::Stranger, Purpose::Replay) => Ok(Permitted { manifest, opens: Opens::NOTHING }),
+            (Origin::Stranger, Purpose::Replay) => Ok(Permitted { manifest, opens: HostResources::NOTHING }),
             (Origin::Stranger, _) if self.allows_nothing() => {
-                Ok(Permitted { manifest, opens: Opens::NOTHING })
+                Ok(Permitted { manifest, opens: HostResources::NOTHING })
             }
             (Origin::Stranger, _) => Err(self.refused(purpose)),
         }
@@ -194,7 +194,7 @@ mod tests {
     fn a_strangers_manifest_opens_nothing_and_reaches_nothing() {
         let kept = kept(REACHING, Origin::Stranger);
         let replayed = kept.permit(Purpose::Replay, None).unwrap();
-        assert_eq!(replayed.opens, Opens::NOTHING);
+        assert_eq!(replayed.opens, HostResources::NOTHING);
         for purpose in [Purpose::Ask, Purpose::Send, Purpose::Resume] {
             let refused = kept.permit(purpose, None).unwrap_err();
             assert_eq!(refused.kind(), Kind::Denied);
@@ -212,22 +212,22 @@ mod tests {
             let kept = kept(REACHING, origin);
             let permitted =
                 kept.permit(Purpose::Resume, Some(AcceptedManifest::given(given.clone()))).unwrap();
-            assert_eq!((permitted.manifest.digest(), permitted.opens), (given.digest(), Opens::ALL));
+            assert_eq!((permitted.manifest.digest(), permitted.opens), (given.digest(), HostResources::ALL));
         }
     }
 
     #[test]
     fn a_replay_reads_no_value_of_a_secret_even_of_an_own_run() {
         let own = kept(REACHING, Origin::Own);
-        assert_eq!(own.permit(Purpose::Replay, None).unwrap().opens, Opens::FOLDERS);
-        assert_eq!(own.permit(Purpose::Ask, None).unwrap().opens, Opens::WITHOUT_KEYS);
-        assert_eq!(own.permit(Purpose::Resume, None).unwrap().opens, Opens::ALL);
+        assert_eq!(own.permit(Purpose::Replay, None).unwrap().opens, HostResources::FOLDERS);
+        assert_eq!(own.permit(Purpose::Ask, None).unwrap().opens, HostResources::WITHOUT_KEYS);
+        assert_eq!(own.permit(Purpose::Resume, None).unwrap().opens, HostResources::ALL);
     }
 
     #[test]
     fn where_nothing_is_allowed_nothing_has_to_be_given() {
         let nothing = KeptManifest { manifest: Manifest::deny_all(), ..kept(REACHING, Origin::Stranger) };
-        assert_eq!(nothing.permit(Purpose::Resume, None).unwrap().opens, Opens::NOTHING);
+        assert_eq!(nothing.permit(Purpose::Resume, None).unwrap().opens, HostResources::NOTHING);
         let budgets = kept("run: { steps: 999999 }", Origin::Stranger);
         assert!(budgets.permit(Purpose::Resume, None).is_err(), "a stranger's budgets do not count either");
     }

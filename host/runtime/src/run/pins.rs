@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::format;
 use graph_core::json::{self, TreeLimit};
-use graph_core::trust::{KeyId, Standing, TextStanding};
+use graph_core::trust::{ComponentStanding, KeyId, TextStanding};
 use graph_walker::graph::Graph;
 use graph_walker::walker::Graphs;
 use serde::{Deserialize, Serialize};
@@ -140,7 +140,7 @@ impl Pins {
         self.components = components.collect();
         for (id, item) in &plan.items {
             match item.as_ref().map(|admitted| admitted.verified.standing()) {
-                Ok(standing @ Standing::Signed { .. }) => {
+                Ok(standing @ ComponentStanding::Signed { .. }) => {
                     self.signers.insert(id.clone(), standing.keys().map(|key| key.id).collect())
                 }
                 _ => self.signers.remove(id),

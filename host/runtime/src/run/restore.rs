@@ -7,12 +7,13 @@ use graph_core::digest::Digest;
 use graph_core::json::{self, TreeLimit};
 use graph_core::record::{
     ChainError, ChainVerifier, ChannelStamp, ChannelValue, Checkpoint, CheckpointSelector, CumulativeState,
-    Pruning, Record, RecordKind, SignedRecord, Status, Trusted, ValueKind,
+    Pruning, Record, RecordKind, SignedRecord, Status, TrustedCheckpoint, ValueKind,
 };
 use graph_core::trust::VerifyingKey;
 use graph_core::work::size;
 use graph_store::{
-    Access, At, CheckpointStore, Numbered, OpenError, Options, Owner, ReadError, RunRow, SqliteStore, Wanted,
+    Access, CheckpointPosition, CheckpointStore, NumberedRecord, OpenError, Options, Owner, ReadError,
+    RunRow, SqliteStore, WantedChannel,
 };
 use graph_walker::document::load_snapshot;
 use graph_walker::graph::Graph;
@@ -285,9 +286,13 @@ pub fn visited_at(
     Ok(visited)
 }
 
-fn at_checkpoint(store: &dyn CheckpointStore, line: &Line<'_>, trusted: Trusted) -> Result<Restored> {
+fn at_checkpoint(
+    store: &dyn CheckpointStore,
+    line: &Line<'_>,
+    trusted: TrustedCheckpoint,
+) -> Result<Restored> {
     let (warnings, warned) = line.warnings(&trusted)?;
-    let Trusted { checkpoint, digest, .. } = trusted;
+    let TrustedCheckpoint { checkpoint, digest, .. } = trusted;
     let values = values_at(store, &checkpoint)?;
     let (pending, answers, hooks, status) = (Vec::new(), Vec::new(), Vec::new(), None);
     Ok(Restored { checkpoint, digest, values, pending, answers, hooks, status, warnings, warned })
@@ -358,7 +363,7 @@ pub fn each_of_history(
     store: &dyn CheckpointStore,
     run: &str,
     mut after: u64,
-    mut visit: impl FnMut(Numbered) -> Result<()>,
+    mut visit: impl FnMut(NumberedRecord) -> Result<()>,
 ) -> Result<()> {
     loop {
         let page = store.history(run, after, PAGE)?;
@@ -410,8 +415,8 @@ pub(crate) fn each_page(
     }
 }
 
-fn wanted<'a>(channel: &'a str, stamp: &ChannelStamp) -> Wanted<'a> {
-    Wanted { channel, base: stamp.base, version: stamp.version }
+fn wanted<'a>(channel: &'a str, stamp: &ChannelStamp) -> WantedChannel<'a> {
+    WantedChannel { channel, base: stamp.base, version: stamp.version }
 }
 
 /// Reads a record and checks it with the key. Without one, as for a record of another host, it can only be shown.
@@ -468,7 +473,7 @@ fn whole(store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Checkpo
 
 /// Returns the newest checkpoint's record, if there is one.
 pub fn newest(store: &dyn CheckpointStore, run: &str) -> Result<Option<SignedRecord>> {
-    Ok(store.checkpoint(run, "", At::Latest)?)
+    Ok(store.checkpoint(run, "", CheckpointPosition::Latest)?)
 }
 
 /// Updates the row of a run under way to its newest checkpoint: rows are stored only when the status changes.
@@ -476,7 +481,7 @@ pub fn catch_up(store: &dyn CheckpointStore, row: &mut RunRow) -> Result<()> {
     if row.status != Status::Running {
         return Ok(());
     }
-    let Some(newest) = store.checkpoint(&row.run_id, "", At::Latest)? else { return Ok(()) };
+    let Some(newest) = store.checkpoint(&row.run_id, "", CheckpointPosition::Latest)? else { return Ok(()) };
     row.step = newest.step;
     if let Ok(Record::Checkpoint(checkpoint)) = newest.decode() {
         (row.fuel, row.updated_at) = (checkpoint.fuel, checkpoint.at);

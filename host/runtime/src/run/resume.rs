@@ -7,7 +7,7 @@ use std::sync::Arc;
 use graph_core::capability::Manifest;
 use graph_core::diagnostic::{block, printable, shell_path};
 use graph_core::digest::Digest;
-use graph_core::record::{Accepted, InterruptRecord};
+use graph_core::record::{AcceptedPinChange, InterruptRecord};
 use graph_core::time::Timestamp;
 use graph_core::trust::{KeyId, Moment, Revocation, SigningKey, TrustStore, VerifyingKey};
 use graph_store::{Change, CheckpointStore, RunGuard, RunRow, RunUpdate};
@@ -283,8 +283,8 @@ fn accepted(
     (after, graph): (Digest, Digest),
     key: &SigningKey,
     changes: &[String],
-) -> Accepted {
-    Accepted { after, at: now(), before: row.pins, by: key.id(), changes: changes.to_vec(), graph }
+) -> AcceptedPinChange {
+    AcceptedPinChange { after, at: now(), before: row.pins, by: key.id(), changes: changes.to_vec(), graph }
 }
 
 /// Stores the start note of a run that has not started yet.

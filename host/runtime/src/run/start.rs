@@ -40,7 +40,7 @@ use crate::run::manifest_authority::AcceptedManifest;
 use crate::run::pins::{Pins, absolute, kept_text};
 use crate::trust::log::TrustLog;
 use crate::trust::trusted_keys;
-use graph_driver::{SystemClock, Writing};
+use graph_driver::{SystemClock, WriteMode};
 
 /// Sources of items and trusted keys.
 #[derive(Clone, Debug, Default)]
@@ -459,7 +459,7 @@ pub(crate) fn environment(
         executor: Arc::new(executor),
         clock: Arc::new(SystemClock),
         key,
-        writing: Writing::Thread,
+        writing: WriteMode::Thread,
         state_item: None,
     }
 }

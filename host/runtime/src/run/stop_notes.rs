@@ -13,7 +13,7 @@ use graph_core::format;
 use graph_core::json::{self, TreeLimit};
 use graph_core::record::{RecordKind, SignedRecord};
 use graph_store::held::{FilePlace, Written};
-use graph_store::{At, CheckpointStore};
+use graph_store::{CheckpointPosition, CheckpointStore};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -38,7 +38,7 @@ pub struct StopNote {
 /// Returns the path of the note. It is named after the run's first checkpoint, which no other run has. A run whose host
 /// has removed that checkpoint has no note.
 pub fn file(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<Option<PathBuf>> {
-    let first = store.checkpoint(run, "", At::Sequence(0))?;
+    let first = store.checkpoint(run, "", CheckpointPosition::Sequence(0))?;
     Ok(first.map(|first| home.root().join("runs").join(format!("{}.json", first.digest.hex()))))
 }
 
@@ -48,7 +48,7 @@ pub fn note(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<()> {
     let status = restore::pending_status(store, run, "")?;
     let Some(SignedRecord { digest, kind, sequence, .. }) = (match status {
         Some(status) => Some(status),
-        None => store.checkpoint(run, "", At::Latest)?,
+        None => store.checkpoint(run, "", CheckpointPosition::Latest)?,
     }) else {
         return Ok(());
     };

@@ -14,13 +14,13 @@ use crate::run::context::Environment;
 use crate::run::edit_and_fork::still;
 use crate::run::restore;
 use crate::run::resume::{Unheld, own_key};
-use graph_driver::Control;
+use graph_driver::StopRequest;
 
 /// Acquires a run that no process runs, and has its walker stop it before any task runs. The stop is stored and signed
 /// like any other, and a resume continues from it.
 pub async fn stop(
     run: &str,
-    wish: Control,
+    wish: StopRequest,
     store: Arc<dyn CheckpointStore>,
     project: &Project,
     host: &Host,

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use graph_core::digest::Digest;
 use graph_core::trust::{
-    KeyId, LogEnd, LogEntry, LogError, LogEvent, SigningKey, Standing, TextStanding, VerifiedComponent,
-    peek_log, read_first_write, read_log, unsigned_text,
+    ComponentStanding, KeyId, LogEnd, LogEntry, LogError, LogEvent, SigningKey, TextStanding,
+    VerifiedComponent, peek_log, read_first_write, read_log, unsigned_text,
 };
 use graph_registry::artifact::Kind;
-use graph_registry::pull::{Pulled, PulledContent};
+use graph_registry::pull::{PulledArtifact, PulledContent};
 use graph_walker::document;
 
 use crate::error::{Error, Result};
@@ -182,7 +182,7 @@ impl TrustLog {
     }
 
     /// Logs an item that was pulled.
-    pub fn accept_pulled(&self, pulled: &Pulled) -> Result<()> {
+    pub fn accept_pulled(&self, pulled: &PulledArtifact) -> Result<()> {
         let entry = match &pulled.content {
             PulledContent::Component { component, .. } => of_component(component),
             PulledContent::Text { text, extension, .. } => {
@@ -262,8 +262,8 @@ fn of_component(component: &VerifiedComponent) -> LogEntry {
     let version = component.version().map(|version| format!("@{version}")).unwrap_or_default();
     let item = format!("{}{version}", component.id());
     let event = match component.standing() {
-        Standing::Signed { .. } | Standing::BuiltIn => LogEvent::Accepted,
-        Standing::Unsigned => LogEvent::AcceptedUnsigned,
+        ComponentStanding::Signed { .. } | ComponentStanding::BuiltIn => LogEvent::Accepted,
+        ComponentStanding::Unsigned => LogEvent::AcceptedUnsigned,
     };
     LogEntry {
         event,

@@ -3,23 +3,23 @@
 use graph_core::record::{RecordKind, SignedRecord, Status};
 
 use super::sample::{
-    Fresh, acquire_run, answers, checkpoint, commit, everything, hook, run, segment, status, task, update,
-    whole, with_run, within,
+    SubjectFactory, acquire_run, answers, checkpoint, commit, everything, hook, run, segment, status, task,
+    update, whole, with_run, within,
 };
 use crate::error::CommitError;
 use crate::run::RunUpdate;
-use crate::store::{At, CheckpointStore, Synchronous};
+use crate::store::{CheckpointPosition, CheckpointStore, SyncMode};
 
 fn refuse(store: &dyn CheckpointStore, batch: &[SignedRecord]) -> CommitError {
     let change = RunUpdate { status: Some(Status::Failed), ..update(9_000) };
-    store.commit(&acquire_run(store, "r"), batch, &change, Synchronous::Normal).unwrap_err()
+    store.commit(&acquire_run(store, "r"), batch, &change, SyncMode::Normal).unwrap_err()
 }
 
 fn pending(store: &dyn CheckpointStore) -> Vec<SignedRecord> {
     store.pending("r", "").unwrap()
 }
 
-pub fn checkpoints_are_kept_in_order(fresh: Fresh<'_>) {
+pub fn checkpoints_are_kept_in_order(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
     let first = checkpoint("r", 0, vec![whole("b", 0, "1"), whole("a", 0, "[]")]);
@@ -31,7 +31,7 @@ pub fn checkpoints_are_kept_in_order(fresh: Fresh<'_>) {
     assert_eq!(store.checkpoints("r", "", None, 10).unwrap(), [ordered, second, third]);
 }
 
-pub fn pending_records_are_replaced_and_voided(fresh: Fresh<'_>) {
+pub fn pending_records_are_replaced_and_voided(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
     commit(&*store, "r", &[checkpoint("r", 0, vec![])]);
@@ -65,7 +65,7 @@ pub fn pending_records_are_replaced_and_voided(fresh: Fresh<'_>) {
     assert_eq!(pending(&*store), [task("r", 1, "1.0", "x")]);
 }
 
-pub fn a_batch_writes_what_is_left_of_it(fresh: Fresh<'_>) {
+pub fn a_batch_writes_what_is_left_of_it(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
     commit(
@@ -85,7 +85,7 @@ pub fn a_batch_writes_what_is_left_of_it(fresh: Fresh<'_>) {
     assert_eq!(store.checkpoints("r", "", None, 10).unwrap().len(), 2);
 }
 
-pub fn records_that_do_not_follow_are_refused(fresh: Fresh<'_>) {
+pub fn records_that_do_not_follow_are_refused(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
     commit(&*store, "r", &[checkpoint("r", 0, vec![]), checkpoint("r", 1, vec![])]);
@@ -116,7 +116,7 @@ pub fn records_that_do_not_follow_are_refused(fresh: Fresh<'_>) {
     assert_eq!(before, everything(&*store, "r", &[""]));
 }
 
-pub fn a_failing_batch_leaves_nothing(fresh: Fresh<'_>) {
+pub fn a_failing_batch_leaves_nothing(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
     commit(&*store, "r", &[checkpoint("r", 0, vec![whole("a", 0, "0")]), task("r", 0, "0.0", "kept")]);
@@ -139,7 +139,7 @@ pub fn a_failing_batch_leaves_nothing(fresh: Fresh<'_>) {
     assert_eq!(newest, [checkpoint("r", 1, vec![whole("a", 1, "1")])]);
 }
 
-pub fn unfit_records_are_refused(fresh: Fresh<'_>) {
+pub fn unfit_records_are_refused(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
     commit(&*store, "r", &[checkpoint("r", 0, vec![])]);
@@ -167,16 +167,16 @@ pub fn unfit_records_are_refused(fresh: Fresh<'_>) {
     assert_eq!(before, everything(&*store, "r", &[""]));
 }
 
-pub fn an_empty_batch_changes_the_row(fresh: Fresh<'_>) {
+pub fn an_empty_batch_changes_the_row(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
     let guard = acquire_run(&*store, "r");
-    store.commit(&guard, &[], &RunUpdate { step: Some(4), ..update(5) }, Synchronous::Full).unwrap();
+    store.commit(&guard, &[], &RunUpdate { step: Some(4), ..update(5) }, SyncMode::Full).unwrap();
     let row = store.run("r").unwrap().unwrap();
     assert_eq!((row.step, row.updated_at.0), (4, 5));
 }
 
-pub fn namespaces_are_apart(fresh: Fresh<'_>) {
+pub fn namespaces_are_apart(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
     store.create_run(&run("s")).unwrap();
@@ -199,17 +199,17 @@ pub fn namespaces_are_apart(fresh: Fresh<'_>) {
     let found = store.checkpoints("r", "0.1/child", None, 10).unwrap();
     assert_eq!(found, [child(checkpoint("r", 0, vec![whole("a", 0, "0")]))]);
     assert_eq!(store.checkpoints("r", "", None, 10).unwrap().len(), 2);
-    let latest = store.checkpoint("s", "", At::Latest).unwrap().unwrap();
+    let latest = store.checkpoint("s", "", CheckpointPosition::Latest).unwrap().unwrap();
     assert_eq!((latest.kind, latest.sequence), (RecordKind::Checkpoint, 5));
 }
 
-pub fn another_handle_sees_what_is_committed(fresh: Fresh<'_>) {
+pub fn another_handle_sees_what_is_committed(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let (one, two) = (with_run(&*subject), subject.open());
     for sequence in 0..20 {
         let (writer, reader) = if sequence % 2 == 0 { (&one, &two) } else { (&two, &one) };
         commit(&**writer, "r", &[checkpoint("r", sequence, vec![]), task("r", sequence, "t", "x")]);
-        let latest = reader.checkpoint("r", "", At::Latest).unwrap().unwrap();
+        let latest = reader.checkpoint("r", "", CheckpointPosition::Latest).unwrap().unwrap();
         assert_eq!(latest, checkpoint("r", sequence, vec![]));
         assert_eq!(reader.pending("r", "").unwrap(), [task("r", sequence, "t", "x")]);
     }

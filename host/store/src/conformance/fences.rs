@@ -3,13 +3,13 @@
 use graph_core::record::{SignedRecord, Status};
 
 use super::sample::{
-    Fresh, acquire_run, answers, checkpoint, commit, digest, everything, hook, late, run, status, task,
-    update, whole, with_run, within, write,
+    SubjectFactory, acquire_run, answers, checkpoint, commit, digest, everything, hook, late, run, status,
+    task, update, whole, with_run, within, write,
 };
 use super::{Subject, UpkeepSubject};
 use crate::error::{CommitError, CreateRunError, ImportError, Loss, RemoveError};
 use crate::run::RunUpdate;
-use crate::store::{CheckpointStore, Fence, Numbered, RunGuard, Synchronous, Upkeep, Wanted};
+use crate::store::{CheckpointStore, Fence, NumberedRecord, RunGuard, SyncMode, Upkeep, WantedChannel};
 use crate::upkeep::Cut;
 
 /// Creates a new, empty place.
@@ -29,12 +29,12 @@ fn not_removed(loss: Loss) -> RemoveError {
 fn refuse(store: &dyn CheckpointStore, guard: &RunGuard, batch: &[SignedRecord]) -> CommitError {
     let before = guard.fence();
     let change = RunUpdate { status: Some(Status::Failed), ..update(9_000) };
-    let refused = store.commit(guard, batch, &change, Synchronous::Normal).unwrap_err();
+    let refused = store.commit(guard, batch, &change, SyncMode::Normal).unwrap_err();
     assert_eq!(guard.fence(), before, "nothing was written under it");
     refused
 }
 
-pub fn taking_a_run_up_raises_its_epoch(fresh: Fresh<'_>) {
+pub fn taking_a_run_up_raises_its_epoch(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let (one, two) = (with_run(&*subject), subject.open());
     one.create_run(&run("s")).unwrap();
@@ -53,7 +53,7 @@ pub fn taking_a_run_up_raises_its_epoch(fresh: Fresh<'_>) {
     }
 }
 
-pub fn the_last_record_is_the_head(fresh: Fresh<'_>) {
+pub fn the_last_record_is_the_head(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let (one, two) = (with_run(&*subject), subject.open());
     let child = |record| within("1.0", record);
@@ -84,7 +84,7 @@ pub fn the_last_record_is_the_head(fresh: Fresh<'_>) {
         // Another handle sees the same head, and a refused batch does not change it.
         write(&**other, &guard, &[]);
         let refused =
-            other.commit(&guard, &[checkpoint("s", 9, vec![])], &update(1), Synchronous::Normal).unwrap_err();
+            other.commit(&guard, &[checkpoint("s", 9, vec![])], &update(1), SyncMode::Normal).unwrap_err();
         assert!(matches!(refused, CommitError::Unfit { .. }), "{refused}");
         assert_eq!(guard.fence().head, head, "after a refusal");
         write(&**other, &guard, &[]);
@@ -125,27 +125,27 @@ fn refuse_late(subject: &dyn Subject, record: &SignedRecord) {
     assert_eq!(one.checkpoints("r", "", None, 9).unwrap().len(), 2);
 }
 
-pub fn a_late_task_record_is_refused(fresh: Fresh<'_>) {
+pub fn a_late_task_record_is_refused(fresh: SubjectFactory<'_>) {
     refuse_late(&*fresh(), &task("r", 0, "t", "late"));
 }
 
-pub fn a_late_answer_is_refused(fresh: Fresh<'_>) {
+pub fn a_late_answer_is_refused(fresh: SubjectFactory<'_>) {
     refuse_late(&*fresh(), &answers("r", 0, "t", "late"));
 }
 
-pub fn a_late_hook_record_is_refused(fresh: Fresh<'_>) {
+pub fn a_late_hook_record_is_refused(fresh: SubjectFactory<'_>) {
     refuse_late(&*fresh(), &hook("r", 0, "t", "late"));
 }
 
-pub fn a_late_status_record_is_refused(fresh: Fresh<'_>) {
+pub fn a_late_status_record_is_refused(fresh: SubjectFactory<'_>) {
     refuse_late(&*fresh(), &status("r", 0, "late"));
 }
 
-pub fn a_late_checkpoint_is_refused(fresh: Fresh<'_>) {
+pub fn a_late_checkpoint_is_refused(fresh: SubjectFactory<'_>) {
     refuse_late(&*fresh(), &checkpoint("r", 1, vec![whole("a", 1, "1")]));
 }
 
-pub fn a_late_change_of_the_row_is_refused(fresh: Fresh<'_>) {
+pub fn a_late_change_of_the_row_is_refused(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let (one, two) = (with_run(&*subject), subject.open());
     let former = acquire_run(&*one, "r").fence();
@@ -153,13 +153,13 @@ pub fn a_late_change_of_the_row_is_refused(fresh: Fresh<'_>) {
     let before = one.run("r").unwrap();
     assert_eq!(refuse(&*one, &late("r", former), &[]), lost(Loss::TakenUp));
     // A commit that names no record is refused, too.
-    let refused = one.commit(&late("r", former), &[], &RunUpdate::default(), Synchronous::Full).unwrap_err();
+    let refused = one.commit(&late("r", former), &[], &RunUpdate::default(), SyncMode::Full).unwrap_err();
     assert_eq!(refused, lost(Loss::TakenUp));
     assert_eq!(two.run("r").unwrap(), before);
     write(&*two, &guard, &[checkpoint("r", 0, vec![])]);
 }
 
-pub fn a_stale_epoch_is_refused_with_the_right_head(fresh: Fresh<'_>) {
+pub fn a_stale_epoch_is_refused_with_the_right_head(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let (one, two) = (with_run(&*subject), subject.open());
     let former = acquire_run(&*one, "r").fence();
@@ -179,7 +179,7 @@ pub fn a_stale_epoch_is_refused_with_the_right_head(fresh: Fresh<'_>) {
     assert_eq!(one.checkpoints("r", "", None, 9).unwrap().len(), 1);
 }
 
-pub fn a_wrong_head_is_refused_under_the_right_epoch(fresh: Fresh<'_>) {
+pub fn a_wrong_head_is_refused_under_the_right_epoch(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let (one, two) = (with_run(&*subject), subject.open());
     let guard = acquire_run(&*one, "r");
@@ -213,7 +213,7 @@ pub fn a_wrong_head_is_refused_under_the_right_epoch(fresh: Fresh<'_>) {
     }
 }
 
-pub fn a_guard_of_another_run_writes_nothing(fresh: Fresh<'_>) {
+pub fn a_guard_of_another_run_writes_nothing(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
     store.create_run(&run("s")).unwrap();
@@ -250,7 +250,7 @@ pub fn a_former_holder_removes_nothing(fresh: FreshUpkeep<'_>) {
     let former = acquire_run(&*one, "r").fence();
     let guard = acquire_run(&*two, "r");
     let before = everything(&*two, "r", &NAMESPACES);
-    let channels = [Wanted { channel: "a", base: 1, version: 1 }];
+    let channels = [WantedChannel { channel: "a", base: 1, version: 1 }];
     let cut = Cut { first: 1, channels: &channels, note: "late" };
     let astray = Fence { head: Some(digest("elsewhere")), ..guard.fence() };
     for store in [&one, &two] {
@@ -278,7 +278,7 @@ pub fn a_cut_history_keeps_epoch_and_head(fresh: FreshUpkeep<'_>) {
     let guard = acquire_run(&*one, "r");
     let before = guard.fence();
     assert_eq!(before.head, Some(task("r", 2, "t", "x").digest));
-    let channels = [Wanted { channel: "a", base: 1, version: 1 }];
+    let channels = [WantedChannel { channel: "a", base: 1, version: 1 }];
     one.prune(&guard, "", &Cut { first: 1, channels: &channels, note: "said" }).unwrap();
     assert_eq!(guard.fence(), before);
     assert_eq!(refuse(&*two, &late("r", former), &[task("r", 2, "t", "late")]), lost(Loss::TakenUp));
@@ -346,16 +346,16 @@ pub fn nothing_late_is_written_to_a_run_that_was_made_anew(fresh: FreshUpkeep<'_
 }
 
 /// Returns the records of a run from another store, with a task record that is pending under its newest checkpoint.
-fn elsewhere(fresh: FreshUpkeep<'_>) -> Vec<Numbered> {
+fn elsewhere(fresh: FreshUpkeep<'_>) -> Vec<NumberedRecord> {
     let subject = fresh();
     let store = filled(&*subject);
     let mut records = store.history("r", 0, 100).unwrap();
     let waiting = store.pending("r", "").unwrap();
-    records.extend(waiting.into_iter().map(|record| Numbered { before: 0, record }));
+    records.extend(waiting.into_iter().map(|record| NumberedRecord { before: 0, record }));
     records
 }
 
-fn import(store: &dyn Upkeep, records: &[Numbered]) -> Result<(), ImportError> {
+fn import(store: &dyn Upkeep, records: &[NumberedRecord]) -> Result<(), ImportError> {
     store.import_run(&run("r"), &mut records.iter().cloned().map(Ok), &[])
 }
 

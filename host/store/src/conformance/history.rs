@@ -2,9 +2,11 @@
 
 use graph_core::record::{RecordKind, SignedRecord};
 
-use super::sample::{Fresh, acquire_run, checkpoint, commit, status, task, update, whole, with_run, within};
+use super::sample::{
+    SubjectFactory, acquire_run, checkpoint, commit, status, task, update, whole, with_run, within,
+};
 use crate::error::CommitError;
-use crate::store::{CheckpointStore, Synchronous};
+use crate::store::{CheckpointStore, SyncMode};
 
 /// Returns the history as numbers, kinds and namespaces.
 fn history_of(store: &dyn CheckpointStore, after: u64, limit: usize) -> Vec<(u64, u64, RecordKind, String)> {
@@ -31,7 +33,7 @@ fn fill(store: &dyn CheckpointStore) {
     commit(store, "r", &[checkpoint("r", 2, vec![])]);
 }
 
-pub fn entries_are_numbered_without_gaps(fresh: Fresh<'_>) {
+pub fn entries_are_numbered_without_gaps(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
     assert_eq!(history_of(&*store, 0, 10), []);
@@ -57,7 +59,7 @@ pub fn entries_are_numbered_without_gaps(fresh: Fresh<'_>) {
     assert!(store.history_length("nobody").is_err());
 }
 
-pub fn a_reader_goes_on_where_it_stopped(fresh: Fresh<'_>) {
+pub fn a_reader_goes_on_where_it_stopped(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
     fill(&*store);
@@ -76,13 +78,12 @@ pub fn a_reader_goes_on_where_it_stopped(fresh: Fresh<'_>) {
     }
 }
 
-pub fn only_history_has_entries(fresh: Fresh<'_>) {
+pub fn only_history_has_entries(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
     commit(&*store, "r", &[checkpoint("r", 0, vec![])]);
     let odd = SignedRecord { events: 1, ..task("r", 0, "t", "x") };
-    let refused =
-        store.commit(&acquire_run(&*store, "r"), &[odd], &update(1), Synchronous::Normal).unwrap_err();
+    let refused = store.commit(&acquire_run(&*store, "r"), &[odd], &update(1), SyncMode::Normal).unwrap_err();
     assert!(matches!(refused, CommitError::Unfit { .. }), "{refused}");
     assert_eq!(store.history_length("r").unwrap(), 1);
 }

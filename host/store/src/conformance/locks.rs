@@ -3,11 +3,11 @@
 use std::sync::Barrier;
 use std::thread;
 
-use super::sample::{Fresh, owner, run, with_run, write};
+use super::sample::{SubjectFactory, owner, run, with_run, write};
 use crate::error::{AcquireError, ReadError};
 use crate::store::{CheckpointStore, Holder};
 
-pub fn a_held_run_is_refused(fresh: Fresh<'_>) {
+pub fn a_held_run_is_refused(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let (one, two) = (with_run(&*subject), subject.open());
     one.create_run(&run("s")).unwrap();
@@ -29,7 +29,7 @@ pub fn a_held_run_is_refused(fresh: Fresh<'_>) {
     drop((guard, other));
 }
 
-pub fn a_dropped_guard_gives_the_run_back(fresh: Fresh<'_>) {
+pub fn a_dropped_guard_gives_the_run_back(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let (one, two) = (with_run(&*subject), subject.open());
     for pid in 1..4 {
@@ -49,7 +49,7 @@ pub fn a_dropped_guard_gives_the_run_back(fresh: Fresh<'_>) {
     assert_eq!(two.holder("r").unwrap(), Holder::Nobody);
 }
 
-pub fn one_of_many_threads_gets_the_run(fresh: Fresh<'_>) {
+pub fn one_of_many_threads_gets_the_run(fresh: SubjectFactory<'_>) {
     const THREADS: u32 = 8;
     let subject = fresh();
     let store = with_run(&*subject);
@@ -76,7 +76,7 @@ pub fn one_of_many_threads_gets_the_run(fresh: Fresh<'_>) {
     }
 }
 
-pub fn unknown_runs_cannot_be_held(fresh: Fresh<'_>) {
+pub fn unknown_runs_cannot_be_held(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = subject.open();
     let refused = store.acquire("r", &owner(1)).unwrap_err();

@@ -6,12 +6,12 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::sample::{
-    Fresh, acquire_run, answers, checkpoint, everything, hook, late, run, segment, status, task, update,
-    whole, within,
+    SubjectFactory, acquire_run, answers, checkpoint, everything, hook, late, run, segment, status, task,
+    update, whole, within,
 };
 use crate::memory::MemoryStore;
 use crate::run::{Change, RunUpdate};
-use crate::store::{At, CheckpointStore, Synchronous, Wanted};
+use crate::store::{CheckpointPosition, CheckpointStore, SyncMode, WantedChannel};
 
 const RUNS: [&str; 2] = ["r", "s"];
 const NAMESPACES: [&str; 2] = ["", "child"];
@@ -82,7 +82,7 @@ fn step() -> impl Strategy<Value = Step> {
 /// Builds records from drafts, with numbers that follow the present state of the run's namespaces.
 fn records(store: &dyn CheckpointStore, run: &str, drafts: &[Draft]) -> Vec<SignedRecord> {
     let mut newest = NAMESPACES.map(|namespace| {
-        let newest = store.checkpoint(run, namespace, At::Latest).unwrap();
+        let newest = store.checkpoint(run, namespace, CheckpointPosition::Latest).unwrap();
         newest.map_or(-1, |newest| i64::try_from(newest.sequence).unwrap())
     });
     let mut records = Vec::new();
@@ -117,11 +117,16 @@ fn records(store: &dyn CheckpointStore, run: &str, drafts: &[Draft]) -> Vec<Sign
 /// Checks that both stores return the same values for every channel, base and version.
 fn compare_values(one: &dyn CheckpointStore, two: &dyn CheckpointStore, run: &str) {
     for namespace in NAMESPACES {
-        let newest = one.checkpoint(run, namespace, At::Latest).unwrap().map_or(0, |newest| newest.sequence);
+        let newest = one
+            .checkpoint(run, namespace, CheckpointPosition::Latest)
+            .unwrap()
+            .map_or(0, |newest| newest.sequence);
         for channel in CHANNELS {
             for base in 0..=newest {
-                let wanted =
-                    [Wanted { channel, base, version: newest }, Wanted { channel, base, version: base }];
+                let wanted = [
+                    WantedChannel { channel, base, version: newest },
+                    WantedChannel { channel, base, version: base },
+                ];
                 for wanted in wanted {
                     let wanted = [wanted];
                     assert_eq!(one.values(run, namespace, &wanted), two.values(run, namespace, &wanted));
@@ -129,13 +134,13 @@ fn compare_values(one: &dyn CheckpointStore, two: &dyn CheckpointStore, run: &st
             }
         }
         for step in 0..=newest + 1 {
-            let at = At::Step(step);
+            let at = CheckpointPosition::Step(step);
             assert_eq!(one.checkpoint(run, namespace, at), two.checkpoint(run, namespace, at));
         }
     }
 }
 
-pub fn random_batches_agree_with_the_memory_store(fresh: Fresh<'_>) {
+pub fn random_batches_agree_with_the_memory_store(fresh: SubjectFactory<'_>) {
     let config = Config { cases: 96, failure_persistence: None, ..Config::default() };
     let result = TestRunner::new(config).run(&vec(step(), 1..12), |steps| {
         let subject = fresh();
@@ -155,14 +160,14 @@ pub fn random_batches_agree_with_the_memory_store(fresh: Fresh<'_>) {
                 guards[step.run] = Some([acquire_run(store, id), acquire_run(&model, id)]);
             }
             if let Some([fence, of_model]) = former {
-                let refused = store.commit(&late(id, fence), &batch, &step.update, Synchronous::Normal);
-                let expected = model.commit(&late(id, of_model), &batch, &step.update, Synchronous::Normal);
+                let refused = store.commit(&late(id, fence), &batch, &step.update, SyncMode::Normal);
+                let expected = model.commit(&late(id, of_model), &batch, &step.update, SyncMode::Normal);
                 prop_assert_eq!(refused, expected);
             }
             let Some([guard, of_model]) = &guards[step.run] else { continue };
             prop_assert_eq!(guard.fence().head, of_model.fence().head);
-            let expected = model.commit(of_model, &batch, &step.update, Synchronous::Normal);
-            let result = store.commit(guard, &batch, &step.update, Synchronous::Normal);
+            let expected = model.commit(of_model, &batch, &step.update, SyncMode::Normal);
+            let result = store.commit(guard, &batch, &step.update, SyncMode::Normal);
             prop_assert_eq!(result, expected);
             prop_assert_eq!(guard.fence().head, of_model.fence().head);
             prop_assert_eq!(everything(store, id, &NAMESPACES), everything(&model, id, &NAMESPACES));

@@ -3,10 +3,10 @@
 use graph_core::record::{RecordKind, SignedRecord};
 
 use super::sample::{
-    Fresh, answers, checkpoint, commit, hook, segment, status, task, whole, with_run, within,
+    SubjectFactory, answers, checkpoint, commit, hook, segment, status, task, whole, with_run, within,
 };
 use crate::bounds::PAGE_BYTES;
-use crate::store::{CheckpointStore, Numbered, Wanted};
+use crate::store::{CheckpointStore, NumberedRecord, WantedChannel};
 
 /// Reads all pages, and returns their entries and the size of the largest page.
 fn all<T>(mut next: impl FnMut(Option<&T>) -> Vec<T>) -> (Vec<T>, usize) {
@@ -21,14 +21,14 @@ fn all<T>(mut next: impl FnMut(Option<&T>) -> Vec<T>) -> (Vec<T>, usize) {
     }
 }
 
-fn history(store: &dyn CheckpointStore, limit: usize) -> (Vec<Numbered>, usize) {
-    all(|last: Option<&Numbered>| {
+fn history(store: &dyn CheckpointStore, limit: usize) -> (Vec<NumberedRecord>, usize) {
+    all(|last: Option<&NumberedRecord>| {
         let after = last.map_or(0, |last| last.before + last.record.events);
         store.history("r", after, limit).unwrap()
     })
 }
 
-pub fn a_page_ends_after_so_many_bytes(fresh: Fresh<'_>) {
+pub fn a_page_ends_after_so_many_bytes(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
     // Three of these are more than a page, and each of the two at the end is more than a page by itself.
@@ -51,11 +51,11 @@ pub fn a_page_ends_after_so_many_bytes(fresh: Fresh<'_>) {
     assert!(told.iter().map(|numbered| &numbered.record).eq(&records));
     assert_eq!(largest, 3);
     // Channel values are not divided into pages.
-    let values = store.values("r", "", &[Wanted { channel: "a", base: 11, version: 11 }]).unwrap();
+    let values = store.values("r", "", &[WantedChannel { channel: "a", base: 11, version: 11 }]).unwrap();
     assert!(values == [whole("a", 11, &large)]);
 }
 
-pub fn pending_records_come_in_pages(fresh: Fresh<'_>) {
+pub fn pending_records_come_in_pages(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
     commit(&*store, "r", &[checkpoint("r", 0, vec![segment("log", 0, "[]")])]);
@@ -90,7 +90,7 @@ pub fn pending_records_come_in_pages(fresh: Fresh<'_>) {
     assert_eq!(store.pending_after("r", "other", None, 9).unwrap(), []);
 }
 
-pub fn histories_of_many_namespaces_come_in_order(fresh: Fresh<'_>) {
+pub fn histories_of_many_namespaces_come_in_order(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
     let mut expected = 0;

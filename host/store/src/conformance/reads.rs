@@ -4,33 +4,33 @@ use graph_core::digest::Digest;
 use graph_core::record::{RecordSignature, SignedRecord, ValueKind};
 use graph_core::trust::SigningKey;
 
-use super::sample::{Fresh, checkpoint, commit, run, segment, whole, with_run};
+use super::sample::{SubjectFactory, checkpoint, commit, run, segment, whole, with_run};
 use crate::error::ReadError;
-use crate::store::{At, Wanted};
+use crate::store::{CheckpointPosition, WantedChannel};
 
-pub fn checkpoints_are_found_by_sequence_and_step(fresh: Fresh<'_>) {
+pub fn checkpoints_are_found_by_sequence_and_step(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
-    assert_eq!(store.checkpoint("r", "", At::Latest).unwrap(), None);
+    assert_eq!(store.checkpoint("r", "", CheckpointPosition::Latest).unwrap(), None);
     let at = |sequence, step| SignedRecord { step, ..checkpoint("r", sequence, vec![]) };
     // Steps 1 and 2 have two boundaries each, as when inputs arrive in between.
     let all = [at(0, 0), at(1, 1), at(3, 1), at(4, 2), at(9, 2), at(10, 3)];
     commit(&*store, "r", &all);
     let find = |at| store.checkpoint("r", "", at).unwrap();
     for record in &all {
-        assert_eq!(find(At::Sequence(record.sequence)).as_ref(), Some(record));
+        assert_eq!(find(CheckpointPosition::Sequence(record.sequence)).as_ref(), Some(record));
     }
     for absent in [2, 5, 11, u64::MAX] {
-        assert_eq!(find(At::Sequence(absent)), None);
+        assert_eq!(find(CheckpointPosition::Sequence(absent)), None);
     }
-    assert_eq!(find(At::Latest), Some(at(10, 3)));
-    assert_eq!(find(At::Step(0)), Some(at(0, 0)));
-    assert_eq!(find(At::Step(1)), Some(at(3, 1)));
-    assert_eq!(find(At::Step(2)), Some(at(9, 2)));
-    assert_eq!(find(At::Step(3)), Some(at(10, 3)));
-    assert_eq!(find(At::Step(4)), None);
-    assert_eq!(find(At::Step(u64::MAX)), None);
-    let within = |step, first, last| find(At::StepWithin { step, first, last });
+    assert_eq!(find(CheckpointPosition::Latest), Some(at(10, 3)));
+    assert_eq!(find(CheckpointPosition::Step(0)), Some(at(0, 0)));
+    assert_eq!(find(CheckpointPosition::Step(1)), Some(at(3, 1)));
+    assert_eq!(find(CheckpointPosition::Step(2)), Some(at(9, 2)));
+    assert_eq!(find(CheckpointPosition::Step(3)), Some(at(10, 3)));
+    assert_eq!(find(CheckpointPosition::Step(4)), None);
+    assert_eq!(find(CheckpointPosition::Step(u64::MAX)), None);
+    let within = |step, first, last| find(CheckpointPosition::StepWithin { step, first, last });
     assert_eq!(within(1, 0, 10), Some(at(3, 1)));
     assert_eq!(within(1, 0, 3), Some(at(3, 1)));
     assert_eq!(within(1, 0, 2), Some(at(1, 1)));
@@ -40,7 +40,7 @@ pub fn checkpoints_are_found_by_sequence_and_step(fresh: Fresh<'_>) {
     assert_eq!(within(u64::MAX, 0, u64::MAX), None);
 }
 
-pub fn namespaces_are_listed(fresh: Fresh<'_>) {
+pub fn namespaces_are_listed(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
     assert_eq!(store.namespaces("r").unwrap(), Vec::<String>::new());
@@ -55,7 +55,7 @@ pub fn namespaces_are_listed(fresh: Fresh<'_>) {
     assert_eq!(store.namespaces("r").unwrap(), ["", "3.0", "3.0/1.0", "3.0@4", "3.10"]);
 }
 
-pub fn pages_follow_each_other(fresh: Fresh<'_>) {
+pub fn pages_follow_each_other(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
     let all: Vec<_> = (0..25)
@@ -102,20 +102,21 @@ pub fn pages_follow_each_other(fresh: Fresh<'_>) {
     assert_eq!(store.checkpoints_before("r", "", Some(0), 1).unwrap(), []);
     assert_eq!(store.checkpoints_before("r", "", Some(u64::MAX), 1).unwrap(), bare[24..]);
     // A single checkpoint comes without its values.
-    let bare = store.checkpoint("r", "", At::Sequence(1)).unwrap().unwrap();
+    let bare = store.checkpoint("r", "", CheckpointPosition::Sequence(1)).unwrap().unwrap();
     assert_eq!(bare, checkpoint("r", 1, vec![]));
 }
 
 /// Tests that a checkpoint includes earlier changes. Under `durability: exit` the boundaries before the end are not
 /// written: its checkpoint contains the values that they changed.
-pub fn a_checkpoint_brings_what_came_before_it(fresh: Fresh<'_>) {
+pub fn a_checkpoint_brings_what_came_before_it(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
     let values =
         vec![whole("log", 1, "[1]"), whole("n", 2, "2"), segment("log", 2, "[2]"), segment("log", 3, "[3]")];
     commit(&*store, "r", &[checkpoint("r", 3, values)]);
     let log = [whole("log", 1, "[1]"), segment("log", 2, "[2]"), segment("log", 3, "[3]")];
-    let get = |channel, base, version| store.values("r", "", &[Wanted { channel, base, version }]).unwrap();
+    let get =
+        |channel, base, version| store.values("r", "", &[WantedChannel { channel, base, version }]).unwrap();
     assert_eq!(get("log", 1, 3), log);
     assert_eq!(get("n", 2, 2), [whole("n", 2, "2")]);
     let read = store.checkpoints("r", "", None, 10).unwrap();
@@ -125,7 +126,7 @@ pub fn a_checkpoint_brings_what_came_before_it(fresh: Fresh<'_>) {
     assert_eq!(get("log", 1, 4).len(), 4);
 }
 
-pub fn values_are_put_together(fresh: Fresh<'_>) {
+pub fn values_are_put_together(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
     let large = format!("\"{}\"", "x".repeat(3_000_000));
@@ -141,7 +142,8 @@ pub fn values_are_put_together(fresh: Fresh<'_>) {
             checkpoint("r", 5, vec![segment("log", 5, "[5]")]),
         ],
     );
-    let get = |channel, base, version| store.values("r", "", &[Wanted { channel, base, version }]).unwrap();
+    let get =
+        |channel, base, version| store.values("r", "", &[WantedChannel { channel, base, version }]).unwrap();
     assert_eq!(get("log", 0, 0), [whole("log", 0, "[]")]);
     assert_eq!(get("log", 0, 1), [whole("log", 0, "[]"), segment("log", 1, "[1]")]);
     let third = [whole("log", 0, "[]"), segment("log", 1, "[1]"), segment("log", 3, "[3,3]")];
@@ -150,9 +152,9 @@ pub fn values_are_put_together(fresh: Fresh<'_>) {
     assert_eq!(get("n", 1, 1), [whole("n", 1, "1")]);
     assert_eq!(get("big", 0, 0), [whole("big", 0, &large)]);
     let wanted = [
-        Wanted { channel: "n", base: 2, version: 2 },
-        Wanted { channel: "log", base: 4, version: 5 },
-        Wanted { channel: "n", base: 0, version: 0 },
+        WantedChannel { channel: "n", base: 2, version: 2 },
+        WantedChannel { channel: "log", base: 4, version: 5 },
+        WantedChannel { channel: "n", base: 0, version: 0 },
     ];
     let several = store.values("r", "", &wanted).unwrap();
     assert_eq!(
@@ -163,7 +165,7 @@ pub fn values_are_put_together(fresh: Fresh<'_>) {
     assert!(several.iter().any(|value| value.kind == ValueKind::Segment));
 }
 
-pub fn missing_values_are_errors(fresh: Fresh<'_>) {
+pub fn missing_values_are_errors(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
     commit(
@@ -176,7 +178,7 @@ pub fn missing_values_are_errors(fresh: Fresh<'_>) {
         ],
     );
     let get = |run, namespace, channel, base, version| {
-        store.values(run, namespace, &[Wanted { channel, base, version }]).unwrap_err()
+        store.values(run, namespace, &[WantedChannel { channel, base, version }]).unwrap_err()
     };
     let missing = |run: &str, channel: &str, version| ReadError::MissingValue {
         run: run.to_owned(),
@@ -194,11 +196,11 @@ pub fn missing_values_are_errors(fresh: Fresh<'_>) {
     assert_eq!(get("s", "", "a", 0, 0), missing("s", "a", 0));
 }
 
-pub fn nothing_is_found_in_an_unknown_run(fresh: Fresh<'_>) {
+pub fn nothing_is_found_in_an_unknown_run(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = with_run(&*subject);
     assert_eq!(store.run("s").unwrap(), None);
-    assert_eq!(store.checkpoint("s", "", At::Latest).unwrap(), None);
+    assert_eq!(store.checkpoint("s", "", CheckpointPosition::Latest).unwrap(), None);
     assert_eq!(store.checkpoints("s", "", None, 1).unwrap(), []);
     assert_eq!(store.checkpoints_alone("s", "", None, 1).unwrap(), []);
     assert_eq!(store.checkpoints_before("s", "", None, 1).unwrap(), []);
@@ -206,7 +208,7 @@ pub fn nothing_is_found_in_an_unknown_run(fresh: Fresh<'_>) {
     assert_eq!(store.values("s", "", &[]).unwrap(), []);
 }
 
-pub fn texts_come_back_byte_for_byte(fresh: Fresh<'_>) {
+pub fn texts_come_back_byte_for_byte(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = subject.open();
     let odd = "r'\"; DROP TABLE runs; --é\u{200d}\u{10ffff}";
@@ -231,6 +233,6 @@ pub fn texts_come_back_byte_for_byte(fresh: Fresh<'_>) {
     assert_eq!(found, [record]);
     let found = &found[0];
     assert_eq!(found.signature, signature);
-    let values = store.values("r", odd, &[Wanted { channel: odd, base: 2, version: 2 }]).unwrap();
+    let values = store.values("r", odd, &[WantedChannel { channel: odd, base: 2, version: 2 }]).unwrap();
     assert_eq!(values, [whole(odd, 2, "\"\u{0}'\"")]);
 }

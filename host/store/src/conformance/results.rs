@@ -8,7 +8,7 @@ use graph_core::trust::SigningKey;
 use super::sample::{acquire_run, checkpoint, commit, late, run};
 use super::{Subject, UpkeepSubject};
 use crate::store::{CheckpointStore, Fence};
-use crate::upkeep::Freed;
+use crate::upkeep::ReclaimedData;
 
 fn key(name: &str) -> Digest {
     Digest::of_bytes(name.as_bytes())
@@ -80,26 +80,26 @@ pub fn a_refused_batch_leaves_no_results(fresh: &dyn Fn() -> Box<dyn Subject>) {
     let refused = [with(3, vec![result("a", "1.0", 10)])];
     let update = crate::run::RunUpdate::default();
     let guard = acquire_run(&*store, "r");
-    store.commit(&guard, &refused, &update, crate::store::Synchronous::Full).unwrap_err();
+    store.commit(&guard, &refused, &update, crate::store::SyncMode::Full).unwrap_err();
     let elsewhere = [with(5, vec![result("a", "1.0", 10)])];
     let none = late("none", guard.fence());
-    store.commit(&none, &elsewhere, &update, crate::store::Synchronous::Full).unwrap_err();
+    store.commit(&none, &elsewhere, &update, crate::store::SyncMode::Full).unwrap_err();
     // A former holder stores no results either.
     let stale = Fence { epoch: guard.fence().epoch - 1, ..guard.fence() };
-    store.commit(&late("r", stale), &elsewhere, &update, crate::store::Synchronous::Full).unwrap_err();
+    store.commit(&late("r", stale), &elsewhere, &update, crate::store::SyncMode::Full).unwrap_err();
     assert_eq!(all(&*store, "a"), []);
 }
 
 pub fn expired_results_are_removed(fresh: &dyn Fn() -> Box<dyn UpkeepSubject>) {
     let subject = fresh();
     let store = subject.open();
-    assert_eq!(store.remove_results(None).unwrap(), Freed::default());
+    assert_eq!(store.remove_results(None).unwrap(), ReclaimedData::default());
     store.create_run(&run("r")).unwrap();
     let (old, new) = (result("a", "1.0", 10), result("b", "2.0", 50));
     commit(&*store, "r", &[with(0, vec![old.clone()])]);
     commit(&*store, "r", &[with(1, vec![new.clone()])]);
-    let freed = |entry: &SignedCacheEntry| Freed { records: 1, bytes: entry.body.len() as u64 };
-    assert_eq!(store.results_size(Some(Timestamp(109))).unwrap(), Freed::default());
+    let freed = |entry: &SignedCacheEntry| ReclaimedData { records: 1, bytes: entry.body.len() as u64 };
+    assert_eq!(store.results_size(Some(Timestamp(109))).unwrap(), ReclaimedData::default());
     assert_eq!(store.results_size(Some(Timestamp(110))).unwrap(), freed(&old));
     assert_eq!(store.remove_results(Some(Timestamp(110))).unwrap(), freed(&old));
     assert_eq!((all(&*store, "a"), all(&*store, "b")), (vec![], vec![new.clone()]));

@@ -4,12 +4,12 @@ use graph_core::limits::ModelUse;
 use graph_core::record::Status;
 use graph_core::time::Timestamp;
 
-use super::sample::{self, Fresh, digest, full_run, run, snapshot, update};
+use super::sample::{self, SubjectFactory, digest, full_run, run, snapshot, update};
 use crate::error::{CommitError, CreateRunError, ResolveError, SnapshotError};
 use crate::run::{Change, NewRun, RunFilter, RunRow, RunUpdate};
-use crate::store::Synchronous;
+use crate::store::SyncMode;
 
-pub fn a_run_is_kept_as_it_was_given(fresh: Fresh<'_>) {
+pub fn a_run_is_kept_as_it_was_given(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = subject.open();
     let (plain, full) = (run("plain"), full_run("full"));
@@ -21,7 +21,7 @@ pub fn a_run_is_kept_as_it_was_given(fresh: Fresh<'_>) {
     assert_eq!(subject.open().run("full").unwrap(), Some(full.row));
 }
 
-pub fn a_second_run_of_one_id_is_refused(fresh: Fresh<'_>) {
+pub fn a_second_run_of_one_id_is_refused(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = subject.open();
     store.create_run(&run("r")).unwrap();
@@ -40,7 +40,7 @@ fn ids(rows: &[RunRow]) -> Vec<&str> {
 /// writing.
 const BAD: [&str; 8] = ["", ".", "../../r", "a/b", "a b", "\u{1b}[2J", "\u{202e}a", "é"];
 
-pub fn ids_that_name_no_run_are_refused(fresh: Fresh<'_>) {
+pub fn ids_that_name_no_run_are_refused(fresh: SubjectFactory<'_>) {
     type Field = fn(&mut RunRow) -> &mut Option<String>;
     let subject = fresh();
     let store = subject.open();
@@ -85,16 +85,16 @@ pub fn ids_that_name_no_run_are_refused(fresh: Fresh<'_>) {
             sample::checkpoint("r", 0, vec![sample::whole(bad, 0, "1")]),
         ];
         for record in records {
-            let refused = store.commit(&guard, &[record], &RunUpdate::default(), Synchronous::Normal);
+            let refused = store.commit(&guard, &[record], &RunUpdate::default(), SyncMode::Normal);
             assert!(matches!(refused, Err(CommitError::Unfit { .. })), "{refused:?}");
         }
     }
     let onwards = RunUpdate { continuation_id: Change::Set("../r".to_owned()), ..RunUpdate::default() };
-    let refused = store.commit(&guard, &[], &onwards, Synchronous::Normal);
+    let refused = store.commit(&guard, &[], &onwards, SyncMode::Normal);
     assert!(matches!(refused, Err(CommitError::Name(_))), "{refused:?}");
 }
 
-pub fn runs_are_listed_newest_first(fresh: Fresh<'_>) {
+pub fn runs_are_listed_newest_first(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = subject.open();
     assert_eq!(store.runs(&RunFilter::default()).unwrap(), []);
@@ -133,7 +133,7 @@ pub fn runs_are_listed_newest_first(fresh: Fresh<'_>) {
     assert_eq!(ids(&list(before("nobody"))), [""; 0]);
 }
 
-pub fn listed_rows_have_no_texts(fresh: Fresh<'_>) {
+pub fn listed_rows_have_no_texts(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = subject.open();
     let full = full_run("full");
@@ -149,12 +149,12 @@ pub fn listed_rows_have_no_texts(fresh: Fresh<'_>) {
     // The result and the error are still known after another field of the row has changed.
     let store = subject.open();
     let guard = sample::acquire_run(&*store, "full");
-    store.commit(&guard, &[], &update(9_000), Synchronous::Normal).unwrap();
+    store.commit(&guard, &[], &update(9_000), SyncMode::Normal).unwrap();
     let changed = subject.open().run("full").unwrap().unwrap();
     assert_eq!((changed.result, changed.error), (full.row.result, full.row.error));
 }
 
-pub fn updates_change_what_they_name(fresh: Fresh<'_>) {
+pub fn updates_change_what_they_name(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = subject.open();
     store.create_run(&full_run("r")).unwrap();
@@ -162,7 +162,7 @@ pub fn updates_change_what_they_name(fresh: Fresh<'_>) {
     let guard = sample::acquire_run(&*store, "r");
     let mut expected = full_run("r").row;
     let mut check = |update: &RunUpdate, change: &dyn Fn(&mut RunRow)| {
-        store.commit(&guard, &[], update, Synchronous::Normal).unwrap();
+        store.commit(&guard, &[], update, SyncMode::Normal).unwrap();
         let before = expected.clone();
         change(&mut expected);
         if expected != before {
@@ -215,7 +215,7 @@ pub fn updates_change_what_they_name(fresh: Fresh<'_>) {
     assert_eq!(store.run("bystander").unwrap(), Some(run("bystander").row));
 }
 
-pub fn numbers_that_do_not_fit_are_refused(fresh: Fresh<'_>) {
+pub fn numbers_that_do_not_fit_are_refused(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = subject.open();
     let mut large = run("large");
@@ -229,17 +229,17 @@ pub fn numbers_that_do_not_fit_are_refused(fresh: Fresh<'_>) {
     let model_use = Some(ModelUse { output: 1 << 63, ..ModelUse::NOTHING });
     let change = RunUpdate { model_use, ..update(9) };
     let refused = CommitError::OutOfRange { run: "r".to_owned(), what: "output_tokens", number: 1 << 63 };
-    assert_eq!(store.commit(&guard, &[], &change, Synchronous::Full), Err(refused));
+    assert_eq!(store.commit(&guard, &[], &change, SyncMode::Full), Err(refused));
     let change = RunUpdate { step: Some(1 << 63), ..update(9) };
     let refused = CommitError::OutOfRange { run: "r".to_owned(), what: "step", number: 1 << 63 };
-    assert_eq!(store.commit(&guard, &[], &change, Synchronous::Full), Err(refused));
+    assert_eq!(store.commit(&guard, &[], &change, SyncMode::Full), Err(refused));
     let record = sample::checkpoint("r", u64::MAX, vec![]);
     let refused = CommitError::OutOfRange { run: "r".to_owned(), what: "sequence", number: u64::MAX };
-    assert_eq!(store.commit(&guard, &[record], &update(9), Synchronous::Full), Err(refused));
+    assert_eq!(store.commit(&guard, &[record], &update(9), SyncMode::Full), Err(refused));
     assert_eq!(store.run("r").unwrap(), Some(run("r").row));
 }
 
-pub fn names_are_resolved(fresh: Fresh<'_>) {
+pub fn names_are_resolved(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = subject.open();
     assert_eq!(store.resolve("@last"), Err(ResolveError::NoRuns));
@@ -283,7 +283,7 @@ pub fn names_are_resolved(fresh: Fresh<'_>) {
     assert_eq!(store.resolve("m"), ambiguous("m", &["many0", "many1", "many2", "many3", "many4"], true));
 }
 
-pub fn snapshots_are_kept_once(fresh: Fresh<'_>) {
+pub fn snapshots_are_kept_once(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = subject.open();
     let (one, two) = (digest("one"), digest("two"));
@@ -296,7 +296,7 @@ pub fn snapshots_are_kept_once(fresh: Fresh<'_>) {
     assert_eq!(store.snapshot(&two).unwrap().as_deref(), Some(""));
 }
 
-pub fn a_run_brings_its_snapshots_or_nothing(fresh: Fresh<'_>) {
+pub fn a_run_brings_its_snapshots_or_nothing(fresh: SubjectFactory<'_>) {
     let subject = fresh();
     let store = subject.open();
     store.create_run(&full_run("r")).unwrap();

@@ -11,10 +11,10 @@ use graph_core::trust::{KeyId, Signature, SigningKey};
 
 use super::Subject;
 use crate::run::{NewRun, RunRow, RunUpdate, Snapshot};
-use crate::store::{CheckpointStore, Fence, Owner, RunGuard, Synchronous};
+use crate::store::{CheckpointStore, Fence, Owner, RunGuard, SyncMode};
 
 /// Creates a new, empty place.
-pub type Fresh<'a> = &'a dyn Fn() -> Box<dyn Subject>;
+pub type SubjectFactory<'a> = &'a dyn Fn() -> Box<dyn Subject>;
 
 /// Returns the digest of a text.
 pub fn digest(text: &str) -> Digest {
@@ -178,7 +178,7 @@ pub fn late(run: &str, fence: Fence) -> RunGuard {
 
 /// Commits a batch, which must be accepted, under a guard.
 pub fn write(store: &dyn CheckpointStore, guard: &RunGuard, batch: &[SignedRecord]) {
-    store.commit(guard, batch, &update(3_000), Synchronous::Normal).unwrap();
+    store.commit(guard, batch, &update(3_000), SyncMode::Normal).unwrap();
 }
 
 /// Acquires a run that no process holds, commits a batch that must be accepted, and releases the run.

@@ -9,7 +9,7 @@ use super::sample::{
 };
 
 use crate::error::{AcquireError, CommitError, CreateRunError, ImportError, ReadError, RemoveError};
-use crate::store::{At, CheckpointStore, Holder, Numbered, Upkeep, Wanted};
+use crate::store::{CheckpointPosition, CheckpointStore, Holder, NumberedRecord, Upkeep, WantedChannel};
 use crate::upkeep::Cut;
 
 /// Creates a new, empty place.
@@ -23,12 +23,12 @@ fn filled_place(subject: &dyn UpkeepSubject) -> Box<dyn Upkeep> {
 }
 
 /// Returns records in the form in which an import reads them.
-fn given(records: &[Numbered]) -> impl Iterator<Item = Result<Numbered, ImportError>> {
+fn given(records: &[NumberedRecord]) -> impl Iterator<Item = Result<NumberedRecord, ImportError>> {
     records.iter().cloned().map(Ok)
 }
 
-fn wanted(channel: &str, base: u64, version: u64) -> Wanted<'_> {
-    Wanted { channel, base, version }
+fn wanted(channel: &str, base: u64, version: u64) -> WantedChannel<'_> {
+    WantedChannel { channel, base, version }
 }
 
 /// Writes four checkpoints: `log` grows, `text` is replaced at 2, `once` is written only at 0.
@@ -97,7 +97,7 @@ pub fn a_cut_history_keeps_what_the_rest_needs(fresh: FreshUpkeep<'_>) {
     let values = other.values("r", "", &[wanted("log", 0, 3), wanted("once", 0, 0), wanted("text", 2, 2)]);
     assert_eq!(values.unwrap().len(), 6);
     assert!(matches!(other.values("r", "", &[wanted("text", 0, 0)]), Err(ReadError::MissingValue { .. })));
-    assert_eq!(other.checkpoint("r", "", At::Sequence(1)).unwrap(), None);
+    assert_eq!(other.checkpoint("r", "", CheckpointPosition::Sequence(1)).unwrap(), None);
     assert_eq!((other.run("r").unwrap(), other.pending("r", "").unwrap()), (row, pending));
     assert_eq!(other.checkpoints("r", "child", None, 10).unwrap(), child);
     // The run can continue from there, and be cut again.
@@ -170,7 +170,7 @@ pub fn a_run_is_taken_over_whole_or_not_at_all(fresh: FreshUpkeep<'_>) {
     for namespace in ["", "child"] {
         let waiting = store.pending("r", namespace).unwrap();
         let waiting = waiting.into_iter().filter(|record| record.kind != RecordKind::Status);
-        records.extend(waiting.map(|record| Numbered { before: 0, record }));
+        records.extend(waiting.map(|record| NumberedRecord { before: 0, record }));
     }
     let (told, length) = (store.history("r", 0, 100).unwrap(), store.history_length("r").unwrap());
     let whole_run = format!("{:?}", everything(&*store, "r", &["", "child"]));
@@ -191,7 +191,7 @@ pub fn a_run_is_taken_over_whole_or_not_at_all(fresh: FreshUpkeep<'_>) {
     assert_eq!((again.history("r", 0, 100).unwrap(), again.history_length("r").unwrap()), (told, length));
     let next = checkpoint("r", 4, vec![segment("log", 4, "[4]")]);
     commit(&*again, "r", std::slice::from_ref(&next));
-    assert_eq!(again.history("r", length, 9).unwrap(), [Numbered { before: length, record: next }]);
+    assert_eq!(again.history("r", length, 9).unwrap(), [NumberedRecord { before: length, record: next }]);
     assert_eq!(again.values("r", "", &[wanted("log", 0, 4)]).unwrap().len(), 5);
     let refused = again.import_run(&new, &mut given(&records), &said).unwrap_err();
     assert_eq!(refused, ImportError::Create(CreateRunError::Exists { run: "r".to_owned() }));

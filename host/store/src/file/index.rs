@@ -10,7 +10,7 @@ use graph_core::record::{RecordKind, SignedRecord};
 
 use super::line::EntryOutline;
 use crate::error::CommitError;
-use crate::store::At;
+use crate::store::CheckpointPosition;
 
 /// The position of a record: the byte of the file at which its line begins, and its index in that line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,7 +70,7 @@ pub(super) struct Index {
 
 /// The fields of a record that the index uses.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken<'a> {
+pub(super) struct IndexedFields<'a> {
     pub(super) kind: RecordKind,
     pub(super) namespace: &'a str,
     pub(super) sequence: u64,
@@ -79,7 +79,7 @@ pub(super) struct Taken<'a> {
     pub(super) events: u64,
 }
 
-impl<'a> From<&'a EntryOutline> for Taken<'a> {
+impl<'a> From<&'a EntryOutline> for IndexedFields<'a> {
     fn from(entry: &'a EntryOutline) -> Self {
         Self {
             kind: entry.kind,
@@ -92,7 +92,7 @@ impl<'a> From<&'a EntryOutline> for Taken<'a> {
     }
 }
 
-impl<'a> From<&'a SignedRecord> for Taken<'a> {
+impl<'a> From<&'a SignedRecord> for IndexedFields<'a> {
     fn from(record: &'a SignedRecord) -> Self {
         Self {
             kind: record.kind,
@@ -130,7 +130,7 @@ impl Index {
     pub(super) fn take<'c>(
         &mut self,
         run: &str,
-        record: Taken<'_>,
+        record: IndexedFields<'_>,
         channels: impl Iterator<Item = &'c str>,
         (line, index): (u64, usize),
         before: Option<u64>,
@@ -231,16 +231,16 @@ impl Index {
     }
 
     /// Returns the position of a checkpoint of a namespace; `None` if it is not indexed.
-    pub(super) fn checkpoint(&self, namespace: &str, at: At) -> Option<RecordPosition> {
+    pub(super) fn checkpoint(&self, namespace: &str, at: CheckpointPosition) -> Option<RecordPosition> {
         let checkpoints = &self.namespace(namespace)?.checkpoints;
         let found = match at {
-            At::Latest => checkpoints.last(),
-            At::Sequence(sequence) => {
+            CheckpointPosition::Latest => checkpoints.last(),
+            CheckpointPosition::Sequence(sequence) => {
                 let place = checkpoints.binary_search_by_key(&sequence, |mark| mark.sequence);
                 place.ok().and_then(|place| checkpoints.get(place))
             }
-            At::Step(step) => checkpoints.iter().rev().find(|mark| mark.step == step),
-            At::StepWithin { step, first, last } => {
+            CheckpointPosition::Step(step) => checkpoints.iter().rev().find(|mark| mark.step == step),
+            CheckpointPosition::StepWithin { step, first, last } => {
                 let end = checkpoints.partition_point(|mark| mark.sequence <= last);
                 let within = checkpoints[..end].iter().rev().take_while(|mark| mark.sequence >= first);
                 within.into_iter().find(|mark| mark.step == step)

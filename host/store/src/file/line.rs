@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 use crate::bounds::{self, LARGEST_READ, LARGEST_TEXT};
 use crate::names::{self, BadName};
 use crate::run::RunRow;
-use crate::store::Numbered;
+use crate::store::NumberedRecord;
 
 /// Number of digits of the digest before a line's text.
 pub(super) const DIGITS: usize = 64;
@@ -33,9 +33,9 @@ const SHORT: u64 = 8 << 20;
 
 /// A line to be written: the run's row after the commit, and the records of the commit.
 #[derive(Debug, Serialize)]
-pub(super) struct Line<'a> {
+pub(super) struct CommitLine<'a> {
     pub(super) row: &'a RunRow,
-    pub(super) records: Vec<Entry<'a>>,
+    pub(super) records: Vec<LineEntry<'a>>,
     /// Number of times that the log was rewritten. Only the first line has it.
     #[serde(skip_serializing_if = "is_zero")]
     pub(super) generation: u64,
@@ -51,7 +51,7 @@ pub(super) struct Line<'a> {
     pub(super) head: Option<Digest>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> CommitLine<'a> {
     /// Returns a line with nothing but the row.
     pub(super) const fn of(row: &'a RunRow) -> Self {
         Self { row, records: Vec::new(), generation: 0, prunings: &[], epoch: None, head: None }
@@ -65,7 +65,7 @@ const fn is_zero(number: &u64) -> bool {
 
 /// A record to be written. The run is not repeated, because it is that of the log.
 #[derive(Debug, Serialize)]
-pub(super) struct Entry<'a> {
+pub(super) struct LineEntry<'a> {
     kind: RecordKind,
     namespace: &'a str,
     sequence: u64,
@@ -82,7 +82,7 @@ pub(super) struct Entry<'a> {
     values: &'a [ChannelValue],
 }
 
-impl<'a> From<&'a SignedRecord> for Entry<'a> {
+impl<'a> From<&'a SignedRecord> for LineEntry<'a> {
     fn from(record: &'a SignedRecord) -> Self {
         Self {
             kind: record.kind,
@@ -101,31 +101,31 @@ impl<'a> From<&'a SignedRecord> for Entry<'a> {
     }
 }
 
-impl<'a> From<&'a Numbered> for Entry<'a> {
-    fn from(numbered: &'a Numbered) -> Self {
+impl<'a> From<&'a NumberedRecord> for LineEntry<'a> {
+    fn from(numbered: &'a NumberedRecord) -> Self {
         Self { before: Some(numbered.before), ..Self::from(&numbered.record) }
     }
 }
 
 /// The reasons for which a line was not written.
 #[derive(Debug)]
-pub(super) enum NotWritten {
+pub(super) enum LineError {
     /// It is longer than [`LONGEST`].
     TooLong,
     /// The file cannot be written.
     Failed(io::Error),
 }
 
-impl From<io::Error> for NotWritten {
+impl From<io::Error> for LineError {
     fn from(error: io::Error) -> Self {
         Self::Failed(error)
     }
 }
 
-impl Line<'_> {
+impl CommitLine<'_> {
     /// Writes the line at a position of the file, and returns its length, line break included. The line break is
     /// written last: until then the line does not count.
-    pub(super) fn write(&self, file: &mut (impl Write + Seek), at: u64) -> Result<u64, NotWritten> {
+    pub(super) fn write(&self, file: &mut (impl Write + Seek), at: u64) -> Result<u64, LineError> {
         file.seek(SeekFrom::Start(at))?;
         let texts =
             [&self.row.result, &self.row.error].into_iter().flatten().map(|text| bounds::length(text));
@@ -154,7 +154,7 @@ impl Line<'_> {
         };
         let length = TEXT + length + 1;
         if length > LONGEST {
-            return Err(NotWritten::TooLong);
+            return Err(LineError::TooLong);
         }
         file.seek(SeekFrom::Start(at))?;
         file.write_all(Digest::from_bytes(hasher.finalize().into()).hex().as_bytes())?;
@@ -185,9 +185,9 @@ impl<W: Write> Write for Hashing<W> {
 }
 
 /// The result of looking for a line at a position of a log.
-pub(super) enum Found {
+pub(super) enum LineLookup {
     /// A line whose text has the stated digest.
-    Line(Text),
+    Line(LineText),
     /// Nothing, or a line without its line break, which was cut short.
     End,
     /// A line that differs from what was written, with the reason.
@@ -195,7 +195,7 @@ pub(super) enum Found {
 }
 
 /// A line that was found, and its text if that is in memory.
-pub(super) struct Text {
+pub(super) struct LineText {
     /// The length of the line in bytes, line break included.
     pub(super) length: u64,
     /// The line without its line break, if it is short.
@@ -204,7 +204,7 @@ pub(super) struct Text {
 }
 
 /// Finds the line that begins at a position, and checks its digest.
-pub(super) fn find(file: &mut File, at: u64) -> io::Result<Found> {
+pub(super) fn find(file: &mut File, at: u64) -> io::Result<LineLookup> {
     file.seek(SeekFrom::Start(at))?;
     let mut reader = BufReader::new(&mut *file);
     let mut line = Vec::new();
@@ -213,18 +213,18 @@ pub(super) fn find(file: &mut File, at: u64) -> io::Result<Found> {
         line.pop();
         let length = line.len() as u64 + 1;
         let Some((digest, text)) = line.split_at_checked(DIGITS) else {
-            return Ok(Found::Damaged("a line is too short".to_owned()));
+            return Ok(LineLookup::Damaged("a line is too short".to_owned()));
         };
         let Some((b' ', text)) = text.split_first() else {
-            return Ok(Found::Damaged("a line has no text".to_owned()));
+            return Ok(LineLookup::Damaged("a line has no text".to_owned()));
         };
         if Digest::of_bytes(text).hex().as_bytes() != digest {
-            return Ok(Found::Damaged(CHANGED.to_owned()));
+            return Ok(LineLookup::Damaged(CHANGED.to_owned()));
         }
-        return Ok(Found::Line(Text { length, held: Some(line), at }));
+        return Ok(LineLookup::Line(LineText { length, held: Some(line), at }));
     }
     if (line.len() as u64) < SHORT {
-        return Ok(Found::End);
+        return Ok(LineLookup::End);
     }
     if line.contains(&HOLE) {
         return end_in_hole(file, at);
@@ -238,7 +238,7 @@ pub(super) fn find(file: &mut File, at: u64) -> io::Result<Found> {
     loop {
         let piece = reader.fill_buf()?;
         if piece.is_empty() {
-            return Ok(Found::End);
+            return Ok(LineLookup::End);
         }
         let end = piece.iter().position(|byte| *byte == b'\n');
         let used = end.unwrap_or(piece.len());
@@ -256,9 +256,9 @@ pub(super) fn find(file: &mut File, at: u64) -> io::Result<Found> {
         }
     }
     if Digest::from_bytes(hasher.finalize().into()).hex().as_bytes() != line {
-        return Ok(Found::Damaged(CHANGED.to_owned()));
+        return Ok(LineLookup::Damaged(CHANGED.to_owned()));
     }
-    Ok(Found::Line(Text { length: length + 1, held: None, at }))
+    Ok(LineLookup::Line(LineText { length: length + 1, held: None, at }))
 }
 
 /// A byte that no line contains, because JSON escapes it. A hole in a file consists of such bytes, however long it is.
@@ -266,7 +266,7 @@ pub(super) const HOLE: u8 = 0;
 
 /// Classifies a long line with a [`HOLE`] without reading further. It was cut short, unless the file ends in a line
 /// break or has more bytes than a line may have: then it is damaged.
-fn end_in_hole(file: &mut File, at: u64) -> io::Result<Found> {
+fn end_in_hole(file: &mut File, at: u64) -> io::Result<LineLookup> {
     let length = file.seek(SeekFrom::End(0))?;
     if length.saturating_sub(at) >= LONGEST {
         return Ok(too_long());
@@ -274,16 +274,16 @@ fn end_in_hole(file: &mut File, at: u64) -> io::Result<Found> {
     let mut last = [HOLE];
     file.seek(SeekFrom::Start(length.saturating_sub(1)))?;
     file.read_exact(&mut last)?;
-    Ok(if last == *b"\n" { Found::Damaged(CHANGED.to_owned()) } else { Found::End })
+    Ok(if last == *b"\n" { LineLookup::Damaged(CHANGED.to_owned()) } else { LineLookup::End })
 }
 
-fn too_long() -> Found {
-    Found::Damaged(format!("a line is longer than {} MiB", LONGEST >> 20))
+fn too_long() -> LineLookup {
+    LineLookup::Damaged(format!("a line is longer than {} MiB", LONGEST >> 20))
 }
 
 const CHANGED: &str = "a line is not what its digest says";
 
-impl Text {
+impl LineText {
     /// Reports whether the line is in memory as a whole.
     pub(super) const fn is_held(&self) -> bool {
         self.held.is_some()
@@ -310,8 +310,8 @@ impl Text {
     }
 
     /// Returns the line without its texts.
-    pub(super) fn outline(&self, file: &mut File) -> Result<Outline, String> {
-        let outline = self.read(file, std::marker::PhantomData::<Outline>)?;
+    pub(super) fn outline(&self, file: &mut File) -> Result<LineOutline, String> {
+        let outline = self.read(file, std::marker::PhantomData::<LineOutline>)?;
         outline.check().map_err(|bad| bad.to_string())?;
         Ok(outline)
     }
@@ -341,7 +341,7 @@ impl Text {
 /// A line without the texts of its row and of its records.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Outline {
+pub(super) struct LineOutline {
     pub(super) row: RowOutline,
     pub(super) records: Vec<EntryOutline>,
     #[serde(default)]
@@ -354,7 +354,7 @@ pub(super) struct Outline {
     pub(super) head: Option<Digest>,
 }
 
-impl Outline {
+impl LineOutline {
     /// Checks the ids and names of the line. Later reads of the line rely on this check, because they locate everything
     /// by its outline.
     fn check(&self) -> Result<(), BadName> {

@@ -6,15 +6,18 @@ use std::path::Path;
 
 use graph_core::record::{ChannelValue, RecordKind, SignedRecord, ValueKind};
 
-use super::index::{Index, RecordPosition, Taken};
-use super::line::{self, DIGITS, Entry, EntryOutline, Found, HOLE, LONGEST, Line, NotWritten, Outline, Text};
+use super::index::{Index, IndexedFields, RecordPosition};
+use super::line::{
+    self, CommitLine, DIGITS, EntryOutline, HOLE, LONGEST, LineEntry, LineError, LineLookup, LineOutline,
+    LineText,
+};
 use crate::bounds::{self, LARGEST_READ, Page};
 use crate::error::{CommitError, ImportError, Loss, ReadError, RemoveError, StorageError, location};
 use crate::held::{FilePlace, FolderPlace, Opening, Written};
 use crate::plan;
 use crate::run::{RunRow, RunUpdate};
-use crate::store::{At, Fence, Numbered, RunGuard, Synchronous, Wanted};
-use crate::upkeep::{Cut, Freed};
+use crate::store::{CheckpointPosition, Fence, NumberedRecord, RunGuard, SyncMode, WantedChannel};
+use crate::upkeep::{Cut, ReclaimedData};
 
 /// Returns a checkpoint without its values.
 fn alone(found: SignedRecord) -> SignedRecord {
@@ -84,10 +87,10 @@ fn write_atomic_with(
 }
 
 /// Converts the refusal of a line that is too long into an I/O error, for a log that is created or rewritten.
-fn too_long(reason: NotWritten) -> io::Error {
+fn too_long(reason: LineError) -> io::Error {
     match reason {
-        NotWritten::Failed(error) => error,
-        NotWritten::TooLong => io::Error::other(format!("a line would be longer than {} MiB", LONGEST >> 20)),
+        LineError::Failed(error) => error,
+        LineError::TooLong => io::Error::other(format!("a line would be longer than {} MiB", LONGEST >> 20)),
     }
 }
 
@@ -97,9 +100,9 @@ impl Log {
         folder: &FolderPlace,
         row: &RunRow,
         epoch: u64,
-        synchronous: Synchronous,
+        synchronous: SyncMode,
     ) -> Result<(), StorageError> {
-        let line = Line { epoch: begun_at(epoch), ..Line::of(row) };
+        let line = CommitLine { epoch: begun_at(epoch), ..CommitLine::of(row) };
         Self::begin(&folder.file(NAME), &line, synchronous, |_, end| Ok(end))
     }
 
@@ -107,21 +110,27 @@ impl Log {
     pub(super) fn import(
         folder: &FolderPlace,
         row: &RunRow,
-        records: &mut dyn Iterator<Item = Result<Numbered, ImportError>>,
+        records: &mut dyn Iterator<Item = Result<NumberedRecord, ImportError>>,
         prunings: &[(String, String)],
         epoch: u64,
     ) -> Result<(), ImportError> {
         let file = folder.file(NAME);
         let mut refused = None;
-        let line = Line { generation: 1, prunings, epoch: begun_at(epoch), ..Line::of(row) };
-        let begun = Self::begin(&file, &line, Synchronous::Full, |file, mut end| {
+        let line = CommitLine { generation: 1, prunings, epoch: begun_at(epoch), ..CommitLine::of(row) };
+        let begun = Self::begin(&file, &line, SyncMode::Full, |file, mut end| {
             let (listed, mut index) = (row.listed(), Index::default());
-            let mut next = |end: u64| -> Result<Vec<Numbered>, ImportError> {
+            let mut next = |end: u64| -> Result<Vec<NumberedRecord>, ImportError> {
                 let page = plan::next_of_import(records)?;
                 plan::plan_import(&row.run_id, &page, |namespace| Ok(index.head(namespace)))?;
-                for (place, Numbered { before, record }) in page.iter().enumerate() {
+                for (place, NumberedRecord { before, record }) in page.iter().enumerate() {
                     let channels = record.values.iter().map(|value| value.channel.as_str());
-                    index.take(&row.run_id, Taken::from(record), channels, (end, place), Some(*before))?;
+                    index.take(
+                        &row.run_id,
+                        IndexedFields::from(record),
+                        channels,
+                        (end, place),
+                        Some(*before),
+                    )?;
                 }
                 Ok(page)
             };
@@ -144,15 +153,15 @@ impl Log {
 
     fn begin(
         place: &FilePlace,
-        line: &Line<'_>,
-        synchronous: Synchronous,
+        line: &CommitLine<'_>,
+        synchronous: SyncMode,
         more: impl FnOnce(&mut File, u64) -> io::Result<u64>,
     ) -> Result<(), StorageError> {
         let write = || {
             let mut file = place.open(Opening::New)?;
             let end = line.write(&mut file, 0).map_err(too_long)?;
             more(&mut file, end)?;
-            if synchronous == Synchronous::Full { file.sync_all() } else { Ok(()) }
+            if synchronous == SyncMode::Full { file.sync_all() } else { Ok(()) }
         };
         write().map_err(|error| fault(&place.path(), &error))
     }
@@ -209,9 +218,9 @@ impl Log {
         }
         while self.damage.is_none() {
             let taken = match line::find(file, self.end)? {
-                Found::End => break,
-                Found::Damaged(reason) => Err(reason),
-                Found::Line(text) => self.take(&text, file).map(|()| text.length),
+                LineLookup::End => break,
+                LineLookup::Damaged(reason) => Err(reason),
+                LineLookup::Line(text) => self.take(&text, file).map(|()| text.length),
             };
             match taken {
                 Ok(length) => self.end += length,
@@ -222,7 +231,7 @@ impl Log {
         Ok(())
     }
 
-    fn take(&mut self, text: &Text, file: &mut File) -> Result<(), String> {
+    fn take(&mut self, text: &LineText, file: &mut File) -> Result<(), String> {
         let line = text.outline(file)?;
         let run = &self.run;
         if line.row.row.run_id != *run {
@@ -238,7 +247,7 @@ impl Log {
             let before = entry.before.or(is_first.then_some(0));
             let channels = entry.values.iter().map(|value| value.channel.as_str());
             self.index
-                .take(run, Taken::from(entry), channels, (self.end, place), before)
+                .take(run, IndexedFields::from(entry), channels, (self.end, place), before)
                 .map_err(|error| error.to_string())?;
         }
         let is_copied = line.records.first().is_some_and(|entry| entry.before.is_some());
@@ -260,7 +269,7 @@ impl Log {
 
     /// Applies a line to the fence. Imported records are in another order than they were written: after them the head
     /// is the run's newest own checkpoint, unless the first line names another record.
-    fn take_fence(&mut self, line: &Outline, is_first: bool, is_copied: bool) -> Result<(), String> {
+    fn take_fence(&mut self, line: &LineOutline, is_first: bool, is_copied: bool) -> Result<(), String> {
         if let Some(epoch) = line.epoch {
             if !is_first && epoch <= self.fence.epoch {
                 return Err("a line has an epoch that does not rise".to_owned());
@@ -319,8 +328,8 @@ impl Log {
         let next = self.fence.epoch.checked_add(1).filter(|next| *next <= plan::LARGEST);
         let epoch = next.ok_or_else(|| self.damaged("the epoch is as high as there is one"))?;
         let Some(row) = &self.row else { return Ok(self.fence) };
-        let line = Line { epoch: Some(epoch), ..Line::of(row) };
-        self.end += write_line(&line, &mut file, self.end, Synchronous::Normal)
+        let line = CommitLine { epoch: Some(epoch), ..CommitLine::of(row) };
+        self.end += write_line(&line, &mut file, self.end, SyncMode::Normal)
             .map_err(|error| fault(&self.file.path(), &too_long(error)))?;
         (self.fence.epoch, self.taken_up) = (epoch, true);
         Ok(self.fence)
@@ -346,7 +355,7 @@ impl Log {
         guard: &RunGuard,
         batch: &[SignedRecord],
         update: &RunUpdate,
-        synchronous: Synchronous,
+        synchronous: SyncMode,
         before: impl FnOnce() -> Result<(), StorageError>,
     ) -> Result<(), CommitError> {
         let mut file = self.open_to_write()?;
@@ -357,21 +366,22 @@ impl Log {
         plan::check_update(&self.run, update)?;
         plan::plan(&self.run, batch, |namespace| Ok(self.index.head(namespace)))?;
         let mut row = match self.texts {
-            Some(at) => text_at(&self.file.path(), &mut file, at, Text::row)?,
+            Some(at) => text_at(&self.file.path(), &mut file, at, LineText::row)?,
             None => self.row.clone().ok_or_else(|| plan::lost(guard, Loss::Removed))?,
         };
         update.apply(&mut row);
         let end = self.end;
         for (place, record) in batch.iter().enumerate() {
             let channels = record.values.iter().map(|value| value.channel.as_str());
-            self.index.take(&self.run, Taken::from(record), channels, (end, place), None)?;
+            self.index.take(&self.run, IndexedFields::from(record), channels, (end, place), None)?;
         }
         before()?;
-        let line = Line { records: batch.iter().map(Entry::from).collect(), ..Line::of(&row) };
+        let line =
+            CommitLine { records: batch.iter().map(LineEntry::from).collect(), ..CommitLine::of(&row) };
         match write_line(&line, &mut file, end, synchronous) {
             Ok(length) => self.end += length,
-            Err(NotWritten::Failed(error)) => return Err(fault(&self.file.path(), &error).into()),
-            Err(NotWritten::TooLong) => {
+            Err(LineError::Failed(error)) => return Err(fault(&self.file.path(), &error).into()),
+            Err(LineError::TooLong) => {
                 let (run, what) = (self.run.clone(), "commit");
                 return Err(CommitError::TooLarge {
                     run,
@@ -396,27 +406,27 @@ const fn begun_at(epoch: u64) -> Option<u64> {
 
 /// Appends a line to a log, and returns the line's length.
 fn write_line(
-    line: &Line<'_>,
+    line: &CommitLine<'_>,
     file: &mut File,
     end: u64,
-    synchronous: Synchronous,
-) -> Result<u64, NotWritten> {
+    synchronous: SyncMode,
+) -> Result<u64, LineError> {
     // Removes the remains of another commit that was cut short.
     file.set_len(end)?;
     let written = line.write(file, end).inspect_err(|_| {
         // Without its last byte the line has no end, so that its remains are ignored.
         let _ = file.set_len(end);
     })?;
-    if synchronous == Synchronous::Full {
+    if synchronous == SyncMode::Full {
         file.sync_data()?;
     }
     Ok(written)
 }
 
 /// Appends a line of records with their numbers of entries, and returns the line's length.
-fn write_more(file: &mut File, end: u64, row: &RunRow, records: &[Numbered]) -> io::Result<u64> {
-    let records = records.iter().map(Entry::from).collect();
-    Line { records, ..Line::of(row) }.write(file, end).map_err(too_long)
+fn write_more(file: &mut File, end: u64, row: &RunRow, records: &[NumberedRecord]) -> io::Result<u64> {
+    let records = records.iter().map(LineEntry::from).collect();
+    CommitLine { records, ..CommitLine::of(row) }.write(file, end).map_err(too_long)
 }
 
 /// Reads from the line at a position at which a valid line was found before.
@@ -424,12 +434,12 @@ fn text_at<T>(
     path: &Path,
     file: &mut File,
     at: u64,
-    read: impl FnOnce(&Text, &mut File) -> Result<T, String>,
+    read: impl FnOnce(&LineText, &mut File) -> Result<T, String>,
 ) -> Result<T, StorageError> {
     let found = match line::find(file, at).map_err(|error| fault(path, &error))? {
-        Found::Line(text) => read(&text, file),
-        Found::End => Err("a line is gone".to_owned()),
-        Found::Damaged(reason) => Err(reason),
+        LineLookup::Line(text) => read(&text, file),
+        LineLookup::End => Err("a line is gone".to_owned()),
+        LineLookup::Damaged(reason) => Err(reason),
     };
     found.map_err(|reason| StorageError::Corrupt {
         location: location(path),
@@ -445,8 +455,8 @@ pub(super) fn last_row(place: &FilePlace, run: &str) -> Result<Option<RunRow>, S
         file.lock_shared()?;
         let Some(at) = last_line(&mut file)? else { return Ok(None) };
         Ok(match line::find(&mut file, at)? {
-            Found::Line(text) => text.outline(&mut file).ok().map(|line| line.row.row),
-            Found::End | Found::Damaged(_) => None,
+            LineLookup::Line(text) => text.outline(&mut file).ok().map(|line| line.row.row),
+            LineLookup::End | LineLookup::Damaged(_) => None,
         })
     };
     let row = look().map_err(|error: io::Error| fault(&place.path(), &error))?;
@@ -485,7 +495,7 @@ impl OpenLog<'_> {
     fn at<T>(
         &mut self,
         line: u64,
-        read: impl FnOnce(&Text, &mut File) -> Result<T, String>,
+        read: impl FnOnce(&LineText, &mut File) -> Result<T, String>,
     ) -> Result<T, ReadError> {
         Ok(text_at(&self.log.file.path(), &mut self.file, line, read)?)
     }
@@ -495,7 +505,7 @@ impl OpenLog<'_> {
         match self.log.texts {
             None => Ok(self.log.row.clone()),
             Some(line) => {
-                let whole = self.at(line, Text::row)?;
+                let whole = self.at(line, LineText::row)?;
                 let texts = (whole.result, whole.error);
                 Ok(self.log.row.clone().map(|row| RunRow { result: texts.0, error: texts.1, ..row }))
             }
@@ -559,7 +569,11 @@ impl OpenLog<'_> {
         Ok(found)
     }
 
-    pub(super) fn checkpoint(&mut self, namespace: &str, at: At) -> Result<Option<SignedRecord>, ReadError> {
+    pub(super) fn checkpoint(
+        &mut self,
+        namespace: &str,
+        at: CheckpointPosition,
+    ) -> Result<Option<SignedRecord>, ReadError> {
         let Some(place) = self.log.index.checkpoint(namespace, at) else { return Ok(None) };
         let found = self.page(vec![place], 1)?.pop();
         Ok(found.map(alone))
@@ -598,11 +612,15 @@ impl OpenLog<'_> {
         self.page(places, limit)
     }
 
-    pub(super) fn history(&mut self, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError> {
+    pub(super) fn history(&mut self, after: u64, limit: usize) -> Result<Vec<NumberedRecord>, ReadError> {
         let (before, places): (Vec<u64>, Vec<RecordPosition>) =
             self.log.index.history(after).take(limit).unzip();
         let records = self.page(places, limit)?;
-        Ok(before.into_iter().zip(records).map(|(before, record)| Numbered { before, record }).collect())
+        Ok(before
+            .into_iter()
+            .zip(records)
+            .map(|(before, record)| NumberedRecord { before, record })
+            .collect())
     }
 
     pub(super) fn history_length(&self) -> u64 {
@@ -621,12 +639,12 @@ impl OpenLog<'_> {
     pub(super) fn values(
         &mut self,
         namespace: &str,
-        wanted: &[Wanted<'_>],
+        wanted: &[WantedChannel<'_>],
     ) -> Result<Vec<ChannelValue>, ReadError> {
         // Each checkpoint is read once, even if it has values of several channels.
         let mut places: Vec<(RecordPosition, usize)> = Vec::new();
         for (number, wanted) in wanted.iter().enumerate() {
-            let Wanted { channel, base, version } = *wanted;
+            let WantedChannel { channel, base, version } = *wanted;
             places.extend(
                 self.log.index.values(namespace, channel, base, version).map(|place| (place, number)),
             );
@@ -637,7 +655,7 @@ impl OpenLog<'_> {
         for at_place in places.chunk_by(|one, other| one.0 == other.0) {
             let Some(record) = self.page(vec![at_place[0].0], 1)?.pop() else { continue };
             for (_, number) in at_place {
-                let Wanted { channel, base, version } = wanted[*number];
+                let WantedChannel { channel, base, version } = wanted[*number];
                 let fits = |value: &&ChannelValue| {
                     value.channel == channel && (base..=version).contains(&value.version)
                 };
@@ -674,8 +692,8 @@ impl OpenLog<'_> {
     }
 
     /// Returns the number of records of the run, and the length of its log in bytes.
-    pub(super) fn size(&self) -> Freed {
-        Freed { records: self.log.index.records, bytes: self.log.end }
+    pub(super) fn size(&self) -> ReclaimedData {
+        ReclaimedData { records: self.log.index.records, bytes: self.log.end }
     }
 
     /// Rewrites the log without the checkpoints before a cut. No other process may write to it meanwhile.
@@ -684,10 +702,10 @@ impl OpenLog<'_> {
         guard: &RunGuard,
         namespace: &str,
         cut: &Cut<'_>,
-    ) -> Result<Freed, RemoveError> {
+    ) -> Result<ReclaimedData, RemoveError> {
         let run = self.log.run.clone();
         self.check_fence(guard)?;
-        if self.log.index.checkpoint(namespace, At::Sequence(cut.first)).is_none() {
+        if self.log.index.checkpoint(namespace, CheckpointPosition::Sequence(cut.first)).is_none() {
             let (namespace, sequence) = (namespace.to_owned(), cut.first);
             return Err(RemoveError::NoCheckpoint { run, namespace, sequence });
         }
@@ -699,12 +717,18 @@ impl OpenLog<'_> {
         prunings.retain(|(of, _)| of != namespace);
         prunings.push((namespace.to_owned(), cut.note.to_owned()));
         let removed = self.log.index.count_before(namespace, cut.first);
-        let mut freed = Freed { records: u64::try_from(removed).unwrap_or(u64::MAX), bytes: 0 };
+        let mut freed = ReclaimedData { records: u64::try_from(removed).unwrap_or(u64::MAX), bytes: 0 };
         let place = self.log.file.clone();
         let generation = self.log.generation.saturating_add(1);
         let written = write_atomic_with(&place, true, |file| {
             let Fence { epoch, head } = self.log.fence;
-            let first = Line { generation, prunings: &prunings, epoch: Some(epoch), head, ..Line::of(&row) };
+            let first = CommitLine {
+                generation,
+                prunings: &prunings,
+                epoch: Some(epoch),
+                head,
+                ..CommitLine::of(&row)
+            };
             let mut end = first.write(file, 0).map_err(too_long)?;
             let row = row.listed();
             let read = |error: ReadError| io::Error::other(error.to_string());
@@ -730,7 +754,7 @@ impl OpenLog<'_> {
                         record.values = std::mem::take(&mut values);
                         freed.bytes = freed.bytes.saturating_sub(size(&record));
                     }
-                    stays.push(Numbered { before: *before, record });
+                    stays.push(NumberedRecord { before: *before, record });
                 }
                 if !stays.is_empty() {
                     end += write_more(file, end, &row, &stays)?;
@@ -745,7 +769,7 @@ impl OpenLog<'_> {
                         let records = self.page(rest.to_vec(), rest.len()).map_err(read)?;
                         rest = rest.get(records.len().max(1)..).unwrap_or_default();
                         let records: Vec<_> =
-                            records.into_iter().map(|record| Numbered { before: 0, record }).collect();
+                            records.into_iter().map(|record| NumberedRecord { before: 0, record }).collect();
                         end += write_more(file, end, &row, &records)?;
                     }
                 }
@@ -764,7 +788,7 @@ fn size(record: &SignedRecord) -> u64 {
 }
 
 /// Checks that values form the value of a channel: the whole value at its base, and the segments up to its version.
-fn check_span(run: &str, wanted: &Wanted<'_>, span: &[ChannelValue]) -> Result<(), ReadError> {
+fn check_span(run: &str, wanted: &WantedChannel<'_>, span: &[ChannelValue]) -> Result<(), ReadError> {
     let missing = |version| {
         Err(ReadError::MissingValue { run: run.to_owned(), channel: wanted.channel.to_owned(), version })
     };

@@ -18,7 +18,7 @@ use crate::bounds::{self, LARGEST_READ, RESULTS_BYTES};
 use crate::error::StorageError;
 use crate::held::{FilePlace, FolderPlace};
 use crate::names;
-use crate::upkeep::Freed;
+use crate::upkeep::ReclaimedData;
 
 /// A result in the form in which its file stores it. The name of the folder is its key.
 #[derive(Debug, Serialize, Deserialize)]
@@ -106,15 +106,15 @@ impl FileStore {
         &self,
         expired: Option<Timestamp>,
         remove: bool,
-    ) -> Result<Freed, StorageError> {
+    ) -> Result<ReclaimedData, StorageError> {
         let results = self.results_folder();
         let listed = results.get().and_then(|folder| Ok((folder.names()?, folder)));
         let (names, folder) = match listed {
             Ok(listed) => listed,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Freed::default()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(ReclaimedData::default()),
             Err(error) => return Err(fault(results.path(), &error)),
         };
-        let mut freed = Freed::default();
+        let mut freed = ReclaimedData::default();
         for name in names {
             each(&results.child(&name), |file, text| {
                 let kept = json::read::<StoredEntry>(text, TreeLimit::RECORD).ok();
@@ -126,7 +126,7 @@ impl FileStore {
                     file.remove().map_err(|error| fault(&file.path(), &error))?;
                 }
                 let bytes = kept.map_or(text.len(), |kept| kept.body.len());
-                freed += Freed { records: 1, bytes: u64::try_from(bytes).unwrap_or(u64::MAX) };
+                freed += ReclaimedData { records: 1, bytes: u64::try_from(bytes).unwrap_or(u64::MAX) };
                 Ok(())
             })?;
             if remove {

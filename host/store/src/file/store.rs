@@ -27,7 +27,10 @@ use crate::error::{
 use crate::held::{FilePlace, FolderPlace, HeldFolder, Opening};
 use crate::resolve::{self, Names};
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate, Snapshot};
-use crate::store::{At, CheckpointStore, Holder, Listed, Numbered, Owner, RunGuard, Synchronous, Wanted};
+use crate::store::{
+    CheckpointPosition, CheckpointStore, Holder, NumberedRecord, Owner, RunGuard, RunList, SyncMode,
+    WantedChannel,
+};
 use crate::{names, plan};
 
 /// The digits of the number in the name of a run's folder.
@@ -148,12 +151,12 @@ impl FileStore {
 
     /// Returns the folders of all runs, in order of creation.
     pub(super) fn places(&self) -> Result<Vec<RunFolder>, StorageError> {
-        self.scan(&mut Listed::default())
+        self.scan(&mut RunList::default())
     }
 
     /// Returns the folders of all runs, and adds a refusal to `listed` for each folder whose name does not contain a
     /// valid id of a run.
-    fn scan(&self, listed: &mut Listed) -> Result<Vec<RunFolder>, StorageError> {
+    fn scan(&self, listed: &mut RunList) -> Result<Vec<RunFolder>, StorageError> {
         format::check(&self.folder)?;
         let names = match self.runs.get().and_then(|folder| folder.names()) {
             Ok(names) => names,
@@ -318,7 +321,7 @@ impl FileStore {
         &self,
         _: &FolderLock,
         run: &str,
-        synchronous: Synchronous,
+        synchronous: SyncMode,
         fill: impl FnOnce(&FolderPlace) -> Result<(), E>,
     ) -> Result<(), E> {
         let number = self.places()?.last().map_or(1, |last| last.number.saturating_add(1));
@@ -338,7 +341,7 @@ impl FileStore {
         }
         let whole = format!("{number:0DIGITS$}-{}", escape(run));
         folder.rename(HALF, whole).map_err(|error| made(&error))?;
-        if synchronous == Synchronous::Full {
+        if synchronous == SyncMode::Full {
             folder.sync().map_err(|error| made(&error))?;
         }
         Ok(())
@@ -367,8 +370,8 @@ impl CheckpointStore for FileStore {
             .into_iter()
             .try_for_each(|snapshot| self.write_snapshot(&held, snapshot))?;
         let synchronous = match run.row.durability {
-            Durability::Sync => Synchronous::Full,
-            Durability::Async | Durability::Exit => Synchronous::Normal,
+            Durability::Sync => SyncMode::Full,
+            Durability::Async | Durability::Exit => SyncMode::Normal,
         };
         let epoch = epoch::first(&self.folder)?;
         let create = |half: &FolderPlace| Log::create(half, &run.row, epoch, synchronous);
@@ -380,7 +383,7 @@ impl CheckpointStore for FileStore {
         guard: &RunGuard,
         batch: &[SignedRecord],
         update: &RunUpdate,
-        synchronous: Synchronous,
+        synchronous: SyncMode,
     ) -> Result<(), CommitError> {
         let run = guard.run();
         let mut logs = self.lock();
@@ -401,7 +404,7 @@ impl CheckpointStore for FileStore {
                 batch.iter().map(|record| SignedRecord { results: Vec::new(), ..record.clone() }).collect();
             &bare
         };
-        let durable = synchronous == Synchronous::Full;
+        let durable = synchronous == SyncMode::Full;
         log.commit(guard, records, update, synchronous, || self.put_results(results.into_iter(), durable))?;
         keep_log(&mut logs, run, log);
         drop(logs);
@@ -425,9 +428,9 @@ impl CheckpointStore for FileStore {
         self.read(run, None, Option::is_some, |open| Ok(open.listed_row()))
     }
 
-    fn list(&self, filter: &RunFilter) -> Result<Listed, ReadError> {
+    fn list(&self, filter: &RunFilter) -> Result<RunList, ReadError> {
         let limit = filter.limit.unwrap_or(usize::MAX);
-        let mut listed = Listed::default();
+        let mut listed = RunList::default();
         let places = self.scan(&mut listed)?;
         let end = match &filter.before {
             None => places.len(),
@@ -456,9 +459,17 @@ impl CheckpointStore for FileStore {
         resolve::resolve(name, &mut Folder(self))
     }
 
-    fn checkpoint(&self, run: &str, namespace: &str, at: At) -> Result<Option<SignedRecord>, ReadError> {
+    fn checkpoint(
+        &self,
+        run: &str,
+        namespace: &str,
+        at: CheckpointPosition,
+    ) -> Result<Option<SignedRecord>, ReadError> {
         // In a damaged log it is unknown which checkpoint is the newest.
-        let known = !matches!(at, At::Latest | At::Step(_) | At::StepWithin { .. });
+        let known = !matches!(
+            at,
+            CheckpointPosition::Latest | CheckpointPosition::Step(_) | CheckpointPosition::StepWithin { .. }
+        );
         self.read(run, None, |found| known && found.is_some(), |open| open.checkpoint(namespace, at))
     }
 
@@ -509,9 +520,9 @@ impl CheckpointStore for FileStore {
         self.read(run, Vec::new(), |_| false, |open| open.pending(namespace, after, limit))
     }
 
-    fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError> {
+    fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<NumberedRecord>, ReadError> {
         let full =
-            |found: &Vec<Numbered>| Page::is_full(found.iter().map(|numbered| &numbered.record), limit);
+            |found: &Vec<NumberedRecord>| Page::is_full(found.iter().map(|numbered| &numbered.record), limit);
         self.read(run, Vec::new(), full, |open| open.history(after, limit))
     }
 
@@ -524,7 +535,7 @@ impl CheckpointStore for FileStore {
         &self,
         run: &str,
         namespace: &str,
-        wanted: &[Wanted<'_>],
+        wanted: &[WantedChannel<'_>],
     ) -> Result<Vec<ChannelValue>, ReadError> {
         let found = self.with_log(run, |open| {
             let found = open.values(namespace, wanted);

@@ -17,7 +17,7 @@ use crate::conformance::sample::{
 };
 use crate::error::{CommitError, Loss, ReadError, StorageError};
 use crate::run::RunFilter;
-use crate::store::{At, CheckpointStore, Fence, Holder, Synchronous, Upkeep, Wanted};
+use crate::store::{CheckpointPosition, CheckpointStore, Fence, Holder, SyncMode, Upkeep, WantedChannel};
 use crate::upkeep::Cut;
 
 struct TestFolder(TempDir);
@@ -73,7 +73,7 @@ fn a_log_that_was_written_anew_is_read_anew() {
     assert_eq!(sequences(&other), [0, 1, 2, 3, 4, 5]);
     let guard = store.acquire("r", &owner(1)).unwrap();
     for first in [2, 4] {
-        let channels = [Wanted { channel: "a", base: first, version: first }];
+        let channels = [WantedChannel { channel: "a", base: first, version: first }];
         store.prune(&guard, "", &Cut { first, channels: &channels, note: "said" }).unwrap();
         assert_eq!(sequences(&other), (first..6).collect::<Vec<_>>());
     }
@@ -146,7 +146,7 @@ fn holes_are_not_read() {
         assert_eq!(store.list(&RunFilter::default()).unwrap().rows.len(), 1, "{what}");
         let guard = acquire_run(&store, "r");
         let more = [checkpoint("r", 2, vec![whole("a", 2, "1")])];
-        let written = store.commit(&guard, &more, &update(9), Synchronous::Full);
+        let written = store.commit(&guard, &more, &update(9), SyncMode::Full);
         assert_eq!(written.is_err(), is_damage, "{what}: {written:?}");
         if !is_damage {
             assert_eq!(sequences(&place.store()), [0, 1, 2], "{what}");
@@ -181,13 +181,16 @@ fn damage_is_refused_where_it_lies() {
     );
     assert!(message.ends_with("the checkpoints of run r up to number 2 can still be read"), "{message}");
     assert_eq!(store.checkpoints("r", "", None, 3).unwrap().len(), 3);
-    assert_eq!(store.checkpoint("r", "", At::Sequence(2)).unwrap(), Some(checkpoint("r", 2, vec![])));
-    assert_eq!(store.checkpoint("r", "", At::Latest), Err(ReadError::Storage(error.clone())));
+    assert_eq!(
+        store.checkpoint("r", "", CheckpointPosition::Sequence(2)).unwrap(),
+        Some(checkpoint("r", 2, vec![]))
+    );
+    assert_eq!(store.checkpoint("r", "", CheckpointPosition::Latest), Err(ReadError::Storage(error.clone())));
     assert_eq!(store.pending("r", ""), Err(ReadError::Storage(error.clone())));
     assert!(store.run("r").unwrap().is_some());
     // Nothing is written behind the damage.
     let guard = acquire_run(&store, "r");
-    let refused = store.commit(&guard, &[checkpoint("r", 9, vec![])], &update(9), Synchronous::Full);
+    let refused = store.commit(&guard, &[checkpoint("r", 9, vec![])], &update(9), SyncMode::Full);
     assert_eq!(refused, Err(CommitError::Storage(error)));
     assert_eq!(fs::read(place.log()).unwrap(), bytes);
 }
@@ -334,7 +337,7 @@ fn each_of_many_runs_is_found_without_the_others() {
             store.acquire_all(&names, &owner(1)).into_iter().collect::<Result<_, _>>().unwrap();
         for id in &ids {
             assert_eq!(store.holder(id).unwrap(), Holder::Known(owner(1)));
-            assert!(store.checkpoint(id, "", At::Latest).unwrap().is_some());
+            assert!(store.checkpoint(id, "", CheckpointPosition::Latest).unwrap().is_some());
         }
         assert_eq!(store.remove_runs(&guards).unwrap().len() as u64, count);
         LOOKED_AT.get()
@@ -346,7 +349,7 @@ fn each_of_many_runs_is_found_without_the_others() {
 fn a_run_that_another_process_has_made_anew_is_found_where_it_is() {
     let place = TestFolder::filled(3);
     let (store, other) = (place.store(), place.store());
-    assert!(store.checkpoint("r", "", At::Sequence(2)).unwrap().is_some());
+    assert!(store.checkpoint("r", "", CheckpointPosition::Sequence(2)).unwrap().is_some());
     other.create_run(&run("s")).unwrap();
     assert!(store.run("s").unwrap().is_some());
     let guard = other.acquire("r", &owner(1)).unwrap();
@@ -375,8 +378,7 @@ fn a_log_without_epochs_has_a_head_and_gets_an_epoch() {
     fs::write(place.log(), older).unwrap();
     fs::write(place.store().folder().join("format"), "graph-host/files 1\n").unwrap();
     let store = place.store();
-    let refused =
-        store.commit(&late("r", Fence { epoch: 0, head: None }), &[], &update(1), Synchronous::Full);
+    let refused = store.commit(&late("r", Fence { epoch: 0, head: None }), &[], &update(1), SyncMode::Full);
     assert_eq!(refused, Err(CommitError::Lost { run: "r".to_owned(), loss: Loss::Removed }));
     let guard = acquire_run(&store, "r");
     assert_eq!(guard.fence(), Fence { epoch: 1, head: Some(task("r", 1, "t", "x").digest) });
@@ -440,7 +442,7 @@ fn whoever_takes_a_lock_away_takes_nothing_from_the_next_holder() {
     fs::remove_file(&lock).unwrap();
     let guard = other.acquire("r", &owner(2)).unwrap();
     assert_eq!(guard.abandoned(), Some(&owner(1)));
-    let refused = store.commit(&former, &[checkpoint("r", 2, vec![])], &update(1), Synchronous::Full);
+    let refused = store.commit(&former, &[checkpoint("r", 2, vec![])], &update(1), SyncMode::Full);
     assert_eq!(refused, Err(CommitError::Lost { run: "r".to_owned(), loss: Loss::TakenUp }));
     drop(former);
     assert_eq!(store.holder("r").unwrap(), Holder::Known(owner(2)));
@@ -477,8 +479,7 @@ fn what_takes_the_place_of_a_folder_is_not_touched() {
             ..crate::run::RunUpdate::default()
         };
         // The operation takes effect in the folder that is held, or it fails.
-        let _ =
-            store.commit(&guard, &[checkpoint("r", 1, vec![whole("a", 1, "1")])], &ended, Synchronous::Full);
+        let _ = store.commit(&guard, &[checkpoint("r", 1, vec![whole("a", 1, "1")])], &ended, SyncMode::Full);
         let _ = store.put_snapshot(&graph_core::digest::Digest::of_bytes(b"b"), "b");
         let _ = store.put_snapshot(&graph_core::digest::Digest::of_bytes(b"a"), "a");
         let _ = store.create_run(&run("s"));

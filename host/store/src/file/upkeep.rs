@@ -13,21 +13,21 @@ use crate::error::{ImportError, ReadError, RemoveError, StorageError};
 use crate::held::{Entry, FolderPlace};
 use crate::plan;
 use crate::run::NewRun;
-use crate::store::{Numbered, RunGuard, Synchronous, Upkeep};
-use crate::upkeep::{Cut, Freed, Mark};
+use crate::store::{NumberedRecord, RunGuard, SyncMode, Upkeep};
+use crate::upkeep::{Cut, ReclaimedData, SnapshotEpoch};
 
 impl Upkeep for FileStore {
     fn import_run(
         &self,
         run: &NewRun,
-        records: &mut dyn Iterator<Item = Result<Numbered, ImportError>>,
+        records: &mut dyn Iterator<Item = Result<NumberedRecord, ImportError>>,
         prunings: &[(String, String)],
     ) -> Result<(), ImportError> {
         plan::check_run(run)?;
         let held = self.lock_folder()?;
         let missing = self.check_new(&held, run)?;
         let epoch = epoch::first(self.place_of_all())?;
-        self.add(&held, &run.row.run_id, Synchronous::Full, |half| {
+        self.add(&held, &run.row.run_id, SyncMode::Full, |half| {
             Log::import(half, &run.row, records, prunings, epoch)?;
             // Records that are out of order were refused before, so that no texts are stored for them.
             missing.into_iter().try_for_each(|snapshot| self.write_snapshot(&held, snapshot))?;
@@ -35,7 +35,7 @@ impl Upkeep for FileStore {
         })
     }
 
-    fn remove_run(&self, guard: &RunGuard) -> Result<Freed, RemoveError> {
+    fn remove_run(&self, guard: &RunGuard) -> Result<ReclaimedData, RemoveError> {
         let run = guard.run();
         let not_found = || RemoveError::NotFound { run: run.to_owned() };
         let _held = self.lock_folder()?;
@@ -59,7 +59,7 @@ impl Upkeep for FileStore {
         Ok(freed)
     }
 
-    fn prune(&self, guard: &RunGuard, namespace: &str, cut: &Cut<'_>) -> Result<Freed, RemoveError> {
+    fn prune(&self, guard: &RunGuard, namespace: &str, cut: &Cut<'_>) -> Result<ReclaimedData, RemoveError> {
         let run = guard.run();
         let pruned = self.with_log(run, |open| match &open.log.damage {
             Some(damage) => Err(damage.clone().into()),
@@ -70,11 +70,11 @@ impl Upkeep for FileStore {
         pruned.ok_or_else(|| RemoveError::NotFound { run: run.to_owned() })?
     }
 
-    fn results_size(&self, expired: Option<Timestamp>) -> Result<Freed, ReadError> {
+    fn results_size(&self, expired: Option<Timestamp>) -> Result<ReclaimedData, ReadError> {
         Ok(self.expired_results(expired, false)?)
     }
 
-    fn remove_results(&self, expired: Option<Timestamp>) -> Result<Freed, RemoveError> {
+    fn remove_results(&self, expired: Option<Timestamp>) -> Result<ReclaimedData, RemoveError> {
         Ok(self.expired_results(expired, true)?)
     }
 
@@ -88,30 +88,34 @@ impl Upkeep for FileStore {
         Ok(digests)
     }
 
-    fn mark(&self) -> Result<Mark, ReadError> {
+    fn mark(&self) -> Result<SnapshotEpoch, ReadError> {
         Ok(fingerprint(self)?)
     }
 
-    fn remove_snapshots(&self, digests: &[Digest], mark: Mark) -> Result<Option<Freed>, RemoveError> {
+    fn remove_snapshots(
+        &self,
+        digests: &[Digest],
+        mark: SnapshotEpoch,
+    ) -> Result<Option<ReclaimedData>, RemoveError> {
         // From here on, no other process can add a run or a text.
         let _held = self.lock_folder()?;
         if fingerprint(self)? != mark {
             return Ok(None);
         }
-        let mut freed = Freed::default();
+        let mut freed = ReclaimedData::default();
         for digest in digests {
             let file = self.snapshot_file(digest);
             let failed = |error: io::Error| fault(&file.path(), &error);
             let Some(length) = file.entry().map_err(failed)?.map(|found| found.length()) else { continue };
             file.remove().map_err(failed)?;
-            freed += Freed { records: 1, bytes: length };
+            freed += ReclaimedData { records: 1, bytes: length };
         }
         Ok(Some(freed))
     }
 }
 
 /// Returns a fingerprint of the store: of the names, lengths and times of all logs and texts.
-fn fingerprint(store: &FileStore) -> Result<Mark, StorageError> {
+fn fingerprint(store: &FileStore) -> Result<SnapshotEpoch, StorageError> {
     let mut seen = Vec::new();
     let mut note = |name: &str, found: Entry| -> io::Result<()> {
         let changed = found.modified().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -133,7 +137,7 @@ fn fingerprint(store: &FileStore) -> Result<Mark, StorageError> {
         .fold(DomainHasher::new("graph-host/files/v1"), |hasher, line| hasher.field(line.as_bytes()))
         .finish();
     let number = digest.as_bytes().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte));
-    Ok(Mark(number))
+    Ok(SnapshotEpoch(number))
 }
 
 /// Visits the files of a folder that may not exist.

@@ -70,7 +70,7 @@ pub(super) const SHAPES: [&str; 2] = [
 
 /// The kind of tables in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Recognised {
+pub(super) enum KnowledgeTables {
     /// No tables.
     Empty,
     /// The tables of this version.
@@ -81,13 +81,13 @@ pub(super) enum Recognised {
 
 /// Returns the kind of tables in a file. Any tables that this program has not made are refused. `file` is the name of
 /// the file in messages.
-pub(super) fn recognise(connection: &Connection, file: &str) -> Result<Recognised> {
+pub(super) fn recognise(connection: &Connection, file: &str) -> Result<KnowledgeTables> {
     let altered = |what: String| KnowledgeStoreError::Altered(format!("{file}: {what}"));
     let id: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     if id != APPLICATION_ID {
         let is_foreign = schema::has_entries(connection)?;
         let foreign = || KnowledgeStoreError::Foreign(file.to_owned());
-        return if is_foreign { Err(foreign()) } else { Ok(Recognised::Empty) };
+        return if is_foreign { Err(foreign()) } else { Ok(KnowledgeTables::Empty) };
     }
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     if version > VERSION {
@@ -113,7 +113,7 @@ pub(super) fn recognise(connection: &Connection, file: &str) -> Result<Recognise
     if connection.query_row(total, [], |_| Ok(())).optional()?.is_none() {
         return Err(altered("it does not count its entries".to_owned()));
     }
-    Ok(if is_older { Recognised::Older } else { Recognised::Current })
+    Ok(if is_older { KnowledgeTables::Older } else { KnowledgeTables::Current })
 }
 
 /// Reports whether the index of version 1 has no setting but its version. FTS5 keeps settings in a table of the file.

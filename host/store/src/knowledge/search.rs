@@ -2,7 +2,7 @@
 //!
 //! The work depends on the number of entries that contain the words of a query, and not on the number of all entries.
 
-use graph_core::ranking::{Best, Query, Totals, Weights};
+use graph_core::ranking::{BestEntries, Query, Totals, Weights};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::error::Result;
@@ -38,7 +38,7 @@ pub(super) fn search(
         Ok(Totals { entries: number(row.get::<_, i64>(0)?), words: number(row.get::<_, i64>(1)?) })
     })?;
     let weights = Weights::new(totals, &counts);
-    let mut best = Best::new(limit as usize);
+    let mut best = BestEntries::new(limit as usize);
     let mut described = connection.prepare_cached(
         "SELECT texts.key, lengths.words FROM texts JOIN lengths ON lengths.entry = texts.id
              WHERE texts.id = ?1",

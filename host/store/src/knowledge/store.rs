@@ -10,13 +10,13 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _, TransactionBehavio
 
 use super::error::{KnowledgeStoreError, LONGEST_CALL, LONGEST_SEARCH, Result};
 use super::migration::{self, Effort};
-use super::schema::{self, Recognised};
+use super::schema::{self, KnowledgeTables};
 use super::time_limit::TimeLimit;
 use super::{index, search};
 use crate::held::{Entry, FilePlace, HeldFolder};
-use crate::sqlite::beside::{self, Found};
 use crate::sqlite::connection::{self, Changes};
 use crate::sqlite::guard::{self, Meter};
+use crate::sqlite::sidecar_files::{self, DatabaseFile};
 
 /// Maximum number of entries of a project.
 pub(super) const MAX_ENTRIES: i64 = 100_000;
@@ -71,7 +71,7 @@ impl KnowledgeStore {
 
     fn connect(&self, make: bool, effort: Effort) -> Result<Option<Open>> {
         let place = &self.file;
-        if beside::check(place)? == Found::Nothing {
+        if sidecar_files::check(place)? == DatabaseFile::Nothing {
             if !make {
                 return Ok(None);
             }
@@ -107,15 +107,15 @@ impl KnowledgeStore {
         let transaction = open.connection.transaction_with_behavior(TransactionBehavior::Deferred)?;
         let found = schema::recognise(&transaction, &file)?;
         transaction.commit()?;
-        if found == Recognised::Current {
+        if found == KnowledgeTables::Current {
             return Ok(());
         }
         let transaction = open.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         // Another process may have created the tables meanwhile.
         match schema::recognise(&transaction, &file)? {
-            Recognised::Empty => schema::make(&transaction)?,
-            Recognised::Older => migration::migrate(&transaction, &open.meter, effort, &file)?,
-            Recognised::Current => {}
+            KnowledgeTables::Empty => schema::make(&transaction)?,
+            KnowledgeTables::Older => migration::migrate(&transaction, &open.meter, effort, &file)?,
+            KnowledgeTables::Current => {}
         }
         Ok(transaction.commit()?)
     }

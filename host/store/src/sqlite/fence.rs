@@ -10,7 +10,7 @@ use crate::store::Fence;
 
 /// A run's fence, as it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stored {
+pub(super) struct StoredFence {
     pub(super) fence: Fence,
     /// True if the head is stored in `fences`; otherwise it is the newest checkpoint of the run itself.
     apart: bool,
@@ -18,7 +18,7 @@ pub(super) struct Stored {
 
 /// Reads the fence of a run; `None` if no process has acquired the run since it was created. It has to be called in a
 /// transaction.
-pub(super) fn read(connection: &Connection, run: i64) -> SqlResult<Option<Stored>> {
+pub(super) fn read(connection: &Connection, run: i64) -> SqlResult<Option<StoredFence>> {
     let found = connection.prepare_cached(sql::FENCE)?.query_row([run], row::fence).optional()?;
     let Some((epoch, head)) = found else { return Ok(None) };
     let apart = head.is_some();
@@ -29,23 +29,23 @@ pub(super) fn read(connection: &Connection, run: i64) -> SqlResult<Option<Stored
             .query_row([run], |row| row.get(0).map(Digest::from_bytes))
             .optional()?,
     };
-    Ok(Some(Stored { fence: Fence { epoch, head }, apart }))
+    Ok(Some(StoredFence { fence: Fence { epoch, head }, apart }))
 }
 
 /// Stores the last record of a batch as the head, within the transaction of the batch, and returns the fence after it.
 pub(super) fn advance(
     connection: &Connection,
     run: i64,
-    before: Stored,
+    before: StoredFence,
     batch: &[SignedRecord],
-) -> SqlResult<Stored> {
+) -> SqlResult<StoredFence> {
     let Some(last) = batch.last() else { return Ok(before) };
     let apart = !plan::is_own_checkpoint(last.kind, &last.namespace);
     if apart || before.apart {
         let head = apart.then(|| last.digest.as_bytes());
         connection.prepare_cached(sql::SET_HEAD)?.execute(params![run, head])?;
     }
-    Ok(Stored { fence: Fence { head: Some(last.digest), ..before.fence }, apart })
+    Ok(StoredFence { fence: Fence { head: Some(last.digest), ..before.fence }, apart })
 }
 
 /// Raises a run's epoch within a transaction, and returns the fence after it.

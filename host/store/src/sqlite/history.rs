@@ -10,7 +10,7 @@ use super::store::{Database, SqliteStore};
 use super::{row, sql};
 use crate::bounds::Page;
 use crate::error::ReadError;
-use crate::store::Numbered;
+use crate::store::NumberedRecord;
 
 impl SqliteStore {
     pub(super) fn read_history(
@@ -18,7 +18,7 @@ impl SqliteStore {
         run: &str,
         after: u64,
         most: usize,
-    ) -> Result<Vec<Numbered>, ReadError> {
+    ) -> Result<Vec<NumberedRecord>, ReadError> {
         let mut database = self.lock();
         let Database { connection, cursors, .. } = &mut *database;
         let mut read = || {
@@ -111,7 +111,7 @@ fn history(
     after: u64,
     most: usize,
     cursor: &mut Cursor,
-) -> SqlResult<Vec<Numbered>> {
+) -> SqlResult<Vec<NumberedRecord>> {
     let mut statuses = connection.prepare_cached(sql::HISTORY_AFTER)?;
     let mut statuses = statuses.query(params![run, number(after), limit(most), cursor.status])?;
     let mut status = statuses.next()?.map(|row| row::history(run, row)).transpose()?;
@@ -196,7 +196,7 @@ fn checkpoint(
     run: &str,
     namespace: &str,
     sequence: i64,
-) -> SqlResult<Option<Numbered>> {
+) -> SqlResult<Option<NumberedRecord>> {
     let stored = connection
         .prepare_cached(sql::CHECKPOINT_AT_SEQUENCE)?
         .query_row(params![run, namespace, sequence], |row| row::checkpoint(run, namespace, row))
@@ -204,5 +204,5 @@ fn checkpoint(
     // Another process may have removed the checkpoint between the two statements.
     let Some(stored) = stored else { return Ok(None) };
     let before = stored.before.unwrap_or(0);
-    Ok(Some(Numbered { before, record: with_values(connection, stored)? }))
+    Ok(Some(NumberedRecord { before, record: with_values(connection, stored)? }))
 }

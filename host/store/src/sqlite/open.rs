@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
-use super::beside::{self, Found, HALF, PlaceError};
 use super::connection::{self, Changes};
 use super::errors;
 use super::guard::{self, Meter};
 use super::schema::{self, Identity, SCHEMA_VERSION};
+use super::sidecar_files::{self, DatabaseFile, HALF, PlaceError};
 use crate::error::{StorageError, location};
 use crate::held::{Entry, FilePlace, HeldFolder};
 
@@ -122,14 +122,14 @@ impl OpenError {
 
 /// An open file, with the meter of its work.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct OpenDatabase {
     pub(super) connection: Connection,
     pub(super) meter: Meter,
     /// The folder through which the connection reaches its files.
     pub(super) folder: HeldFolder,
 }
 
-pub(super) fn open(file: &FilePlace, options: Options) -> Result<Opened, OpenError> {
+pub(super) fn open(file: &FilePlace, options: Options) -> Result<OpenDatabase, OpenError> {
     match options.access {
         Access::ReadWrite => open_read_write(file, options.busy_timeout),
         Access::ReadOnly => open_read_only(file, options.busy_timeout),
@@ -144,14 +144,14 @@ const READ_ONLY: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY
     .union(OpenFlags::SQLITE_OPEN_NO_MUTEX)
     .union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
 
-fn open_read_write(file: &FilePlace, busy: Duration) -> Result<Opened, OpenError> {
+fn open_read_write(file: &FilePlace, busy: Duration) -> Result<OpenDatabase, OpenError> {
     let failed = |error: rusqlite::Error| refused(file, busy, &error);
     let no_folder = |error: io::Error| OpenError::Folder {
         folder: file.folder().path().to_owned(),
         reason: error.to_string(),
     };
     remove_halves(file, &file.folder().make().map_err(no_folder)?);
-    if beside::check(file)? == Found::Nothing {
+    if sidecar_files::check(file)? == DatabaseFile::Nothing {
         make(file, busy).map_err(failed)?;
     }
     let mut opened = connect(file, READ_WRITE, busy).map_err(failed)?;
@@ -231,9 +231,9 @@ fn remove(half: &FilePlace) {
     }
 }
 
-fn open_read_only(file: &FilePlace, busy: Duration) -> Result<Opened, OpenError> {
+fn open_read_only(file: &FilePlace, busy: Duration) -> Result<OpenDatabase, OpenError> {
     let failed = |error: rusqlite::Error| refused(file, busy, &error);
-    if beside::check(file)? == Found::Nothing {
+    if sidecar_files::check(file)? == DatabaseFile::Nothing {
         return Err(OpenError::Missing { file: file.path() });
     }
     let mut opened = connect(file, READ_ONLY, busy).map_err(failed)?;
@@ -265,7 +265,7 @@ fn open_read_only(file: &FilePlace, busy: Duration) -> Result<Opened, OpenError>
     }
 }
 
-fn connect(file: &FilePlace, flags: OpenFlags, busy: Duration) -> rusqlite::Result<Opened> {
+fn connect(file: &FilePlace, flags: OpenFlags, busy: Duration) -> rusqlite::Result<OpenDatabase> {
     connect_as(file, flags, Changes::Possible, busy)
 }
 
@@ -274,13 +274,13 @@ fn connect_as(
     flags: OpenFlags,
     changes: Changes,
     busy: Duration,
-) -> rusqlite::Result<Opened> {
+) -> rusqlite::Result<OpenDatabase> {
     let (mut connection, folder) = connection::open(file, flags, changes)?;
     connection.busy_timeout(busy)?;
     connection.set_prepared_statement_cache_capacity(64);
     guard::set(&connection)?;
     let meter = Meter::on(&mut connection, file)?;
-    Ok(Opened { connection, meter, folder })
+    Ok(OpenDatabase { connection, meter, folder })
 }
 
 /// Turns on write-ahead logging. While another process does the same, SQLite reports at once that the file is busy.

@@ -13,7 +13,7 @@ use super::{fence, row, sql, write};
 use crate::error::{AcquireError, ReadError, StorageError, location};
 use crate::held::FilePlace;
 use crate::lock::RunLock;
-use crate::store::{Fence, Holder, Owner, RunGuard, Synchronous};
+use crate::store::{Fence, Holder, Owner, RunGuard, SyncMode};
 
 /// Number of waits for a process that has taken a lock and has not recorded its identity yet, and the duration of each
 /// wait.
@@ -47,7 +47,7 @@ impl SqliteStore {
         let locked: Vec<_> = runs.iter().map(|run| self.lock_run(run)).collect();
         let taken: Vec<_> =
             runs.iter().zip(&locked).filter_map(|(run, lock)| Some((*run, lock.as_ref().ok()?.0))).collect();
-        let raised = match self.writer(Synchronous::Normal) {
+        let raised = match self.writer(SyncMode::Normal) {
             Ok(_) if taken.is_empty() => Ok(Vec::new()),
             Ok(mut database) => {
                 let raised = raise(&database.connection, &taken, owner).map_err(|error| self.fault(&error));
@@ -77,7 +77,7 @@ impl SqliteStore {
     fn lock_run(&self, run: &str) -> Result<(i64, RunLock), AcquireError> {
         let id = self.key(run)?.ok_or_else(|| AcquireError::NotFound { run: run.to_owned() })?;
         // No lock may be created next to a file that was opened for reading only.
-        drop(self.writer(Synchronous::Normal)?);
+        drop(self.writer(SyncMode::Normal)?);
         let file = Self::lock_place(self.place(), run);
         match RunLock::try_take(&file) {
             Ok(Some(lock)) => Ok((id, lock)),
@@ -165,7 +165,7 @@ impl Drop for Release {
         // A row that remains names a process that has ended. It is harmless: the lock decides, and it is released in
         // any case. If the run was removed, its row was removed with it. A row with another epoch is that of another
         // owner.
-        if let Ok(database) = self.store.writer(Synchronous::Normal) {
+        if let Ok(database) = self.store.writer(SyncMode::Normal) {
             let connection = &database.connection;
             let is_own = || -> rusqlite::Result<bool> {
                 let stored = fence::read(connection, self.id)?;

@@ -13,7 +13,7 @@ use crate::names;
 use crate::plan::LARGEST;
 use crate::resolve::Names;
 use crate::run::{RunFilter, RunRow};
-use crate::store::{At, Listed, Wanted};
+use crate::store::{CheckpointPosition, RunList, WantedChannel};
 
 pub(super) fn limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
@@ -31,7 +31,7 @@ impl SqliteStore {
         read().map_err(|error| self.fault(&error).into())
     }
 
-    pub(super) fn read_runs(&self, filter: &RunFilter) -> Result<Listed, ReadError> {
+    pub(super) fn read_runs(&self, filter: &RunFilter) -> Result<RunList, ReadError> {
         let database = self.lock();
         let connection = &database.connection;
         let status = filter.status.map(graph_core::record::Status::as_str);
@@ -53,7 +53,7 @@ impl SqliteStore {
                 None => statement.query(params![status, filter.graph_id, before])?,
                 Some(root) => statement.query(params![status, filter.graph_id, before, root])?,
             };
-            let mut listed = Listed::default();
+            let mut listed = RunList::default();
             while listed.rows.len() < most
                 && let Some(row) = rows.next()?
             {
@@ -73,13 +73,13 @@ impl SqliteStore {
         &self,
         run: &str,
         namespace: &str,
-        at: At,
+        at: CheckpointPosition,
     ) -> Result<Option<SignedRecord>, ReadError> {
         let (statement, wanted) = match at {
-            At::Latest => (sql::CHECKPOINT_LATEST, None),
-            At::Sequence(sequence) => (sql::CHECKPOINT_AT_SEQUENCE, Some(sequence)),
-            At::Step(step) => (sql::CHECKPOINT_AT_STEP, Some(step)),
-            At::StepWithin { step, .. } => (sql::CHECKPOINT_AT_STEP_WITHIN, Some(step)),
+            CheckpointPosition::Latest => (sql::CHECKPOINT_LATEST, None),
+            CheckpointPosition::Sequence(sequence) => (sql::CHECKPOINT_AT_SEQUENCE, Some(sequence)),
+            CheckpointPosition::Step(step) => (sql::CHECKPOINT_AT_STEP, Some(step)),
+            CheckpointPosition::StepWithin { step, .. } => (sql::CHECKPOINT_AT_STEP_WITHIN, Some(step)),
         };
         if wanted.is_some_and(|wanted| wanted > LARGEST) {
             return Ok(None);
@@ -90,7 +90,7 @@ impl SqliteStore {
             let convert = |row: &rusqlite::Row<'_>| row::checkpoint(run, namespace, row);
             match (wanted, at) {
                 (None, _) => statement.query_row(params![run, namespace], convert),
-                (Some(step), At::StepWithin { first, last, .. }) => statement
+                (Some(step), CheckpointPosition::StepWithin { first, last, .. }) => statement
                     .query_row(params![run, namespace, number(step), number(first), number(last)], convert),
                 (Some(wanted), _) => statement.query_row(params![run, namespace, number(wanted)], convert),
             }
@@ -157,7 +157,7 @@ impl SqliteStore {
         &self,
         run: &str,
         namespace: &str,
-        wanted: &[Wanted<'_>],
+        wanted: &[WantedChannel<'_>],
     ) -> Result<Vec<ChannelValue>, ReadError> {
         let database = self.lock();
         let connection = &database.connection;

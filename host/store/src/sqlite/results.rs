@@ -12,8 +12,8 @@ use super::write::number;
 use super::{row, sql};
 use crate::bounds::{self, RESULTS_BYTES};
 use crate::error::{ReadError, RemoveError};
-use crate::store::Synchronous;
-use crate::upkeep::Freed;
+use crate::store::SyncMode;
+use crate::upkeep::ReclaimedData;
 
 /// Statements that read much of the file. Only maintenance executes them, and no run waits for them.
 mod whole {
@@ -39,10 +39,10 @@ pub(super) fn put(connection: &Connection, results: &[SignedCacheEntry]) -> SqlR
     Ok(())
 }
 
-fn size(connection: &Connection, expired: Option<Timestamp>) -> SqlResult<Freed> {
+fn size(connection: &Connection, expired: Option<Timestamp>) -> SqlResult<ReclaimedData> {
     let unsigned = |number: i64| u64::try_from(number).unwrap_or(0);
     connection.prepare_cached(whole::SIZE)?.query_row([until(expired)], |row| {
-        Ok(Freed { records: unsigned(row.get(0)?), bytes: unsigned(row.get(1)?) })
+        Ok(ReclaimedData { records: unsigned(row.get(0)?), bytes: unsigned(row.get(1)?) })
     })
 }
 
@@ -75,13 +75,16 @@ impl SqliteStore {
         read().map_err(|error: rusqlite::Error| self.fault(&error).into())
     }
 
-    pub(super) fn read_results_size(&self, expired: Option<Timestamp>) -> Result<Freed, ReadError> {
+    pub(super) fn read_results_size(&self, expired: Option<Timestamp>) -> Result<ReclaimedData, ReadError> {
         let database = self.lock();
         size(&database.connection, expired).map_err(|error| self.fault(&error).into())
     }
 
-    pub(super) fn remove_all_results(&self, expired: Option<Timestamp>) -> Result<Freed, RemoveError> {
-        let database = self.writer(Synchronous::Full)?;
+    pub(super) fn remove_all_results(
+        &self,
+        expired: Option<Timestamp>,
+    ) -> Result<ReclaimedData, RemoveError> {
+        let database = self.writer(SyncMode::Full)?;
         let connection = &database.connection;
         let remove = || {
             let write = Write::begin(connection)?;

@@ -16,7 +16,7 @@ use serde::de::value::{Error as NameError, StrDeserializer};
 use super::errors::{self, refused};
 use crate::names::{self, BadName};
 use crate::run::RunRow;
-use crate::store::{Numbered, Owner};
+use crate::store::{NumberedRecord, Owner};
 
 fn conversion(column: usize, kind: Type, error: impl std::error::Error + Send + Sync + 'static) -> Error {
     Error::FromSqlConversionFailure(column, kind, Box::new(error))
@@ -198,9 +198,9 @@ fn kept(table: &'static str, run: &str, namespace: &str, row: &Row<'_>) -> Resul
 }
 
 /// Reads a record that only the history has.
-pub(super) fn history(run: &str, row: &Row<'_>) -> Result<Numbered> {
+pub(super) fn history(run: &str, row: &Row<'_>) -> Result<NumberedRecord> {
     let namespace: String = row.get(9)?;
-    Ok(Numbered { before: unsigned(row, 10)?, record: kept("history", run, &namespace, row)? })
+    Ok(NumberedRecord { before: unsigned(row, 10)?, record: kept("history", run, &namespace, row)? })
 }
 
 pub(super) fn value(row: &Row<'_>) -> Result<ChannelValue> {

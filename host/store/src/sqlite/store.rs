@@ -13,10 +13,10 @@ use rusqlite::Connection;
 use super::cursor::Cursors;
 use super::errors;
 use super::guard::Meter;
-use super::log_room::LogRoom;
-use super::open::{self, Access, OpenError, Opened, Options};
+use super::open::{self, Access, OpenDatabase, OpenError, Options};
 use super::read::Values;
 use super::sql;
+use super::wal_preallocate::WalPreallocation;
 use super::write_cache::WriteCache;
 use crate::error::{
     AcquireError, CommitError, CreateRunError, ImportError, ReadError, RemoveError, ResolveError,
@@ -26,9 +26,10 @@ use crate::held::{Entry, FilePlace, HeldFolder};
 use crate::resolve;
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
 use crate::store::{
-    At, CheckpointStore, Holder, Listed, Numbered, Owner, RunGuard, Synchronous, Upkeep, Wanted,
+    CheckpointPosition, CheckpointStore, Holder, NumberedRecord, Owner, RunGuard, RunList, SyncMode, Upkeep,
+    WantedChannel,
 };
-use crate::upkeep::{Cut, Freed, Mark};
+use crate::upkeep::{Cut, ReclaimedData, SnapshotEpoch};
 
 /// Stores runs in an SQLite file with a write-ahead log next to it. Their locks are in a folder that has the file's
 /// name without its extension. Clones share one connection. Several processes may use the same file at the same time.
@@ -52,8 +53,8 @@ pub(super) struct Database {
     /// Measures the work of each call.
     meter: Meter,
     /// The durability that the connection is set to, once that is known.
-    synchronous: Option<Synchronous>,
-    pub(super) log_room: LogRoom,
+    synchronous: Option<SyncMode>,
+    pub(super) wal_preallocation: WalPreallocation,
     pub(super) cache: WriteCache,
     pub(super) cursors: Cursors,
     /// The number of a value up to which all values are known to be in `value_places`.
@@ -74,12 +75,12 @@ impl SqliteStore {
     /// Opens a file, conventionally `.ai/state/runs.db` in the project, and migrates its tables to the current version.
     pub fn open(file: impl Into<FilePlace>, options: Options) -> Result<Self, OpenError> {
         let place = file.into();
-        let Opened { connection, meter, folder } = open::open(&place, options)?;
+        let OpenDatabase { connection, meter, folder } = open::open(&place, options)?;
         let database = Mutex::new(Database {
             connection,
             meter,
             synchronous: None,
-            log_room: LogRoom::of(&place),
+            wal_preallocation: WalPreallocation::of(&place),
             cache: WriteCache::default(),
             cursors: Cursors::default(),
             placed: 0,
@@ -120,7 +121,7 @@ impl SqliteStore {
     }
 
     /// Returns the connection for writing, with this durability.
-    pub(super) fn writer(&self, synchronous: Synchronous) -> Result<MutexGuard<'_, Database>, StorageError> {
+    pub(super) fn writer(&self, synchronous: SyncMode) -> Result<MutexGuard<'_, Database>, StorageError> {
         if self.shared.options.access == Access::ReadOnly {
             let reason = "it was opened for reading only".to_owned();
             return Err(StorageError::NotWritable { location: location(&self.shared.file), reason });
@@ -128,8 +129,8 @@ impl SqliteStore {
         let mut database = self.lock();
         if database.synchronous != Some(synchronous) {
             let level = match synchronous {
-                Synchronous::Full => "FULL",
-                Synchronous::Normal => "NORMAL",
+                SyncMode::Full => "FULL",
+                SyncMode::Normal => "NORMAL",
             };
             database
                 .connection
@@ -184,7 +185,7 @@ impl CheckpointStore for SqliteStore {
         guard: &RunGuard,
         batch: &[SignedRecord],
         update: &RunUpdate,
-        synchronous: Synchronous,
+        synchronous: SyncMode,
     ) -> Result<(), CommitError> {
         self.write_batch(guard, batch, update, synchronous)
     }
@@ -197,7 +198,7 @@ impl CheckpointStore for SqliteStore {
         self.read_run(run, sql::LISTED_RUN)
     }
 
-    fn list(&self, filter: &RunFilter) -> Result<Listed, ReadError> {
+    fn list(&self, filter: &RunFilter) -> Result<RunList, ReadError> {
         self.read_runs(filter)
     }
 
@@ -205,7 +206,12 @@ impl CheckpointStore for SqliteStore {
         resolve::resolve(name, &mut &*self)
     }
 
-    fn checkpoint(&self, run: &str, namespace: &str, at: At) -> Result<Option<SignedRecord>, ReadError> {
+    fn checkpoint(
+        &self,
+        run: &str,
+        namespace: &str,
+        at: CheckpointPosition,
+    ) -> Result<Option<SignedRecord>, ReadError> {
         self.read_checkpoint(run, namespace, at)
     }
 
@@ -249,7 +255,7 @@ impl CheckpointStore for SqliteStore {
         self.read_pending(run, namespace, after, limit)
     }
 
-    fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError> {
+    fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<NumberedRecord>, ReadError> {
         self.read_history(run, after, limit)
     }
 
@@ -265,7 +271,7 @@ impl CheckpointStore for SqliteStore {
         &self,
         run: &str,
         namespace: &str,
-        wanted: &[Wanted<'_>],
+        wanted: &[WantedChannel<'_>],
     ) -> Result<Vec<ChannelValue>, ReadError> {
         self.read_values(run, namespace, wanted)
     }
@@ -311,15 +317,15 @@ impl Upkeep for SqliteStore {
     fn import_run(
         &self,
         run: &NewRun,
-        records: &mut dyn Iterator<Item = Result<Numbered, ImportError>>,
+        records: &mut dyn Iterator<Item = Result<NumberedRecord, ImportError>>,
         prunings: &[(String, String)],
     ) -> Result<(), ImportError> {
         self.write_import(run, records, prunings)
     }
 
-    fn remove_run(&self, guard: &RunGuard) -> Result<Freed, RemoveError> {
+    fn remove_run(&self, guard: &RunGuard) -> Result<ReclaimedData, RemoveError> {
         let freed = self.remove_all(std::slice::from_ref(guard))?;
-        Ok(freed.into_iter().fold(Freed::default(), |mut all, freed| {
+        Ok(freed.into_iter().fold(ReclaimedData::default(), |mut all, freed| {
             all += freed;
             all
         }))
@@ -329,19 +335,19 @@ impl Upkeep for SqliteStore {
         self.take_all(runs, owner)
     }
 
-    fn remove_runs(&self, guards: &[RunGuard]) -> Result<Vec<Freed>, RemoveError> {
+    fn remove_runs(&self, guards: &[RunGuard]) -> Result<Vec<ReclaimedData>, RemoveError> {
         self.remove_all(guards)
     }
 
-    fn prune(&self, guard: &RunGuard, namespace: &str, cut: &Cut<'_>) -> Result<Freed, RemoveError> {
+    fn prune(&self, guard: &RunGuard, namespace: &str, cut: &Cut<'_>) -> Result<ReclaimedData, RemoveError> {
         self.cut_history(guard, namespace, cut)
     }
 
-    fn results_size(&self, expired: Option<Timestamp>) -> Result<Freed, ReadError> {
+    fn results_size(&self, expired: Option<Timestamp>) -> Result<ReclaimedData, ReadError> {
         self.read_results_size(expired)
     }
 
-    fn remove_results(&self, expired: Option<Timestamp>) -> Result<Freed, RemoveError> {
+    fn remove_results(&self, expired: Option<Timestamp>) -> Result<ReclaimedData, RemoveError> {
         self.remove_all_results(expired)
     }
 
@@ -349,11 +355,15 @@ impl Upkeep for SqliteStore {
         self.read_snapshots()
     }
 
-    fn mark(&self) -> Result<Mark, ReadError> {
+    fn mark(&self) -> Result<SnapshotEpoch, ReadError> {
         self.read_mark()
     }
 
-    fn remove_snapshots(&self, digests: &[Digest], mark: Mark) -> Result<Option<Freed>, RemoveError> {
+    fn remove_snapshots(
+        &self,
+        digests: &[Digest],
+        mark: SnapshotEpoch,
+    ) -> Result<Option<ReclaimedData>, RemoveError> {
         self.remove_texts(digests, mark)
     }
 }

@@ -13,8 +13,8 @@ use super::{fence, row, sql};
 use crate::error::{CommitError, ImportError, ReadError, RemoveError, StorageError};
 use crate::plan;
 use crate::run::NewRun;
-use crate::store::{Numbered, RunGuard, Synchronous};
-use crate::upkeep::{Cut, Freed, Mark};
+use crate::store::{NumberedRecord, RunGuard, SyncMode};
+use crate::upkeep::{Cut, ReclaimedData, SnapshotEpoch};
 
 /// Statements that read much of the file. Only maintenance executes them, and no run waits for them.
 mod whole {
@@ -51,11 +51,11 @@ fn unsigned(number: i64) -> u64 {
 }
 
 /// Returns the number of a run's records, and their length with their values, in bytes.
-fn size(connection: &Connection, id: i64) -> SqlResult<Freed> {
-    let mut size = Freed::default();
+fn size(connection: &Connection, id: i64) -> SqlResult<ReclaimedData> {
+    let mut size = ReclaimedData::default();
     for statement in [whole::LENGTH_OF_CHECKPOINTS, whole::LENGTH_OF_PENDING, whole::LENGTH_OF_VALUES] {
         size += connection.prepare_cached(statement)?.query_row([id], |row| {
-            Ok(Freed { records: unsigned(row.get(0)?), bytes: unsigned(row.get(1)?) })
+            Ok(ReclaimedData { records: unsigned(row.get(0)?), bytes: unsigned(row.get(1)?) })
         })?;
     }
     Ok(size)
@@ -106,7 +106,7 @@ impl SqliteStore {
         read().map_err(|error| self.fault(&error).into())
     }
 
-    pub(super) fn read_mark(&self) -> Result<Mark, ReadError> {
+    pub(super) fn read_mark(&self) -> Result<SnapshotEpoch, ReadError> {
         let database = self.lock();
         mark(&database.connection).map_err(|error| self.fault(&error).into())
     }
@@ -114,11 +114,11 @@ impl SqliteStore {
     pub(super) fn write_import(
         &self,
         run: &NewRun,
-        records: &mut dyn Iterator<Item = Result<Numbered, ImportError>>,
+        records: &mut dyn Iterator<Item = Result<NumberedRecord, ImportError>>,
         prunings: &[(String, String)],
     ) -> Result<(), ImportError> {
         plan::check_run(run)?;
-        let mut database = self.writer(Synchronous::Full)?;
+        let mut database = self.writer(SyncMode::Full)?;
         let connection = &database.connection;
         let failed = |error: rusqlite::Error| ImportError::from(self.fault(&error));
         let write = Write::begin(connection).map_err(failed)?;
@@ -150,8 +150,8 @@ impl SqliteStore {
 
     /// Removes runs with everything that belongs only to them, in transactions that end once they have freed
     /// [`FREED_AT_ONCE`] bytes.
-    pub(super) fn remove_all(&self, guards: &[RunGuard]) -> Result<Vec<Freed>, RemoveError> {
-        let mut database = self.writer(Synchronous::Full)?;
+    pub(super) fn remove_all(&self, guards: &[RunGuard]) -> Result<Vec<ReclaimedData>, RemoveError> {
+        let mut database = self.writer(SyncMode::Full)?;
         let mut freed = Vec::with_capacity(guards.len());
         while let Some(rest) = guards.get(freed.len()..).filter(|rest| !rest.is_empty()) {
             let removed = remove_some(&database.connection, rest);
@@ -173,19 +173,19 @@ impl SqliteStore {
         guard: &RunGuard,
         namespace: &str,
         cut: &Cut<'_>,
-    ) -> Result<Freed, RemoveError> {
+    ) -> Result<ReclaimedData, RemoveError> {
         let run = guard.run();
         // This process holds the run. A process that writes between this read and the transaction has acquired the run,
         // and is noticed by the fence.
         let kept = self.read_values(run, namespace, cut.channels)?;
-        let mut database = self.writer(Synchronous::Full)?;
+        let mut database = self.writer(SyncMode::Full)?;
         let connection = &database.connection;
         let missing = || RemoveError::NoCheckpoint {
             run: run.to_owned(),
             namespace: namespace.to_owned(),
             sequence: cut.first,
         };
-        let remove = || -> Result<Freed, WriteError<RemoveError>> {
+        let remove = || -> Result<ReclaimedData, WriteError<RemoveError>> {
             let write = Write::begin(connection)?;
             let Some(id) = key(connection, run)? else { return Err(WriteError::Refused(missing())) };
             check_fence(connection, id, guard)?;
@@ -219,7 +219,7 @@ impl SqliteStore {
             put_pruning(connection, id, namespace, cut.note)?;
             let after = size(connection, id)?;
             write.commit()?;
-            Ok(Freed {
+            Ok(ReclaimedData {
                 records: before.records.saturating_sub(after.records),
                 bytes: before.bytes.saturating_sub(after.bytes),
             })
@@ -229,8 +229,12 @@ impl SqliteStore {
         removed
     }
 
-    pub(super) fn remove_texts(&self, digests: &[Digest], since: Mark) -> Result<Option<Freed>, RemoveError> {
-        let database = self.writer(Synchronous::Full)?;
+    pub(super) fn remove_texts(
+        &self,
+        digests: &[Digest],
+        since: SnapshotEpoch,
+    ) -> Result<Option<ReclaimedData>, RemoveError> {
+        let database = self.writer(SyncMode::Full)?;
         let connection = &database.connection;
         let remove = || {
             let write = Write::begin(connection)?;
@@ -238,13 +242,13 @@ impl SqliteStore {
             if mark(connection)? != since {
                 return Ok(None);
             }
-            let mut freed = Freed::default();
+            let mut freed = ReclaimedData::default();
             let mut statement = connection.prepare_cached(whole::REMOVE_SNAPSHOT)?;
             for digest in digests {
                 let length: Option<i64> =
                     statement.query_row([digest.as_bytes()], |row| row.get(0)).optional()?;
                 if let Some(length) = length {
-                    freed += Freed { records: 1, bytes: unsigned(length) };
+                    freed += ReclaimedData { records: 1, bytes: unsigned(length) };
                 }
             }
             drop(statement);
@@ -255,7 +259,7 @@ impl SqliteStore {
 
     /// Returns unused room to the file system. Other processes that write have to wait meanwhile.
     pub fn compact(&self) -> Result<(), StorageError> {
-        let database = self.writer(Synchronous::Full)?;
+        let database = self.writer(SyncMode::Full)?;
         let compact = || {
             // SQLite copies the data to a second database, which it attaches.
             database.connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 1)?;
@@ -270,7 +274,10 @@ impl SqliteStore {
 
 /// Removes the first of these runs in one transaction: at least one, and no more once they have freed [`FREED_AT_ONCE`]
 /// bytes.
-fn remove_some(connection: &Connection, guards: &[RunGuard]) -> Result<Vec<Freed>, WriteError<RemoveError>> {
+fn remove_some(
+    connection: &Connection,
+    guards: &[RunGuard],
+) -> Result<Vec<ReclaimedData>, WriteError<RemoveError>> {
     let write = Write::begin(connection)?;
     let (mut removed, mut bytes) = (Vec::new(), 0_u64);
     // The values of all runs are found by their places, and nothing is added before the end.
@@ -301,9 +308,9 @@ fn check_fence(connection: &Connection, id: i64, guard: &RunGuard) -> Result<(),
         .map_err(|loss| WriteError::Refused(plan::not_to_remove(guard, loss)))
 }
 
-fn mark(connection: &Connection) -> SqlResult<Mark> {
+fn mark(connection: &Connection) -> SqlResult<SnapshotEpoch> {
     let version: i64 = connection.prepare_cached(sql::DATA_VERSION)?.query_row([], |row| row.get(0))?;
-    Ok(Mark(unsigned(version)))
+    Ok(SnapshotEpoch(unsigned(version)))
 }
 
 fn put_pruning(connection: &Connection, id: i64, namespace: &str, note: &str) -> SqlResult<()> {

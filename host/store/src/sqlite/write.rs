@@ -11,7 +11,7 @@ use super::{fence, results, sql, values};
 use crate::error::{CommitError, CreateRunError, Loss, SnapshotError};
 use crate::plan::{self, NamespacePlan};
 use crate::run::{NewRun, RunUpdate};
-use crate::store::{RunGuard, Synchronous};
+use crate::store::{RunGuard, SyncMode};
 
 /// Converts a number that was checked to be in range.
 pub(super) fn number(number: u64) -> i64 {
@@ -42,8 +42,8 @@ impl SqliteStore {
     pub(super) fn write_run(&self, run: &NewRun) -> Result<(), CreateRunError> {
         plan::check_run(run)?;
         let synchronous = match run.row.durability {
-            Durability::Sync => Synchronous::Full,
-            Durability::Async | Durability::Exit => Synchronous::Normal,
+            Durability::Sync => SyncMode::Full,
+            Durability::Async | Durability::Exit => SyncMode::Normal,
         };
         let database = self.writer(synchronous)?;
         insert_run(&database.connection, run).map_err(|stop| self.stopped(stop))
@@ -51,7 +51,7 @@ impl SqliteStore {
 
     pub(super) fn write_snapshot(&self, digest: &Digest, text: &str) -> Result<(), SnapshotError> {
         plan::check_snapshot(text)?;
-        let database = self.writer(Synchronous::Full)?;
+        let database = self.writer(SyncMode::Full)?;
         insert_snapshot(&database.connection, digest, text).map_err(|stop| self.stopped(stop))
     }
 
@@ -60,11 +60,11 @@ impl SqliteStore {
         guard: &RunGuard,
         batch: &[SignedRecord],
         update: &RunUpdate,
-        synchronous: Synchronous,
+        synchronous: SyncMode,
     ) -> Result<(), CommitError> {
         let run = guard.run();
         let mut database = self.writer(synchronous)?;
-        let Database { connection, cache, cursors, placed, log_room, .. } = &mut *database;
+        let Database { connection, cache, cursors, placed, wal_preallocation, .. } = &mut *database;
         let connection = &*connection;
         let failed = |error: rusqlite::Error| CommitError::from(self.fault(&error));
         let write = Write::begin(connection).map_err(failed)?;
@@ -105,8 +105,8 @@ impl SqliteStore {
         }
         let stored = fence::advance(connection, id, stored, batch).map_err(failed)?;
         let now_placed = values::place_many(connection, *placed, last).map_err(failed)?;
-        if synchronous == Synchronous::Full {
-            log_room.prepare();
+        if synchronous == SyncMode::Full {
+            wal_preallocation.prepare();
         }
         write.commit().map_err(failed)?;
         *placed = now_placed;

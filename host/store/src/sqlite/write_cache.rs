@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, Result as SqlResult};
 
-use super::fence::Stored;
+use super::fence::StoredFence;
 use super::{history, sql};
 use crate::plan::NamespacePlan;
 
@@ -27,7 +27,7 @@ struct CachedRun {
     /// The number of the last entry of its history.
     length: Option<i64>,
     /// The fence of the run, if it is known.
-    fence: Option<Stored>,
+    fence: Option<StoredFence>,
     namespaces: HashMap<String, Namespace>,
 }
 
@@ -58,7 +58,7 @@ impl WriteCache {
     }
 
     /// Returns the fence of a run; `None` if it is unknown.
-    pub(super) fn fence(&self, run: &str) -> Option<Stored> {
+    pub(super) fn fence(&self, run: &str) -> Option<StoredFence> {
         self.runs.get(run)?.fence
     }
 
@@ -93,7 +93,7 @@ impl WriteCache {
     pub(super) fn committed(
         &mut self,
         run: &str,
-        (id, fence): (i64, Stored),
+        (id, fence): (i64, StoredFence),
         length: Option<i64>,
         plans: &[NamespacePlan<'_>],
     ) {

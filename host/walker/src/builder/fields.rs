@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use graph_core::diagnostic::Span;
 use graph_core::limits::{ModelFigure, ModelLimits};
-use graph_core::yaml::{Entry, Key, Mapping, Node, Yaml};
+use graph_core::yaml::{Key, Mapping, MappingEntry, Node, Yaml};
 
 /// The keys of a mapping. A key that is set again keeps its place.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +26,9 @@ impl Fields {
         match self.0.entries.iter_mut().find(|entry| entry.key.name == key) {
             Some(entry) => entry.value = value,
             None => {
-                self.0.entries.push(Entry { key: Key { name: key.to_owned(), span: Span::NONE }, value });
+                self.0
+                    .entries
+                    .push(MappingEntry { key: Key { name: key.to_owned(), span: Span::NONE }, value });
             }
         }
     }

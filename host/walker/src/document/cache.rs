@@ -7,11 +7,11 @@ use crate::graph::{Action, CachePolicy};
 use graph_core::diagnostic::{Diagnostic, codes};
 use graph_core::item::{ItemType, Primary};
 use graph_core::keys;
-use graph_core::yaml::{Entry, Fields, Yaml};
+use graph_core::yaml::{Fields, MappingEntry, Yaml};
 
 /// Reads `{ttl, key}` of a node with this action. `variable` is the name of a `foreach` item.
 pub(super) fn read(
-    entry: &Entry,
+    entry: &MappingEntry,
     action: Option<&Action>,
     has_action: bool,
     variable: Option<&str>,

@@ -6,10 +6,10 @@ use crate::graph::{Foreach, Graph, Node, NodeKind, WriteMode};
 use crate::structure::reachable;
 use graph_core::diagnostic::{Diagnostic, Problems, codes};
 use graph_core::policy::Reducer;
-use graph_core::yaml::Entry;
+use graph_core::yaml::MappingEntry;
 
 /// Warns about probable mistakes in a graph whose parts are valid. `entries` are its nodes in the document.
-pub(super) fn whole(graph: &Graph, entries: &[&Entry], problems: &Problems) {
+pub(super) fn whole(graph: &Graph, entries: &[&MappingEntry], problems: &Problems) {
     let reached = reachable(graph);
     for (entry, _) in entries.iter().zip(&reached).filter(|(_, reached)| !**reached) {
         let message = format!("nothing leads to the node `{}`", entry.key.name);
@@ -24,7 +24,7 @@ pub(super) fn whole(graph: &Graph, entries: &[&Entry], problems: &Problems) {
 }
 
 /// Warns of writes that the reducer of their channel can never accept: the run fails at the first of them.
-fn warn_of_misfits(graph: &Graph, entry: &Entry, node: &Node, problems: &Problems) {
+fn warn_of_misfits(graph: &Graph, entry: &MappingEntry, node: &Node, problems: &Problems) {
     let value = |key: &str| entry.value.as_mapping()?.get(key);
     if let NodeKind::Foreach(Foreach { collect: Some(key), .. }) = &node.kind
         && let Some((reducer, takes)) = taken_by(graph, key)

@@ -19,7 +19,7 @@ use graph_core::policy::{
 };
 use graph_core::schema::InputMarks;
 use graph_core::work::CompileBudget;
-use graph_core::yaml::{Entry, Fields, Mapping, Node, Yaml};
+use graph_core::yaml::{Fields, Mapping, MappingEntry, Node, Yaml};
 use graph_core::{id, keys};
 
 /// Default of the largest number of supersteps of a run and its child runs together, unless `max_steps` is larger.
@@ -108,7 +108,7 @@ pub(super) fn lower(
 }
 
 /// Returns the entries of `nodes` in document order, or in the order of a snapshot.
-fn ordered<'n>(nodes: &'n Mapping, order: Option<&[&str]>) -> Vec<&'n Entry> {
+fn ordered<'n>(nodes: &'n Mapping, order: Option<&[&str]>) -> Vec<&'n MappingEntry> {
     let mut entries: Vec<_> = nodes.iter().collect();
     if let Some(order) = order {
         let places: BTreeMap<&str, usize> = order.iter().enumerate().map(|(at, name)| (*name, at)).collect();
@@ -118,7 +118,7 @@ fn ordered<'n>(nodes: &'n Mapping, order: Option<&[&str]>) -> Vec<&'n Entry> {
 }
 
 fn reader<'n>(
-    entries: &[&'n Entry],
+    entries: &[&'n MappingEntry],
     channels: Option<&'n Mapping>,
     is_snapshot: bool,
     (text, compiling): (&'n str, &'n CompileBudget<'n>),
@@ -238,7 +238,7 @@ fn send<'n>(item: &'n Node, reader: &Reader<'n>) -> Option<StartTarget> {
 }
 
 /// Reads a declared channel: `{reducer, default}`, or only the reducer.
-fn channel(entry: &Entry, reader: &Reader<'_>) -> Option<Channel> {
+fn channel(entry: &MappingEntry, reader: &Reader<'_>) -> Option<Channel> {
     let problems = reader.problems;
     let name = entry.key.name.as_str();
     let sound = reader.state_key(name, entry.key.span);

@@ -17,7 +17,7 @@ use graph_core::json::TreeLimit;
 use graph_core::node::Category;
 use graph_core::policy::OnItemError;
 use graph_core::template::ValueTemplate;
-use graph_core::yaml::{Entry, Fields, Node, Yaml};
+use graph_core::yaml::{Fields, MappingEntry, Node, Yaml};
 use graph_core::{id, json, keys};
 
 /// Default number of attempts of a `retry`.
@@ -49,7 +49,7 @@ impl Kind {
 }
 
 /// Reads one node. If the result is `None`, or an error was reported, the node cannot be used.
-pub(super) fn lower<'n>(entry: &'n Entry, reader: &Reader<'n>) -> Option<GraphNode> {
+pub(super) fn lower<'n>(entry: &'n MappingEntry, reader: &Reader<'n>) -> Option<GraphNode> {
     let name = entry.key.name.as_str();
     let problems = reader.problems;
     let mut fields =
@@ -458,7 +458,7 @@ fn interrupt(node: &Node, reader: &Reader<'_>) -> StaticInterrupt {
     pauses
 }
 
-fn command<'n>(entry: &'n Entry, reader: &Reader<'n>) -> Option<CommandGrant> {
+fn command<'n>(entry: &'n MappingEntry, reader: &Reader<'n>) -> Option<CommandGrant> {
     let problems = reader.problems;
     let mut fields = Fields::open(&entry.value, &keys::graph::COMMAND, "`command`", problems)?;
     let goto = fields.filled("goto");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Topology, TopologyEdge, TopologyEdgeKind};
-use graph_core::record::{Checkpoint, FiredEdge, Via};
+use graph_core::record::{Checkpoint, EdgeKind, FiredEdge};
 
 impl Topology {
     /// Adds the counts of nodes and edges from a run's checkpoints, in order.
@@ -54,10 +54,10 @@ impl Topology {
     fn add(&mut self, fired: &FiredEdge) {
         let is = |edge: &&mut TopologyEdge| {
             let kind = match fired.via {
-                Via::Next(place) => edge.place == Some(place),
-                Via::Error => edge.kind == TopologyEdgeKind::Error,
-                Via::Goto => edge.kind == TopologyEdgeKind::Goto,
-                Via::NoMatch => false,
+                EdgeKind::Next(place) => edge.place == Some(place),
+                EdgeKind::Error => edge.kind == TopologyEdgeKind::Error,
+                EdgeKind::Goto => edge.kind == TopologyEdgeKind::Goto,
+                EdgeKind::NoMatch => false,
             };
             kind && edge.from.as_ref() == Some(&fired.from) && edge.to == fired.to
         };

@@ -217,7 +217,7 @@ fn known_version<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u6
     let found = u64::deserialize(deserializer)?;
     match found {
         1..=VERSION => Ok(found),
-        _ => Err(serde::de::Error::custom(format::Newer { found, current: VERSION })),
+        _ => Err(serde::de::Error::custom(format::NewerFormat { found, current: VERSION })),
     }
 }
 

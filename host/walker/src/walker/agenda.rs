@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::graph::{Graph, NodeIndex};
-use graph_core::record::{ActivationKind, Canonical, PendingActivation, Via};
+use graph_core::record::{ActivationKind, CanonicalValue, EdgeKind, PendingActivation};
 
 /// A node that is next, or deferred.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ impl Step {
     /// Returns the form that a checkpoint contains.
     pub(super) fn record(&self, graph: &Graph) -> PendingActivation {
         PendingActivation {
-            argument: self.argument.clone().map(Canonical),
+            argument: self.argument.clone().map(CanonicalValue),
             kind: self.kind,
             node: graph.node(self.node).name.clone(),
         }
@@ -69,7 +69,7 @@ impl Step {
 }
 
 /// Number of times that each edge fired, by source, target and kind.
-pub(super) type Fired = BTreeMap<(NodeIndex, Option<NodeIndex>, Via), u32>;
+pub(super) type Fired = BTreeMap<(NodeIndex, Option<NodeIndex>, EdgeKind), u32>;
 
 /// The activations that the tasks of a superstep lead to.
 #[derive(Debug, Default)]
@@ -99,7 +99,7 @@ impl Routes {
 
     /// Counts an edge that has fired.
     #[inline]
-    pub(super) fn fire(&mut self, from: NodeIndex, to: Option<NodeIndex>, via: Via) {
+    pub(super) fn fire(&mut self, from: NodeIndex, to: Option<NodeIndex>, via: EdgeKind) {
         *self.edges.entry((from, to, via)).or_default() += 1;
     }
 

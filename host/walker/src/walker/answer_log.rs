@@ -8,7 +8,7 @@ use serde_json::Value;
 use graph_core::digest::Digest;
 use graph_core::limits::ModelUse;
 use graph_core::model_grant::ModelGrant;
-use graph_core::record::{Canonical, ShortRecord};
+use graph_core::record::{CanonicalValue, ShortRecord};
 use graph_core::time::Timestamp;
 
 /// Number of times that a question is asked again because its answer was rejected.
@@ -45,7 +45,7 @@ const NO_FORM: Digest = Digest::from_bytes([0; 32]);
 /// The answers of a task, as records have them.
 #[derive(Debug, Default)]
 pub(super) struct RecordedAnswers<'r> {
-    pub answers: &'r [Canonical],
+    pub answers: &'r [CanonicalValue],
     pub dropped: &'r [u32],
     pub granted: &'r [u32],
     pub expired: Option<&'r BTreeMap<u32, Timestamp>>,
@@ -111,8 +111,8 @@ impl AnswerLog {
     }
 
     /// Returns the question whose answer the running attempt is the first to see.
-    pub(super) fn new_question(&self) -> Option<Canonical> {
-        self.new.as_ref().map(|question| Canonical(Arc::clone(question)))
+    pub(super) fn new_question(&self) -> Option<CanonicalValue> {
+        self.new.as_ref().map(|question| CanonicalValue(Arc::clone(question)))
     }
 
     /// Sums the additions of all answers to budgets of language models.
@@ -225,8 +225,8 @@ impl AnswerLog {
     }
 
     /// Returns all answers, for a record.
-    pub(super) fn given(&self) -> Vec<Canonical> {
-        self.given.iter().cloned().map(Canonical::from).collect()
+    pub(super) fn given(&self) -> Vec<CanonicalValue> {
+        self.given.iter().cloned().map(CanonicalValue::from).collect()
     }
 
     /// Returns the numbers of the dropped answers, for a record.
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn another_answer_replaces_what_followed_from_the_first() {
-        let answers = [Canonical::from(json!("a")), Canonical::from(json!("b"))];
+        let answers = [CanonicalValue::from(json!("a")), CanonicalValue::from(json!("b"))];
         let mut log =
             AnswerLog::of_records(&RecordedAnswers { answers: &answers, ..RecordedAnswers::default() });
         log.give(answer(0, json!("c")), None);

@@ -16,7 +16,7 @@ use graph_core::hook_event::HookLayer;
 use graph_core::item::{ItemType, Primary};
 use graph_core::node::Failure;
 use graph_core::schema::InputMarks;
-use graph_core::work::{Exhausted, Meter, size};
+use graph_core::work::{FuelExhausted, Meter, size};
 
 /// The built-in agent. It has asked about the dispatches of its node [`CALL`] itself, if the rules demand that.
 const AGENT: &str = "rye/agent/agent";
@@ -53,7 +53,7 @@ pub(super) fn with_rules_above(
     mut inputs: Value,
     manifest: &Manifest,
     meter: &Meter,
-) -> Result<Value, Exhausted> {
+) -> Result<Value, FuelExhausted> {
     let InputMarks { approvals, tools, above, .. } = &graph.marks;
     // Each rule may be compared with each tool.
     let tools = tools.iter().filter_map(|name| inputs.get(name)?.as_array());

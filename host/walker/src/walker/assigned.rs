@@ -8,7 +8,7 @@ use super::channels::Channels;
 use super::reduce::{FoldError, Write};
 use crate::graph::{Assignment, NodeIndex};
 use graph_core::template::Fields;
-use graph_core::work::{Exhausted, Meter, size};
+use graph_core::work::{FuelExhausted, Meter, size};
 
 /// The committed state, overlaid with the values that a node has assigned so far.
 pub(super) struct Assigned<'c> {
@@ -29,7 +29,7 @@ impl<'c> Assigned<'c> {
         assignment: &'c Assignment,
         value: &Value,
         meter: &Meter,
-    ) -> Result<(), Exhausted> {
+    ) -> Result<(), FuelExhausted> {
         let channel = assignment.channel.as_str();
         let write = Write { node, value: size::copy(value, meter)?, mode: assignment.mode };
         match self.channels.with_write(channel, self.written.get(channel), write, meter) {
@@ -48,7 +48,7 @@ impl Fields for Assigned<'_> {
         self.written.get(key).or_else(|| self.channels.field(key))
     }
 
-    fn to_value(&self, meter: &Meter) -> Result<Value, Exhausted> {
+    fn to_value(&self, meter: &Meter) -> Result<Value, FuelExhausted> {
         let mut state = self.channels.to_value(meter)?;
         if let Value::Object(state) = &mut state {
             for (channel, value) in &self.written {

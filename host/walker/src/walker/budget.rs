@@ -15,7 +15,7 @@ use graph_core::node::{Category, Failure};
 use graph_core::record::RunError;
 use graph_core::time::Timestamp;
 use graph_core::work::rates::STEP;
-use graph_core::work::{Exhausted, Meter};
+use graph_core::work::{FuelExhausted, Meter};
 
 /// Reservation for the host's own work for one attempt: evaluating its templates and accepting its answer.
 pub(super) const WORK_OF_ATTEMPT: u64 = 2 * STEP;
@@ -26,7 +26,7 @@ pub(super) enum Trouble {
     /// The node has failed.
     Failed(Failure),
     /// The fuel for the work is used up.
-    Exhausted(Exhausted),
+    Exhausted(FuelExhausted),
 }
 
 impl Trouble {
@@ -34,7 +34,7 @@ impl Trouble {
     /// comes from its schema, and fails the task alone.
     pub(super) fn of_child(self, is_written: bool) -> Self {
         match self {
-            Self::Exhausted(exhausted @ Exhausted::Step) if is_written => {
+            Self::Exhausted(exhausted @ FuelExhausted::Step) if is_written => {
                 let message = format!("the graph cannot be started: {exhausted}");
                 Self::Failed(Failure::new(Category::Limit, message))
             }
@@ -54,7 +54,7 @@ impl From<Refusal> for Trouble {
         match refusal {
             Refusal::Failed(failure) => Self::Failed(failure),
             // The work is that of the document and not a step of this graph.
-            Refusal::Exhausted(exhausted @ Exhausted::Step) => {
+            Refusal::Exhausted(exhausted @ FuelExhausted::Step) => {
                 Self::Failed(Failure::new(Category::Limit, format!("the graph cannot be read: {exhausted}")))
             }
             Refusal::Exhausted(exhausted) => Self::Exhausted(exhausted),
@@ -62,8 +62,8 @@ impl From<Refusal> for Trouble {
     }
 }
 
-impl From<Exhausted> for Trouble {
-    fn from(exhausted: Exhausted) -> Self {
+impl From<FuelExhausted> for Trouble {
+    fn from(exhausted: FuelExhausted) -> Self {
         Self::Exhausted(exhausted)
     }
 }
@@ -132,10 +132,10 @@ impl Walker {
     }
 
     /// Returns the error of a run whose own work exceeds a budget.
-    pub(super) fn exhausted(&self, exhausted: Exhausted, node: Option<String>) -> Reached {
+    pub(super) fn exhausted(&self, exhausted: FuelExhausted, node: Option<String>) -> Reached {
         match exhausted {
-            Exhausted::Step => self.used_up(Budget::Work, STEP, node),
-            Exhausted::Fuel => self.used_up(Budget::Fuel, self.spent(), node),
+            FuelExhausted::Step => self.used_up(Budget::Work, STEP, node),
+            FuelExhausted::Fuel => self.used_up(Budget::Fuel, self.spent(), node),
         }
     }
 
@@ -145,7 +145,7 @@ impl Walker {
         let (key, unit) = (budget.as_str(), budget.unit(most));
         let at = node.as_ref().map_or(String::new(), |node| format!("node `{node}`: "));
         let message = if budget == Budget::Work {
-            format!("{at}{}; nothing raises that: let the graph handle smaller values", Exhausted::Step)
+            format!("{at}{}; nothing raises that: let the graph handle smaller values", FuelExhausted::Step)
         } else {
             let whose = if !self.setup.identity.namespace.is_empty() {
                 "what its parent has set aside for it"
@@ -240,10 +240,10 @@ impl Walker {
 }
 
 /// Returns the budget that is used up if work cannot be paid for.
-pub(super) const fn budget_of(exhausted: Exhausted) -> Budget {
+pub(super) const fn budget_of(exhausted: FuelExhausted) -> Budget {
     match exhausted {
-        Exhausted::Step => Budget::Work,
-        Exhausted::Fuel => Budget::Fuel,
+        FuelExhausted::Step => Budget::Work,
+        FuelExhausted::Fuel => Budget::Fuel,
     }
 }
 

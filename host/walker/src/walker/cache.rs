@@ -22,7 +22,7 @@ use crate::graph::{CachePolicy, Node, NodeKind};
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::json;
 use graph_core::node::{Category, Failure, Outcome};
-use graph_core::record::{CacheEntry, CacheHit, Canonical, SignedCacheEntry, TaskCache};
+use graph_core::record::{CacheEntry, CacheHit, CanonicalValue, SignedCacheEntry, TaskCache};
 use graph_core::time::Timestamp;
 use graph_core::trust::VerifyingKey;
 use graph_core::work::{Meter, size};
@@ -346,7 +346,7 @@ impl Walker {
             fuel: *fuel,
             key: *key,
             node: node.name.clone(),
-            result: Canonical::from(result.clone()),
+            result: CanonicalValue::from(result.clone()),
             run: self.setup.identity.record_run().to_owned(),
             task: task.id().to_string(),
         })

@@ -16,7 +16,7 @@ use graph_core::json::TreeLimit;
 use graph_core::policy::Reducer;
 use graph_core::record::{ChannelStamp, ChannelValue, DigestTree, ValueKind};
 use graph_core::template::Fields;
-use graph_core::work::{Exhausted, Meter, size};
+use graph_core::work::{FuelExhausted, Meter, size};
 
 /// Estimated memory of a channel besides its name and value, in bytes: its slot, its digest, and its entry among those
 /// that are not persisted.
@@ -653,7 +653,7 @@ impl Fields for Channels {
         if key == "inputs" { Some(&self.inputs) } else { self.get(key) }
     }
 
-    fn to_value(&self, meter: &Meter) -> Result<Value, Exhausted> {
+    fn to_value(&self, meter: &Meter) -> Result<Value, FuelExhausted> {
         meter.charge(self.size.saturating_add(size::of_map(self.slots.len())))?;
         Ok(Value::Object(self.to_map()))
     }

@@ -21,7 +21,7 @@ use graph_core::limits::Budget;
 use graph_core::node::Failure;
 use graph_core::record::{Checkpoint, ErrorCode, RunError, Source, Status, StopLimit, TaskSummary};
 use graph_core::time::Timestamp;
-use graph_core::work::{Exhausted, Meter, size};
+use graph_core::work::{FuelExhausted, Meter, size};
 
 /// Size of a boundary's record without the values of channels, in bytes.
 const BOUNDARY: u64 = 1 << 10;
@@ -83,7 +83,7 @@ impl From<Reached> for StopCommit {
 /// Reason why a piece of a commit could not be done.
 enum PieceError {
     Stop(StopCommit),
-    Exhausted { exhausted: Exhausted, node: Option<String> },
+    Exhausted { exhausted: FuelExhausted, node: Option<String> },
 }
 
 impl From<StopCommit> for PieceError {
@@ -469,7 +469,7 @@ impl Walker {
     }
 
     /// Returns the result of the first `return` node of the superstep, in task order.
-    fn returned(&self, superstep: &Superstep, meter: &Meter) -> Result<Option<Returned>, Exhausted> {
+    fn returned(&self, superstep: &Superstep, meter: &Meter) -> Result<Option<Returned>, FuelExhausted> {
         let is_return =
             |active: &&Activated| matches!(self.graph.node(active.node()).kind, NodeKind::Return { .. });
         let Some(found) = superstep.activated().iter().find(is_return) else { return Ok(None) };

@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::Walker;
 use super::commit::Returned;
 use graph_core::policy::OnMaxSteps;
-use graph_core::record::{Canonical, End, EndedBy, Status};
+use graph_core::record::{CanonicalValue, End, EndedBy, Status};
 use graph_core::template::{Fields, Root, Scope, TemplateError};
-use graph_core::work::{Exhausted, Meter};
+use graph_core::work::{FuelExhausted, Meter};
 
 /// Result of a boundary: the end of the run, if it ends there, and warnings.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl Walker {
         returned: Option<Returned>,
         unmatched: &[(String, String)],
         meter: &Meter,
-    ) -> Result<Concluded, Exhausted> {
+    ) -> Result<Concluded, FuelExhausted> {
         let told = |(node, candidates): &(String, String)| {
             format!("no edge of node `{node}` matches, its branch ends: {candidates}")
         };
@@ -65,17 +65,21 @@ impl Walker {
     }
 
     /// Notes the end of a run before an edit. If its output is that of the graph, it follows the edited state.
-    pub(super) fn edited_end(&self, end: End, meter: &Meter) -> Result<EditedEnd, Exhausted> {
+    pub(super) fn edited_end(&self, end: End, meter: &Meter) -> Result<EditedEnd, FuelExhausted> {
         let follows = self.output(&mut Vec::new(), meter)? == *end.output.0;
         Ok(EditedEnd { end, follows })
     }
 
     /// Concludes a run that had ended and was edited, and has no next node.
-    pub(super) fn conclude_edited(&self, ended: EditedEnd, meter: &Meter) -> Result<Concluded, Exhausted> {
+    pub(super) fn conclude_edited(
+        &self,
+        ended: EditedEnd,
+        meter: &Meter,
+    ) -> Result<Concluded, FuelExhausted> {
         let EditedEnd { mut end, follows } = ended;
         let mut warnings = Vec::new();
         if follows {
-            end.output = Canonical(Arc::new(self.output(&mut warnings, meter)?));
+            end.output = CanonicalValue(Arc::new(self.output(&mut warnings, meter)?));
         }
         Ok(Concluded { end: Some(end), warnings })
     }
@@ -95,7 +99,7 @@ impl Walker {
         limit_reached: bool,
         concluded: &mut Concluded,
         meter: &Meter,
-    ) -> Result<(), Exhausted> {
+    ) -> Result<(), FuelExhausted> {
         let output = match output {
             Some(output) => output,
             None => self.output(&mut concluded.warnings, meter)?,
@@ -105,12 +109,13 @@ impl Walker {
         } else {
             Status::Completed
         };
-        concluded.end = Some(End { ended_by, limit_reached, output: Canonical(Arc::new(output)), status });
+        concluded.end =
+            Some(End { ended_by, limit_reached, output: CanonicalValue(Arc::new(output)), status });
         Ok(())
     }
 
     /// Computes the graph's output: its template over the state, or the state without keys that begin with `_`.
-    fn output(&self, warnings: &mut Vec<String>, meter: &Meter) -> Result<Value, Exhausted> {
+    fn output(&self, warnings: &mut Vec<String>, meter: &Meter) -> Result<Value, FuelExhausted> {
         let Some(template) = &self.graph.output else {
             let mut state = self.channels.to_value(meter)?;
             if let Value::Object(state) = &mut state {

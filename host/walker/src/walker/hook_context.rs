@@ -15,7 +15,7 @@ use graph_core::hook_event::HookEvent;
 use graph_core::node::Failure;
 use graph_core::record::{InterruptRecord, PlannedHook, Status};
 use graph_core::template::{Root, Scope};
-use graph_core::work::{Exhausted, Meter, rates, size};
+use graph_core::work::{FuelExhausted, Meter, rates, size};
 
 /// A superstep that has committed, while the hooks after its tasks are planned.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Walker {
         task: &Task,
         failure: &Failure,
         meter: &Meter,
-    ) -> Result<HookContext, Exhausted> {
+    ) -> Result<HookContext, FuelExhausted> {
         let mut context = self.task_context(event, superstep, task);
         let node = self.graph.node(superstep.node_of(task));
         let mut error = failure_document(failure);
@@ -302,7 +302,7 @@ impl Walker {
 
 /// Builds the `classification` that `error` hooks read: the category, whether failures of that category can pass by
 /// themselves, the code in the failure's details, and the node's retry policy in the names of Rye.
-fn classification(node: &Node, failure: &Failure, meter: &Meter) -> Result<Value, Exhausted> {
+fn classification(node: &Node, failure: &Failure, meter: &Meter) -> Result<Value, FuelExhausted> {
     let category = failure.category.as_str().replace('-', "_");
     let code = match failure.details.as_ref().and_then(|details| details.get("code")) {
         Some(code @ (Value::String(_) | Value::Number(_))) => size::copy(code, meter)?,

@@ -15,7 +15,7 @@ use crate::hook::{ADDITIONAL_STEPS, MAX_RETRIES};
 use graph_core::hook_event::{Control, ControlAction, HookEvent};
 use graph_core::limits::Budget;
 use graph_core::node::{Category, Failure};
-use graph_core::record::{Canonical, ErrorCode, HookRecord, InterruptRecord, RunError, Status};
+use graph_core::record::{CanonicalValue, ErrorCode, HookRecord, InterruptRecord, RunError, Status};
 use graph_core::time::Timestamp;
 use graph_core::work::Meter;
 
@@ -443,7 +443,7 @@ impl Walker {
                 budget: short.as_ref().map(|short| short.figure),
                 id: format!("{}/{}", task.id(), task.answers().len()),
                 node: self.graph.node(superstep.node_of(task)).name.clone(),
-                payload: Canonical(Arc::clone(payload)),
+                payload: CanonicalValue(Arc::clone(payload)),
             }),
             _ => None,
         });

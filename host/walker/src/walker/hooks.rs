@@ -19,7 +19,7 @@ use graph_core::limits::{HostUse, ModelUse};
 use graph_core::node::{Category, Failure, Outcome};
 use graph_core::policy::Durability;
 use graph_core::record::{
-    Canonical, HookRecord, HookSummary, JournalEntry, PlannedAction, PlannedHook, Record,
+    CanonicalValue, HookRecord, HookSummary, JournalEntry, PlannedAction, PlannedHook, Record,
 };
 use graph_core::time::Timestamp;
 
@@ -514,7 +514,7 @@ impl Walker {
             namespace: self.setup.identity.namespace.clone(),
             required: planned.required,
             reserved: false,
-            result: Canonical::from(result),
+            result: CanonicalValue::from(result),
             resumes: self.hooks.resumes,
             run: self.setup.identity.record_run().to_owned(),
             sequence,

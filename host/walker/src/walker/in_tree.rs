@@ -16,7 +16,7 @@ use super::superstep::Superstep;
 use crate::graph::Graph;
 use graph_core::capability::Manifest;
 use graph_core::limits::{HostUse, ModelUse};
-use graph_core::record::{Accepted, CacheEntry, End, InterruptRecord, RunError, Status, StopLimit};
+use graph_core::record::{AcceptedPinChange, CacheEntry, End, InterruptRecord, RunError, Status, StopLimit};
 use graph_core::time::Timestamp;
 
 /// A child run that its task dispatches.
@@ -48,7 +48,7 @@ impl Walker {
     }
 
     /// Turns a restored walker into that of a child run. `accepted`: the changes accepted for the root run since the child was stored.
-    pub(super) fn become_child(&mut self, path: String, accepted: Vec<Accepted>) {
+    pub(super) fn become_child(&mut self, path: String, accepted: Vec<AcceptedPinChange>) {
         self.path = path;
         self.unwritten.set_accepted(accepted);
     }
@@ -176,7 +176,7 @@ impl Walker {
     }
 
     /// The changes that were accepted since the run's newest checkpoint.
-    pub(super) fn accepted(&self) -> &[Accepted] {
+    pub(super) fn accepted(&self) -> &[AcceptedPinChange] {
         self.unwritten.accepted()
     }
 

@@ -34,7 +34,7 @@ use graph_core::item::{ItemType, Primary};
 use graph_core::limits::{Budget, HostUse};
 use graph_core::node::Failure;
 use graph_core::policy::Durability;
-use graph_core::record::{Canonical, InterruptRecord, RunError, Status, StopLimit, result_hasher};
+use graph_core::record::{CanonicalValue, InterruptRecord, RunError, Status, StopLimit, result_hasher};
 use graph_core::time::Timestamp;
 use graph_core::work::rates;
 
@@ -357,7 +357,7 @@ impl Walker {
     pub(super) fn static_interrupts(&self) -> Vec<InterruptRecord> {
         let mut interrupts = Vec::new();
         let mut add = |node: &Node, place: String| {
-            let payload = Canonical::from(Value::Null);
+            let payload = CanonicalValue::from(Value::Null);
             interrupts.push(InterruptRecord { budget: None, id: place, node: node.name.clone(), payload });
         };
         let mut named = BTreeSet::new();

@@ -22,7 +22,7 @@ use graph_core::limits::Budget;
 use graph_core::node::{Category, Failure};
 use graph_core::record::PendingOutcome;
 use graph_core::time::Timestamp;
-use graph_core::work::{Exhausted, Meter, rates, size};
+use graph_core::work::{FuelExhausted, Meter, rates, size};
 
 /// A superstep whose tasks are being made. None of them has started, and none of their effects are visible outside.
 #[derive(Debug)]
@@ -262,7 +262,7 @@ impl Walker {
         active: &Activated,
         item: Value,
         meter: &Meter,
-    ) -> Result<(), Exhausted> {
+    ) -> Result<(), FuelExhausted> {
         let item = Arc::new(item);
         let variable = match &node.kind {
             NodeKind::Foreach(foreach) => foreach.variable.as_str(),
@@ -312,7 +312,7 @@ impl Walker {
         active: &Activated,
         item: Option<(&str, &Value)>,
         meter: &Meter,
-    ) -> Result<(), Exhausted> {
+    ) -> Result<(), FuelExhausted> {
         meter.charge(rates::VISIT)?;
         let Some(action) = &node.action else { return Ok(()) };
         let dispatch = if let Some(known) = self.literal_dispatch(active.node(), node, action) {

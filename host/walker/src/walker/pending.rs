@@ -12,8 +12,8 @@ use graph_core::digest::Digest;
 use graph_core::limits::{HostUse, ModelUse};
 use graph_core::question::form_digest;
 use graph_core::record::{
-    AnswersRecord, AttemptJournal, InterruptRecord, PendingOutcome, Reserved, StatusRecord, TaskCache,
-    TaskEvent, TaskRecord, TaskUse,
+    AnswersRecord, AttemptJournal, InterruptRecord, ModelReservation, PendingOutcome, StatusRecord,
+    TaskCache, TaskEvent, TaskRecord, TaskUse,
 };
 use graph_core::work::size;
 
@@ -58,7 +58,7 @@ pub(super) struct Progress {
     /// State of the task with respect to the cache of results.
     pub cache: Option<TaskCache>,
     /// Stored reservation of the newest attempt for language models.
-    pub reserved: Option<Reserved>,
+    pub reserved: Option<ModelReservation>,
     /// The lost part of `used`, by the model that was asked last, as far as its name is known.
     pub lost_models: BTreeMap<String, ModelUse>,
 }
@@ -85,7 +85,7 @@ impl PendingTask {
     }
 
     /// Stored reservation of the newest attempt for language models.
-    pub(super) const fn reserved(&self) -> Option<&Reserved> {
+    pub(super) const fn reserved(&self) -> Option<&ModelReservation> {
         self.known.reserved.as_ref()
     }
 

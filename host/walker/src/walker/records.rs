@@ -16,8 +16,8 @@ use graph_core::format;
 use graph_core::limits::ModelUse;
 use graph_core::policy::Durability;
 use graph_core::record::{
-    AnswersRecord, Canonical, ChannelStamp, Checkpoint, CheckpointPlace, Delta, EncodeError, ErrorCode,
-    FiredEdge, PendingOutcome, Record, Reserved, RunError, Source, Status, StatusRecord, TaskRecord,
+    AnswersRecord, CanonicalValue, ChannelStamp, Checkpoint, CheckpointPlace, Delta, EncodeError, ErrorCode,
+    FiredEdge, ModelReservation, PendingOutcome, Record, RunError, Source, Status, StatusRecord, TaskRecord,
 };
 use graph_core::time::Timestamp;
 
@@ -89,7 +89,7 @@ impl Walker {
             granted: found.answers().granted(),
             namespace: self.setup.identity.namespace.clone(),
             node: self.graph.node(superstep.node_of(found)).name.clone(),
-            reserved: Some(Reserved {
+            reserved: Some(ModelReservation {
                 dispatch: found.used().dispatches,
                 model: found.used().host.model.plus(model),
                 name: name.as_deref().map(str::to_owned),
@@ -139,7 +139,7 @@ impl Walker {
             TaskState::Handled(failure) => PendingOutcome::Handled { failure: failure.clone() },
             TaskState::Interrupted { payload, short } => PendingOutcome::Interrupted {
                 answered: task.answers().len(),
-                payload: Canonical(Arc::clone(payload)),
+                payload: CanonicalValue(Arc::clone(payload)),
                 short: short.clone(),
             },
             TaskState::Suspended => PendingOutcome::Suspended,

@@ -9,7 +9,7 @@ use crate::graph::{NodeIndex, WriteMode};
 use graph_core::json;
 use graph_core::policy::Reducer;
 use graph_core::work::rates::{BYTE, LOOKUP, VALUE};
-use graph_core::work::{Exhausted, Meter, size};
+use graph_core::work::{FuelExhausted, Meter, size};
 
 /// A task's write to a channel.
 #[derive(Clone, Debug)]
@@ -66,11 +66,11 @@ pub(super) enum FoldError {
         reason: String,
     },
     /// The fuel or the bound of a step does not cover the work.
-    Exhausted(Exhausted),
+    Exhausted(FuelExhausted),
 }
 
-impl From<Exhausted> for FoldError {
-    fn from(exhausted: Exhausted) -> Self {
+impl From<FuelExhausted> for FoldError {
+    fn from(exhausted: FuelExhausted) -> Self {
         Self::Exhausted(exhausted)
     }
 }
@@ -144,7 +144,7 @@ pub(super) fn holds(reducer: Reducer, value: &Value) -> (bool, &'static str) {
     }
 }
 
-fn flatten(writes: Vec<Write>, meter: &Meter) -> Result<Vec<Value>, Exhausted> {
+fn flatten(writes: Vec<Write>, meter: &Meter) -> Result<Vec<Value>, FuelExhausted> {
     let count = writes.iter().map(|write| write.value.as_array().map_or(1, Vec::len)).sum();
     meter.charge_each(count, VALUE)?;
     let mut items = Vec::with_capacity(count);
@@ -157,7 +157,7 @@ fn flatten(writes: Vec<Write>, meter: &Meter) -> Result<Vec<Value>, Exhausted> {
     Ok(items)
 }
 
-fn union(current: Option<&Value>, writes: Vec<Write>, meter: &Meter) -> Result<Change, Exhausted> {
+fn union(current: Option<&Value>, writes: Vec<Write>, meter: &Meter) -> Result<Change, FuelExhausted> {
     let text = |item: &Value| {
         let mut text = String::with_capacity(json::canonical_length(item, meter)?);
         json::write_canonical(item, &mut text);
@@ -176,7 +176,7 @@ fn union(current: Option<&Value>, writes: Vec<Write>, meter: &Meter) -> Result<C
 
 /// Folds messages: an item replaces the first one with the same id; an item without an id, or with a new one, is added.
 /// Ids are compared as JSON values: `1` is not `1.0`.
-fn messages(current: Option<&Value>, writes: Vec<Write>, meter: &Meter) -> Result<Change, Exhausted> {
+fn messages(current: Option<&Value>, writes: Vec<Write>, meter: &Meter) -> Result<Change, FuelExhausted> {
     let items = flatten(writes, meter)?;
     let current = current.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     // The position of each item: below `current.len()` it replaces an item, from there on it is added.
@@ -238,7 +238,7 @@ struct Id<'v>(&'v Value);
 
 impl<'v> Id<'v> {
     /// Returns the id of an item, if it has one. Charges for looking it up in a map.
-    fn of(item: &'v Value, meter: &Meter) -> Result<Option<Self>, Exhausted> {
+    fn of(item: &'v Value, meter: &Meter) -> Result<Option<Self>, FuelExhausted> {
         meter.charge(LOOKUP)?;
         let Some(id) = item.get("id").filter(|id| !id.is_null()) else { return Ok(None) };
         match id {
@@ -554,7 +554,7 @@ mod tests {
         let text = "x".repeat(600_000);
         let current = json!([{"id": 1, "text": text}, {"id": 2, "text": text}]);
         let object = json!({"a": text, "b": text});
-        let refused = Err(FoldError::Exhausted(Exhausted::Fuel));
+        let refused = Err(FoldError::Exhausted(FuelExhausted::Fuel));
         assert!(fold(Reducer::Union, Some(&current), writes(&[json!(1)])) == refused);
         assert!(fold(Reducer::Messages, Some(&current), writes(&[json!({"id": 1})])) == refused);
         assert!(fold(Reducer::Merge, Some(&object), writes(&[json!({})])) == refused);

@@ -13,7 +13,7 @@ use super::task::TaskState;
 use super::writes::node_result;
 use crate::graph::{Graph, Node, NodeIndex, WriteMode};
 use graph_core::node::Outcome;
-use graph_core::work::{Exhausted, Meter, rates, size};
+use graph_core::work::{FuelExhausted, Meter, rates, size};
 
 /// Prefix of these channels' names. No graph can write such a channel, since its own keys have no dots.
 pub(super) const OUTPUTS: &str = "_outputs.";
@@ -44,7 +44,7 @@ impl Walker {
         node: &Node,
         index: NodeIndex,
         meter: &Meter,
-    ) -> Result<Option<Value>, Exhausted> {
+    ) -> Result<Option<Value>, FuelExhausted> {
         let committed = self.totals.tallies().of(index).visits;
         let Some(outputs) = self.channels.get(&channel(node)).and_then(Value::as_array) else {
             return Ok(None);
@@ -66,7 +66,7 @@ impl Walker {
         place: usize,
         writes: &mut BTreeMap<String, Vec<Write>>,
         meter: &Meter,
-    ) -> Result<(), Exhausted> {
+    ) -> Result<(), FuelExhausted> {
         let active = &superstep.activated()[place];
         let node = self.graph.node(active.node());
         if !node.feedback || node_failure(node, superstep, place).is_some() {

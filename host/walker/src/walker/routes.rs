@@ -14,9 +14,9 @@ use crate::graph::{Edge, Next, Node, NodeIndex, NodeKind};
 use graph_core::diagnostic::excerpt_up_to;
 use graph_core::node::{Category, Failure, Outcome};
 use graph_core::policy::{OnItemError, OnNoMatch, OnStalledBarrier};
-use graph_core::record::{ErrorCode, RunError, Via};
+use graph_core::record::{EdgeKind, ErrorCode, RunError};
 use graph_core::template::{Root, Scope};
-use graph_core::work::{Exhausted, Meter, rates, size};
+use graph_core::work::{FuelExhausted, Meter, rates, size};
 
 /// Approximate limit of a node's edges in a message, in characters.
 const MOST_CANDIDATES: usize = 1_000;
@@ -25,11 +25,11 @@ const MOST_CANDIDATES: usize = 1_000;
 #[derive(Debug)]
 pub(super) enum RouteError {
     Failed(RunError),
-    Exhausted(Exhausted),
+    Exhausted(FuelExhausted),
 }
 
-impl From<Exhausted> for RouteError {
-    fn from(exhausted: Exhausted) -> Self {
+impl From<FuelExhausted> for RouteError {
+    fn from(exhausted: FuelExhausted) -> Self {
         Self::Exhausted(exhausted)
     }
 }
@@ -98,7 +98,7 @@ impl Walker {
         place: usize,
         routes: &mut Routes,
         meter: &Meter,
-    ) -> Result<bool, Exhausted> {
+    ) -> Result<bool, FuelExhausted> {
         let active = &superstep.activated()[place];
         let mut went = false;
         for task in superstep.tasks_of(active) {
@@ -108,10 +108,10 @@ impl Walker {
                 // The target was checked when the command came: a name that is no node is the end of the branch.
                 went = true;
                 let Some(target) = self.graph.find(&goto.node) else {
-                    routes.fire(active.node(), None, Via::Goto);
+                    routes.fire(active.node(), None, EdgeKind::Goto);
                     continue;
                 };
-                routes.fire(active.node(), Some(target), Via::Goto);
+                routes.fire(active.node(), Some(target), EdgeKind::Goto);
                 match &goto.argument {
                     None => routes.go(target),
                     Some(argument) => {
@@ -137,7 +137,7 @@ impl Walker {
             Next::End => return Ok(()),
             Next::All(targets) => {
                 for (place, target) in targets.iter().enumerate() {
-                    routes.fire(from, Some(*target), Via::next(place));
+                    routes.fire(from, Some(*target), EdgeKind::next(place));
                     routes.go(*target);
                 }
                 return Ok(());
@@ -165,10 +165,10 @@ impl Walker {
         }
         if let Some((place, edge)) = found {
             if edge.to.is_empty() {
-                routes.fire(from, None, Via::next(place));
+                routes.fire(from, None, EdgeKind::next(place));
             }
             for target in &edge.to {
-                routes.fire(from, Some(*target), Via::next(place));
+                routes.fire(from, Some(*target), EdgeKind::next(place));
                 routes.go(*target);
             }
             return Ok(());
@@ -181,14 +181,14 @@ impl Walker {
                 ..RunError::new(ErrorCode::NoEdgeMatched, message)
             }));
         }
-        routes.fire(from, None, Via::NoMatch);
+        routes.fire(from, None, EdgeKind::NoMatch);
         routes.end_unmatched(node.name.clone(), candidates);
         Ok(())
     }
 
     /// Describes the edges of a node for a message. Their texts are at most as long as the document's, so that each is
     /// charged after it is made; only a short text is kept.
-    fn candidates(&self, edges: &[Edge], meter: &Meter) -> Result<String, Exhausted> {
+    fn candidates(&self, edges: &[Edge], meter: &Meter) -> Result<String, FuelExhausted> {
         let mut candidates = String::new();
         for edge in edges {
             let to: Vec<&str> = edge.to.iter().map(|node| self.graph.node(*node).name.as_str()).collect();
@@ -263,7 +263,7 @@ fn go_by_error(superstep: &Superstep, place: usize, node: &Node, routes: &mut Ro
     let (Some(_), Some(target)) = (failed, node.on_error) else {
         return false;
     };
-    routes.fire(superstep.activated()[place].node(), Some(target), Via::Error);
+    routes.fire(superstep.activated()[place].node(), Some(target), EdgeKind::Error);
     routes.go(target);
     true
 }

@@ -10,7 +10,7 @@ use crate::graph::{Node, NodeIndex};
 use graph_core::node::{Category, Failure};
 use graph_core::policy::TemplateMode;
 use graph_core::template::{Root, Scope, TemplateError};
-use graph_core::work::{Exhausted, Meter, rates, size};
+use graph_core::work::{FuelExhausted, Meter, rates, size};
 
 impl Walker {
     /// Builds the values that templates of a node read as `node` and `run`.
@@ -19,7 +19,7 @@ impl Walker {
         node: &Node,
         active: &Activated,
         meter: &Meter,
-    ) -> Result<Context, Exhausted> {
+    ) -> Result<Context, FuelExhausted> {
         if !self.uses_context && !self.graph.edges_read_node(active.node()) {
             return Ok(Context::default());
         }
@@ -41,7 +41,7 @@ impl Walker {
         index: NodeIndex,
         visit: u64,
         meter: &Meter,
-    ) -> Result<Option<Context>, Exhausted> {
+    ) -> Result<Option<Context>, FuelExhausted> {
         let active = Activated::new(index, None, visit, 0);
         if self.graph.edges_read_node(index) {
             self.context(node, &active, meter).map(Some)

@@ -13,8 +13,8 @@ use graph_core::json;
 use graph_core::limits::HostUse;
 use graph_core::policy::Durability;
 use graph_core::record::{
-    Accepted, AnswersRecord, ChannelValue, Checkpoint, CheckpointPlace, EndedBy, ErrorCode, HookRecord,
-    InterruptRecord, ResultDigest, RunError, Status, StatusRecord, TaskRecord,
+    AcceptedPinChange, AnswersRecord, ChannelValue, Checkpoint, CheckpointPlace, EndedBy, ErrorCode,
+    HookRecord, InterruptRecord, ResultDigest, RunError, Status, StatusRecord, TaskRecord,
 };
 
 /// Identity of a run.
@@ -64,7 +64,7 @@ pub struct Setup {
     /// The digest of the run's pins.
     pub pins: Digest,
     /// The accepted changes with which a restored run is resumed.
-    pub accepted: Vec<Accepted>,
+    pub accepted: Vec<AcceptedPinChange>,
     /// Durability mode: it decides when a boundary counts as persisted.
     pub durability: Durability,
     /// Overrides the graph's `max_steps`.

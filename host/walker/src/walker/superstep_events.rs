@@ -10,11 +10,11 @@ use super::superstep::Superstep;
 use crate::graph::Graph;
 use graph_core::node::Failure;
 use graph_core::policy::Reducer;
-use graph_core::record::{AttemptJournal, Canonical, JournalEntry, TaskEvent, Wrote};
+use graph_core::record::{AttemptJournal, CanonicalValue, ChannelWrite, JournalEntry, TaskEvent};
 use graph_core::time::Timestamp;
 
 /// The writes of nodes by channel, in task order.
-pub(super) type Updates = BTreeMap<String, Vec<(String, Wrote)>>;
+pub(super) type Updates = BTreeMap<String, Vec<(String, ChannelWrite)>>;
 
 /// The events of a superstep, for its checkpoint.
 #[derive(Debug, Default)]
@@ -118,17 +118,18 @@ pub(super) fn updates(graph: &Graph, writes: &BTreeMap<String, Vec<Write>>) -> U
     let mut updates = Updates::new();
     for (channel, writes) in writes {
         let declared = graph.channel(channel);
-        let wrote: fn(&Write) -> Wrote = match declared.map_or(Reducer::LastValue, |found| found.reducer) {
-            Reducer::Untracked => continue,
-            Reducer::LastValue | Reducer::Ephemeral => |_| Wrote::Value,
-            Reducer::Append | Reducer::Topic if !writes.iter().any(Write::overwrites) => {
-                |write| Wrote::Elements(write.value.as_array().map_or(1, Vec::len) as u64)
-            }
-            _ => |write| {
-                let value = Canonical::from(write.value.clone());
-                if write.overwrites() { Wrote::Instead(value) } else { Wrote::Own(value) }
-            },
-        };
+        let wrote: fn(&Write) -> ChannelWrite =
+            match declared.map_or(Reducer::LastValue, |found| found.reducer) {
+                Reducer::Untracked => continue,
+                Reducer::LastValue | Reducer::Ephemeral => |_| ChannelWrite::Value,
+                Reducer::Append | Reducer::Topic if !writes.iter().any(Write::overwrites) => {
+                    |write| ChannelWrite::Elements(write.value.as_array().map_or(1, Vec::len) as u64)
+                }
+                _ => |write| {
+                    let value = CanonicalValue::from(write.value.clone());
+                    if write.overwrites() { ChannelWrite::Instead(value) } else { ChannelWrite::Own(value) }
+                },
+            };
         let of_channel = writes.iter().map(|write| (graph.node(write.node).name.clone(), wrote(write)));
         updates.insert(channel.clone(), of_channel.collect());
     }

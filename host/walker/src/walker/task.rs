@@ -16,7 +16,7 @@ use graph_core::capability::DispatchPatterns;
 use graph_core::item::{ItemType, Primary};
 use graph_core::limits::{Budget, ModelUse, TaskLimits};
 use graph_core::node::{Failure, Outcome};
-use graph_core::record::{Canonical, JournalEntry, PendingOutcome, ShortRecord};
+use graph_core::record::{CanonicalValue, JournalEntry, PendingOutcome, ShortRecord};
 use graph_core::time::Timestamp;
 use graph_core::work::size;
 
@@ -452,7 +452,7 @@ impl Task {
             TaskState::Handled(failure) => Some(PendingOutcome::Handled { failure: failure.clone() }),
             TaskState::Interrupted { payload, short } => Some(PendingOutcome::Interrupted {
                 answered: self.answers.len(),
-                payload: Canonical(Arc::clone(payload)),
+                payload: CanonicalValue(Arc::clone(payload)),
                 short: short.clone(),
             }),
             TaskState::Suspended => Some(PendingOutcome::Suspended),

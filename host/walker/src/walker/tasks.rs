@@ -21,7 +21,7 @@ use graph_core::id::END;
 use graph_core::limits::{Budget, HostUse, ModelFigure, ModelUse, TaskLimits};
 use graph_core::model_budget::ShortFigure;
 use graph_core::model_grant;
-use graph_core::model_grant::UsedUp;
+use graph_core::model_grant::UsedUpBudget;
 use graph_core::node::{Category, Failure, Outcome};
 use graph_core::policy::{OnError, OnItemError};
 use graph_core::record::{JournalEntry, ShortRecord};
@@ -142,7 +142,7 @@ impl Walker {
             return self.end_short(now, at, figure, of_run, failure, fx);
         }
         let most = of_run_most.unwrap_or(own.model);
-        let used_up = UsedUp { short, of_run, most, spent: task.used().host.model };
+        let used_up = UsedUpBudget { short, of_run, most, spent: task.used().host.model };
         let payload = Arc::new(model_grant::question(&used_up, &failure.message));
         let asked = task.answers().new_question();
         let short = Some(Box::new(ShortRecord { asked, failure, figure, of_run }));

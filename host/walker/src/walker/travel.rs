@@ -26,7 +26,7 @@ use graph_core::limits::Budget;
 use graph_core::policy::Reducer;
 use graph_core::record::{ActivationKind, CheckpointPlace, ErrorCode, GivenRecord, Source, Status};
 use graph_core::time::Timestamp;
-use graph_core::work::{Exhausted, Meter};
+use graph_core::work::{FuelExhausted, Meter};
 
 impl Walker {
     /// Creates a walker for a new run that begins with the state of another run at a checkpoint: its channel values,
@@ -229,7 +229,7 @@ impl Walker {
         Ok(())
     }
 
-    fn refused_for(&self, exhausted: Exhausted) -> HandleError {
+    fn refused_for(&self, exhausted: FuelExhausted) -> HandleError {
         let (_, error) = self.exhausted(exhausted, None);
         refused(error.code, error.message)
     }
@@ -311,7 +311,7 @@ impl Walker {
         values: &Map<String, Value>,
         meter: &Meter,
     ) -> Result<RoutedEdit, HandleError> {
-        let exhausted = |exhausted: Exhausted| self.refused_for(exhausted);
+        let exhausted = |exhausted: FuelExhausted| self.refused_for(exhausted);
         let graph = Arc::clone(&self.graph);
         let node = graph.node(index);
         let mut routes = Routes::default();
@@ -350,7 +350,7 @@ impl Walker {
 
     /// Applies the routes of the edit's node to the agenda. They replace the node itself if it is next; or, if it belongs to
     /// the last superstep, the activations that only it can have caused; otherwise they come after all others.
-    fn follow_edit(&mut self, routed: RoutedEdit, meter: &Meter) -> Result<Concluded, Exhausted> {
+    fn follow_edit(&mut self, routed: RoutedEdit, meter: &Meter) -> Result<Concluded, FuelExhausted> {
         let RoutedEdit { node, mut routes, returned, warnings } = routed;
         self.warnings.keep(warnings);
         let newest = self.visited.newest();

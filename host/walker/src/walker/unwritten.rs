@@ -6,7 +6,7 @@ use super::agenda::Fired;
 use super::superstep_events::SuperstepEvents;
 use crate::graph::NodeIndex;
 use graph_core::digest::Digest;
-use graph_core::record::{Accepted, CacheEntry, TaskSummary};
+use graph_core::record::{AcceptedPinChange, CacheEntry, TaskSummary};
 
 /// Changes that the next checkpoint will contain.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ pub(super) struct Unwritten {
     /// Results for the cache, by key.
     results: BTreeMap<Digest, CacheEntry>,
     /// The changes that were accepted since the newest checkpoint.
-    accepted: Vec<Accepted>,
+    accepted: Vec<AcceptedPinChange>,
 }
 
 impl Unwritten {
@@ -51,17 +51,17 @@ impl Unwritten {
     }
 
     /// The changes that were accepted since the newest checkpoint.
-    pub(super) fn accepted(&self) -> &[Accepted] {
+    pub(super) fn accepted(&self) -> &[AcceptedPinChange] {
         &self.accepted
     }
 
     /// Sets the changes that were accepted before the walker was made.
-    pub(super) fn set_accepted(&mut self, accepted: Vec<Accepted>) {
+    pub(super) fn set_accepted(&mut self, accepted: Vec<AcceptedPinChange>) {
         self.accepted = accepted;
     }
 
     /// Adds accepted changes.
-    pub(super) fn accept(&mut self, accepted: Vec<Accepted>) {
+    pub(super) fn accept(&mut self, accepted: Vec<AcceptedPinChange>) {
         self.accepted.extend(accepted);
     }
 
@@ -81,7 +81,7 @@ impl Unwritten {
     }
 
     /// Takes the accepted changes, for a checkpoint.
-    pub(super) fn take_accepted(&mut self) -> Vec<Accepted> {
+    pub(super) fn take_accepted(&mut self) -> Vec<AcceptedPinChange> {
         std::mem::take(&mut self.accepted)
     }
 

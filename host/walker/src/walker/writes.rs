@@ -19,7 +19,7 @@ use graph_core::limits::{ModelLimits, ModelUse};
 use graph_core::model_grant;
 use graph_core::node::{Failure, Outcome};
 use graph_core::policy::OnItemError;
-use graph_core::work::{Exhausted, Meter, rates, size};
+use graph_core::work::{FuelExhausted, Meter, rates, size};
 
 /// The writes of a superstep.
 #[derive(Debug, Default)]
@@ -117,7 +117,7 @@ impl Walker {
         place: usize,
         writes: &mut Writes,
         meter: &Meter,
-    ) -> Result<(), Exhausted> {
+    ) -> Result<(), FuelExhausted> {
         let index = superstep.activated()[place].node();
         let node = self.graph.node(index);
         for (value, assignment) in take_assigned(superstep, place, node).into_iter().zip(&node.assign) {
@@ -171,7 +171,7 @@ impl Walker {
     }
 
     /// Returns the value that `collect` takes from the list of results.
-    fn collected(&self, list: &Value, meter: &Meter) -> Result<Value, Exhausted> {
+    fn collected(&self, list: &Value, meter: &Meter) -> Result<Value, FuelExhausted> {
         let Some(results) = list.as_array().filter(|_| self.graph.dialect.collects_thread_ids()) else {
             return size::copy(list, meter);
         };
@@ -248,7 +248,7 @@ pub(super) fn node_result<'a>(node: &Node, superstep: &'a Superstep, place: usiz
 }
 
 /// Builds the list of the results of a `foreach`'s items, in order.
-fn list_of(foreach: &Foreach, tasks: &[Task], meter: &Meter) -> Result<Value, Exhausted> {
+fn list_of(foreach: &Foreach, tasks: &[Task], meter: &Meter) -> Result<Value, FuelExhausted> {
     let skips = foreach.on_item_error == OnItemError::Skip;
     let keeps_errors = foreach.on_item_error == OnItemError::KeepError;
     meter.charge(size::VALUE)?;

@@ -13,7 +13,7 @@ use graph_core::digest::Digest;
 use graph_core::json::canonical_length;
 use graph_core::node::{Category, Failure};
 use graph_core::schema::{InputSchema, SchemaFailure};
-use graph_core::work::{CompileBudget, Exhausted, Meter, rates};
+use graph_core::work::{CompileBudget, FuelExhausted, Meter, rates};
 
 /// Limit of the text of a written graph, in bytes. The text is read during a run and must take no longer than one step
 /// of the host's work; a file may be larger.
@@ -39,11 +39,11 @@ pub enum Refusal {
     /// The item has failed.
     Failed(Failure),
     /// There is not enough fuel for the item.
-    Exhausted(Exhausted),
+    Exhausted(FuelExhausted),
 }
 
-impl From<Exhausted> for Refusal {
-    fn from(exhausted: Exhausted) -> Self {
+impl From<FuelExhausted> for Refusal {
+    fn from(exhausted: FuelExhausted) -> Self {
         Self::Exhausted(exhausted)
     }
 }
@@ -51,7 +51,7 @@ impl From<Exhausted> for Refusal {
 /// Reason why a document cannot be opened.
 pub(super) enum Unopened {
     Invalid(Box<Diagnostics>),
-    Exhausted(Exhausted),
+    Exhausted(FuelExhausted),
     /// The document's patterns or schemas take more than one step of work may.
     Costly(Failure),
 }
@@ -147,9 +147,9 @@ pub(super) fn open(graph: &Value, meter: &Meter) -> Result<Opened, Unopened> {
     let loaded = document::load_within(NAME, &text, &id, &compiling);
     match compiling.refused() {
         None => {}
-        Some(exhausted @ Exhausted::Fuel) => return Err(Unopened::Exhausted(exhausted)),
+        Some(exhausted @ FuelExhausted::Fuel) => return Err(Unopened::Exhausted(exhausted)),
         // The work is that of the document and not a step of this graph.
-        Some(exhausted @ Exhausted::Step) => {
+        Some(exhausted @ FuelExhausted::Step) => {
             let message = format!("the graph cannot be read: {}", compiling.refusal(exhausted));
             return Err(Unopened::Costly(Failure::new(Category::Limit, message)));
         }

@@ -9,7 +9,7 @@ use crate::host_item::HostItem;
 use graph_core::capability::DispatchPatterns;
 use graph_core::node::{Category, Failure};
 use graph_core::schema::InputSchema;
-use graph_core::work::{Exhausted, Meter};
+use graph_core::work::{FuelExhausted, Meter};
 
 fn checked(graph: impl Into<Value>) -> Value {
     let dispatch = DispatchPatterns::parse(["execute.tool.t.*"]).unwrap();
@@ -53,7 +53,7 @@ fn what_is_too_large_too_deep_or_a_bomb_is_refused_and_charged() {
     let little = Meter::new(1000);
     let dispatch = DispatchPatterns::deny_all();
     let refused = validate(&json!({ "graph": SMALL.repeat(10) }), &dispatch, &little);
-    assert!(matches!(refused, Err(Refusal::Exhausted(Exhausted::Fuel))), "{refused:?}");
+    assert!(matches!(refused, Err(Refusal::Exhausted(FuelExhausted::Fuel))), "{refused:?}");
 }
 
 #[test]

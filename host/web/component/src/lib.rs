@@ -182,11 +182,11 @@ impl host_of::GuestRanking for Ranking {
     }
 }
 
-struct Outgoing(host::Outgoing);
+struct Outgoing(host::OutgoingRequests);
 
 impl host_of::GuestOutgoing for Outgoing {
     fn open(grant: String, secrets: Vec<(String, String)>) -> Result<host_of::Outgoing, String> {
-        host::Outgoing::open(&grant, &secrets).map(|opened| host_of::Outgoing::new(Self(opened)))
+        host::OutgoingRequests::open(&grant, &secrets).map(|opened| host_of::Outgoing::new(Self(opened)))
     }
 
     fn prepare(
@@ -305,7 +305,7 @@ impl models_of::GuestCall for Call {
     }
 
     fn begin(&self, budget: models_of::BudgetBorrow<'_>) -> Result<(Vec<models_of::Field>, Vec<u8>), String> {
-        let models::Sending { fields, body } =
+        let models::PartialRequest { fields, body } =
             self.0.borrow_mut().begin(&mut budget.get::<Budget>().0.borrow_mut())?;
         Ok((fields, body))
     }

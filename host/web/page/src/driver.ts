@@ -40,12 +40,12 @@ export class Driver {
   ) {}
 
   /** Queues an event before all others. */
-  urgent(event: string): void {
+  dispatchFirst(event: string): void {
     this.events.unshift(event);
     this.wake?.();
   }
 
-  private tell(event: string): void {
+  private dispatch(event: string): void {
     this.events.push(event);
     this.wake?.();
   }
@@ -94,7 +94,7 @@ export class Driver {
           break;
         case "look_up": {
           const activation = members(effect.get("activation") ?? "{}");
-          this.tell(object({ event: '"looked_up"', task: activation.get("task"), attempt: activation.get("attempt") }));
+          this.dispatch(object({ event: '"looked_up"', task: activation.get("task"), attempt: activation.get("attempt") }));
           break;
         }
         case "model_recorded": {
@@ -133,7 +133,7 @@ export class Driver {
       }
     }
     if (persisted.length > 0) await this.keep(persisted);
-    if (more) this.tell('{"event":"continued"}');
+    if (more) this.dispatch('{"event":"continued"}');
   }
 
   private async perform(effect: Map<string, string>, hook: boolean): Promise<void> {
@@ -144,12 +144,12 @@ export class Driver {
       new Promise((resolve) => {
         this.reserving.set(name, resolve);
         const task = activation.get("task");
-        this.tell(object({ event: '"model_reserved"', task, attempt, model, name: JSON.stringify(asked) }));
+        this.dispatch(object({ event: '"model_reserved"', task, attempt, model, name: JSON.stringify(asked) }));
       });
     const report = await this.performer.perform(this.run, effect, activation, name, { reserve });
     this.reserving.delete(name);
     if (report === undefined) return;
-    this.tell(
+    this.dispatch(
       hook
         ? object({ event: '"hook_done"', hook: activation.get("task"), report })
         : object({ event: '"task_done"', task: activation.get("task"), attempt, report }),
@@ -180,12 +180,12 @@ export class Driver {
       await this.store.add(this.id, persisted.map(({ kept }) => kept));
     } catch (error) {
       if (!(error instanceof Full) && !(error instanceof DOMException)) throw error;
-      for (const { id } of persisted) this.tell(object({ event: '"persist_failed"', id, message: JSON.stringify(error.message) }));
+      for (const { id } of persisted) this.dispatch(object({ event: '"persist_failed"', id, message: JSON.stringify(error.message) }));
       return;
     }
     for (const { id, kept } of persisted) {
       if (kept.checkpoint) this.observer.checkpoint(kept.checkpoint);
-      this.tell(object({ event: '"persisted"', id }));
+      this.dispatch(object({ event: '"persisted"', id }));
     }
   }
 
@@ -197,7 +197,7 @@ export class Driver {
       if (left > 0) this.timers.set(timer, setTimeout(fire, Math.min(left, 2 ** 31 - 1)));
       else {
         this.timers.delete(timer);
-        this.tell(object({ event: '"timer_fired"', timer }));
+        this.dispatch(object({ event: '"timer_fired"', timer }));
       }
     };
     fire();

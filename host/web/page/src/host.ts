@@ -1,7 +1,7 @@
 // The worker with the walker: it loads a bundle, plans, and drives runs. The page only shows its messages.
 
 import { Driver, type Checkpoint } from "./driver";
-import type { FetchNews, FetchWish } from "./worker_fetch";
+import type { FetchMessage, FetchOutcome } from "./worker_fetch";
 import { openBundle, poolOf, type Loaded, type Plan } from "./opening";
 import { Performer } from "./performer";
 import type { LogLine } from "./protocol";
@@ -13,11 +13,11 @@ import { words, type Run } from "./walker";
 import { members, object } from "./json";
 
 /** Requests of the page. Values of the graph are JSON texts. */
-export type Wish =
+export type PageRequest =
   | { wish: "open"; base: string }
   | { wish: "grant"; folder: string; files: [string, File][] }
   | { wish: "secret"; name: string; value: string }
-  | FetchWish
+  | FetchOutcome
   | { wish: "run"; run: string; inputs: string }
   | { wish: "continue"; run: string }
   | { wish: "answer"; answers: Record<string, string> }
@@ -32,9 +32,9 @@ export type Wish =
 export type Step = { notice: string } | { node: string; line: LogLine };
 
 /** Messages to the page. */
-export type News =
+export type WorkerMessage =
   | { news: "opened"; plan: Plan; runs: { run: string; status: string }[] }
-  | FetchNews
+  | FetchMessage
   | { news: "refused"; message: string }
   | { news: "steps"; steps: Step[] }
   | { news: "checkpoint"; checkpoint: Checkpoint }
@@ -50,18 +50,18 @@ export type News =
 const TOGETHER = 50;
 let steps: Step[] = [];
 
-function tellSteps(): void {
-  if (steps.length > 0) postMessage({ news: "steps", steps } satisfies News);
+function dispatchSteps(): void {
+  if (steps.length > 0) postMessage({ news: "steps", steps } satisfies WorkerMessage);
   steps = [];
 }
 
-function tellStep(step: Step): void {
-  if (steps.push(step) === 1) setTimeout(tellSteps, TOGETHER);
+function dispatchStep(step: Step): void {
+  if (steps.push(step) === 1) setTimeout(dispatchSteps, TOGETHER);
 }
 
-function tell(news: News): void {
-  tellSteps();
-  postMessage(news);
+function dispatch(message: WorkerMessage): void {
+  dispatchSteps();
+  postMessage(message);
 }
 
 let loaded: Loaded | undefined;
@@ -72,7 +72,7 @@ async function grantFolder(of: Loaded, folder: string, files: [string, File][]):
   for (const [path, file] of files) of.setup.files.set(`${folder.replace(/\/$/, "")}/${path}`, file);
   of.plan.folders = of.plan.folders.filter((one) => one !== folder);
   if (of.plan.folders.length === 0) await poolOf(of);
-  tell({ news: "opened", plan: of.plan, runs: await runsOf(of) });
+  dispatch({ news: "opened", plan: of.plan, runs: await runsOf(of) });
 }
 
 async function setupOf(of: Loaded, run: string, inputs: string): Promise<string> {
@@ -91,10 +91,10 @@ async function setupOf(of: Loaded, run: string, inputs: string): Promise<string>
 }
 
 async function driverOf(of: Loaded, run: string, begun: Run): Promise<Driver> {
-  const performer = new Performer(await poolOf(of), of.items, (node, line) => tellStep({ node, line }), of.services);
+  const performer = new Performer(await poolOf(of), of.items, (node, line) => dispatchStep({ node, line }), of.services);
   const observer = {
-    notice: (notice: string): void => tellStep({ notice }),
-    checkpoint: (checkpoint: Checkpoint): void => tell({ news: "checkpoint", checkpoint }),
+    notice: (notice: string): void => dispatchStep({ notice }),
+    checkpoint: (checkpoint: Checkpoint): void => dispatch({ news: "checkpoint", checkpoint }),
   };
   return new Driver(begun, run, of.store, performer, observer);
 }
@@ -116,7 +116,7 @@ async function go(of: Loaded, event: string): Promise<void> {
   const status = await current.drive(event);
   const known = (await of.store.runs()).find((one) => one.run === run);
   if (known) await of.store.begin({ ...known, status });
-  tell({ news: "stopped", run, status, summary: current.run.summary() });
+  dispatch({ news: "stopped", run, status, summary: current.run.summary() });
 }
 
 function checkReady(of: Loaded): void {
@@ -131,10 +131,10 @@ async function replayOf(of: Loaded, file: File | undefined): Promise<void> {
   const bytes = file ? new Uint8Array(await file.arrayBuffer()) : of.packed;
   const performer = new Performer(await poolOf(of), of.items, () => undefined);
   const summary = await replayFile(bytes, { ...of, performer }, {
-    began: (run, key) => tell({ news: "replaying", run, key }),
-    step: (step) => tell({ news: "replayed", step }),
+    began: (run, key) => dispatch({ news: "replaying", run, key }),
+    step: (step) => dispatch({ news: "replayed", step }),
   });
-  tell({ news: "replay ended", summary });
+  dispatch({ news: "replay ended", summary });
 }
 
 async function begin(of: Loaded, run: string, given: string): Promise<void> {
@@ -165,7 +165,7 @@ async function verify(of: Loaded, run: string): Promise<void> {
   const known = (await of.store.runs()).find((one) => one.run === run);
   if (!known) throw new Refused(`there is no run \`${run}\` in this page`);
   of.walker.runs.Run.verify(run, await publicKey(await of.store.key()), await storedOf(of, run));
-  tell({ news: "verified", records: (await of.store.persisted(run)).length });
+  dispatch({ news: "verified", records: (await of.store.persisted(run)).length });
 }
 
 async function exportOf(of: Loaded, run: string): Promise<string> {
@@ -190,7 +190,7 @@ async function restore(of: Loaded, run: string): Promise<void> {
   const known = (await of.store.runs()).find((one) => one.run === run);
   if (!known) throw new Refused(`there is no run \`${run}\` in this page`);
   const restored = of.walker.runs.Run.restore(known.setup, await storedOf(of, run));
-  for (const { checkpoint } of await of.store.persisted(run)) if (checkpoint) tell({ news: "checkpoint", checkpoint });
+  for (const { checkpoint } of await of.store.persisted(run)) if (checkpoint) dispatch({ news: "checkpoint", checkpoint });
   const summary = JSON.parse(restored.summary()) as { status: string; interrupts: unknown[] };
   if (summary.status !== "completed" && summary.interrupts.length === 0) {
     checkSecrets(of);
@@ -198,61 +198,61 @@ async function restore(of: Loaded, run: string): Promise<void> {
   }
   // The run waits for answers, or has ended: only its state is shown.
   driver = { run, driver: await driverOf(of, run, restored) };
-  tell({ news: "stopped", run, status: summary.status, summary: restored.summary() });
+  dispatch({ news: "stopped", run, status: summary.status, summary: restored.summary() });
 }
 
-async function grantWish(wish: Wish): Promise<void> {
-  if (wish.wish === "open") {
-    loaded = await openBundle(wish.base, tell);
-    tell({ news: "opened", plan: loaded.plan, runs: await runsOf(loaded) });
+async function performRequest(request: PageRequest): Promise<void> {
+  if (request.wish === "open") {
+    loaded = await openBundle(request.base, dispatch);
+    dispatch({ news: "opened", plan: loaded.plan, runs: await runsOf(loaded) });
     return;
   }
   if (!loaded) throw new Refused("the bundle is not open");
-  switch (wish.wish) {
+  switch (request.wish) {
     case "grant":
-      return grantFolder(loaded, wish.folder, wish.files);
+      return grantFolder(loaded, request.folder, request.files);
     case "secret":
-      return loaded.services.setSecret(wish.name, wish.value);
+      return loaded.services.setSecret(request.name, request.value);
     case "fetched":
-      return loaded.fetches.fetched(wish);
+      return loaded.fetches.fetched(request);
     case "run":
-      return begin(loaded, wish.run, wish.inputs);
+      return begin(loaded, request.run, request.inputs);
     case "continue":
-      return restore(loaded, wish.run);
+      return restore(loaded, request.run);
     case "answer": {
       checkSecrets(loaded);
-      const typed = JSON.stringify(wish.answers);
+      const typed = JSON.stringify(request.answers);
       return go(loaded, object({ event: '"resumed"', typed }));
     }
     case "cancel":
-      driver?.driver.urgent('{"event":"cancel_requested"}');
+      driver?.driver.dispatchFirst('{"event":"cancel_requested"}');
       return;
     case "export":
-      tell({ news: "exported", name: `${wish.run}.jsonl`, text: await exportOf(loaded, wish.run) });
+      dispatch({ news: "exported", name: `${request.run}.jsonl`, text: await exportOf(loaded, request.run) });
       return;
     case "key":
-      tell({ news: "exported", name: "page-key.pem", text: privateKey(await loaded.store.key()) });
+      dispatch({ news: "exported", name: "page-key.pem", text: privateKey(await loaded.store.key()) });
       return;
     case "verify":
-      return verify(loaded, wish.run);
+      return verify(loaded, request.run);
     case "replay":
-      return replayOf(loaded, wish.file);
+      return replayOf(loaded, request.file);
     case "remove":
-      await loaded.store.remove(wish.run);
-      tell({ news: "removed", runs: await runsOf(loaded) });
+      await loaded.store.remove(request.run);
+      dispatch({ news: "removed", runs: await runsOf(loaded) });
       return;
   }
 }
 
-export function listen(first: Wish): void {
-  const grantOrSay = async (wish: Wish): Promise<void> => {
+export function listen(first: PageRequest): void {
+  const performOrRefuse = async (request: PageRequest): Promise<void> => {
     try {
-      await grantWish(wish);
+      await performRequest(request);
     } catch (error) {
-      tell({ news: "refused", message: words(error) });
+      dispatch({ news: "refused", message: words(error) });
     }
   };
-  onmessage = ({ data }: MessageEvent<Wish>) => void grantOrSay(data);
-  void grantOrSay(first);
+  onmessage = ({ data }: MessageEvent<PageRequest>) => void performOrRefuse(data);
+  void performOrRefuse(first);
 }
 

@@ -2,7 +2,7 @@
 
 import { missing, read, type Bundle } from "./bundle";
 import { hasJspi } from "./executor";
-import { Fetches, type FetchNews } from "./worker_fetch";
+import { Fetches, type FetchMessage } from "./worker_fetch";
 import { members } from "./json";
 import { KnowledgeBase } from "./knowledge_base";
 import type { Item } from "./performer";
@@ -88,7 +88,7 @@ async function loadWalker(opened: Opened): Promise<Code> {
   return { script, cores: await compile(opened, folder, names) };
 }
 
-export async function openBundle(base: string, tell: (news: FetchNews) => void): Promise<Loaded> {
+export async function openBundle(base: string, dispatch: (message: FetchMessage) => void): Promise<Loaded> {
   const opened = await open(base);
   // The page itself is verified, too, although a changed page could omit that.
   const [worker] = await Promise.all(["assets/worker.js", "index.html", "assets/page.js", "assets/page.css"].map((path) => opened.read(path)));
@@ -145,7 +145,7 @@ export async function openBundle(base: string, tell: (news: FetchNews) => void):
   const grants = grantsOf(bundle, items);
   const plan = planOf(bundle, walker, items, grants, problems, opened);
   const setup: Setup = { walker: walkerSetup, interfaces: bundle.interfaces, components: [...components.values()], files, empty };
-  const fetches = new Fetches(tell);
+  const fetches = new Fetches(dispatch);
   const services = new Services(walker, items, new KnowledgeBase(walker, base, bundle.entries), fetches.send);
   const opening: Loaded = { packed, bundle, walker, items, setup, worker: text(worker ?? new Uint8Array()), pool: undefined, store: await Store.open(), services, fetches, grants, plan };
   // Workers load everything now, so that a run needs no network.

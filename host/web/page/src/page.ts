@@ -1,7 +1,7 @@
 // The page: it sends requests to the worker with the walker, and shows its messages.
 
 import { PageFetches } from "./page_fetch";
-import type { News, Step, Wish } from "./host";
+import type { PageRequest, Step, WorkerMessage } from "./host";
 import type { AskedSecret, Plan } from "./opening";
 import { printable } from "./json";
 import { ReplayView } from "./replay_view";
@@ -47,33 +47,33 @@ class Page {
   private run = "";
   private pending: string[] = [];
   private framed = false;
-  private readonly fetches = new PageFetches((wish) => this.wish(wish));
-  private readonly replay = new ReplayView((wish) => {
+  private readonly fetches = new PageFetches((outcome) => this.request(outcome));
+  private readonly replay = new ReplayView((request) => {
     say("");
     this.busy(true);
-    this.wish(wish);
+    this.request(request);
   });
 
   constructor(base: string) {
-    this.worker.onmessage = ({ data }: MessageEvent<News>) => this.told(data);
+    this.worker.onmessage = ({ data }: MessageEvent<WorkerMessage>) => this.onMessage(data);
     this.worker.onerror = (event) => say(`the worker of this page has failed: ${event.message}`);
-    this.wish({ wish: "open", base });
+    this.request({ wish: "open", base });
     at<HTMLFormElement>("start").onsubmit = (event) => {
       event.preventDefault();
       this.start(at<HTMLInputElement>("name").value, (run) => ({ wish: "run", run, inputs: at<HTMLTextAreaElement>("inputs").value || "{}" }));
     };
-    at("cancel").onclick = () => this.wish({ wish: "cancel" });
-    at("verify").onclick = () => this.wish({ wish: "verify", run: this.run });
-    at("export-key").onclick = () => this.wish({ wish: "key" });
-    at("export").onclick = () => this.wish({ wish: "export", run: this.run });
+    at("cancel").onclick = () => this.request({ wish: "cancel" });
+    at("verify").onclick = () => this.request({ wish: "verify", run: this.run });
+    at("export-key").onclick = () => this.request({ wish: "key" });
+    at("export").onclick = () => this.request({ wish: "export", run: this.run });
   }
 
-  private wish(wish: Wish): void {
-    this.worker.postMessage(this.begun ? wish : { role: "host", wish });
+  private request(request: PageRequest): void {
+    this.worker.postMessage(this.begun ? request : { role: "host", wish: request });
     this.begun = true;
   }
 
-  private start(run: string, wish: (run: string) => Wish): void {
+  private start(run: string, request: (run: string) => PageRequest): void {
     say("");
     this.run = run;
     this.pending = [];
@@ -84,7 +84,7 @@ class Page {
     at("result").hidden = true;
     at("questions").hidden = true;
     this.busy(true);
-    this.wish(wish(run));
+    this.request(request(run));
   }
 
   private busy(busy: boolean): void {
@@ -93,41 +93,41 @@ class Page {
     this.replay.busy(busy);
   }
 
-  private told(news: News): void {
-    switch (news.news) {
+  private onMessage(message: WorkerMessage): void {
+    switch (message.news) {
       case "opened":
-        return this.opened(news.plan, news.runs);
+        return this.opened(message.plan, message.runs);
       case "fetch":
       case "give up":
-        return this.fetches.take(news);
+        return this.fetches.take(message);
       case "refused":
         at("loading").hidden = true;
         this.busy(false);
         this.replay.refused();
-        return say(news.message);
+        return say(message.message);
       case "steps":
-        return this.steps(news.steps);
+        return this.steps(message.steps);
       case "checkpoint": {
-        const { namespace, step, result, fuel } = news.checkpoint;
+        const { namespace, step, result, fuel } = message.checkpoint;
         at("checkpoints").append(row(namespace || this.run, step, fuel, result));
         return;
       }
       case "stopped":
-        return this.stopped(news.status, news.summary);
+        return this.stopped(message.status, message.summary);
       case "exported":
-        return this.save(news.name, news.text);
+        return this.save(message.name, message.text);
       case "verified":
-        at("verified").textContent = `${news.records} records: signatures, links and digests are right.`;
+        at("verified").textContent = `${message.records} records: signatures, links and digests are right.`;
         return;
       case "replaying":
-        return this.replay.began(news.run, news.key);
+        return this.replay.began(message.run, message.key);
       case "replayed":
-        return this.replay.step(news.step);
+        return this.replay.step(message.step);
       case "replay ended":
         this.busy(false);
-        return this.replay.ended(news.summary);
+        return this.replay.ended(message.summary);
       case "removed":
-        return this.runs(news.runs);
+        return this.runs(message.runs);
     }
   }
 
@@ -167,7 +167,7 @@ class Page {
     input.webkitdirectory = true;
     input.onchange = () => {
       const files = Array.from(input.files ?? [], (file): [string, File] => [file.webkitRelativePath.split("/").slice(1).join("/"), file]);
-      this.wish({ wish: "grant", folder, files });
+      this.request({ wish: "grant", folder, files });
     };
     field.append(label, input);
     return field;
@@ -181,7 +181,7 @@ class Page {
     input.type = "password";
     input.autocomplete = "off";
     input.id = label.htmlFor = `secret-${place}`;
-    input.oninput = () => this.wish({ wish: "secret", name, value: input.value });
+    input.oninput = () => this.request({ wish: "secret", name, value: input.value });
     field.append(label, input);
     return field;
   }
@@ -200,8 +200,8 @@ class Page {
         const entry = element("li", `${run} (${status})`);
         entry.append(
           button("Continue", run, () => this.start(run, () => ({ wish: "continue", run }))),
-          button("Export", run, () => this.wish({ wish: "export", run })),
-          button("Remove", run, () => this.wish({ wish: "remove", run })),
+          button("Export", run, () => this.request({ wish: "export", run })),
+          button("Remove", run, () => this.request({ wish: "remove", run })),
         );
         return entry;
       }),
@@ -288,7 +288,7 @@ class Page {
       for (const input of form.querySelectorAll("textarea")) answers[input.name] = input.value;
       at("questions").hidden = true;
       this.busy(true);
-      this.wish({ wish: "answer", answers });
+      this.request({ wish: "answer", answers });
     };
   }
 

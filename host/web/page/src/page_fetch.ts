@@ -1,7 +1,7 @@
 // Sends requests from the page itself: its Content Security Policy, which names the origins that the manifest permits, applies here, whatever
 // the server of the page sends with its workers.
 
-import type { FetchNews, FetchWish } from "./worker_fetch";
+import type { FetchMessage, FetchOutcome } from "./worker_fetch";
 import type { HttpProblem } from "./protocol";
 
 /** A checked request, with its secrets. */
@@ -94,19 +94,19 @@ async function send(sending: Sending, given: AbortSignal): Promise<Sent> {
 export class PageFetches {
   private readonly under = new Map<number, AbortController>();
 
-  constructor(private readonly tell: (wish: FetchWish) => void) {}
+  constructor(private readonly dispatch: (outcome: FetchOutcome) => void) {}
 
-  take(news: FetchNews): void {
-    if (news.news === "give up") {
-      this.under.get(news.id)?.abort();
+  take(message: FetchMessage): void {
+    if (message.news === "give up") {
+      this.under.get(message.id)?.abort();
       return;
     }
-    const { id, sending } = news;
+    const { id, sending } = message;
     const controller = new AbortController();
     this.under.set(id, controller);
     void send(sending, controller.signal).then((sent) => {
       this.under.delete(id);
-      this.tell({ wish: "fetched", id, sent });
+      this.dispatch({ wish: "fetched", id, sent });
     });
   }
 }

@@ -40,12 +40,12 @@ export interface Played {
 /** Performs an attempt with a journal; returns its report. */
 export type Perform = (run: Run, effect: Map<string, string>, played: Played) => Promise<string>;
 
-export interface Stage {
+export interface ReplaySetup {
   walker: Walker;
   /** Setup of the run, as JSON texts, without the fields that its checkpoints define. */
   setup: Record<string, string | undefined>;
   perform: Perform;
-  told(replayed: Replayed): void;
+  onReplayed(replayed: Replayed): void;
 }
 
 /** Describes the first difference in the words of the command line; `undefined` if there is none. */
@@ -79,7 +79,7 @@ class Walk {
 
   constructor(
     private readonly recorded: Recorded,
-    private readonly stage: Stage,
+    private readonly setup: ReplaySetup,
     private readonly run: Run,
     private readonly replay: Replay,
     reached: number | undefined,
@@ -236,7 +236,7 @@ class Walk {
     const played: Played = { entries: entriesOf(this.known(task).journal, attempt, this.dispatched(task)) };
     this.replay.attempts += 1;
     this.replay.entries += played.entries.length;
-    const report = await this.stage.perform(this.run, effect, played);
+    const report = await this.setup.perform(this.run, effect, played);
     if (played.difference !== undefined) {
       const step = Number(members(effect.get("activation") ?? "{}").get("superstep"));
       const node = string(effect.get("path"));
@@ -319,7 +319,7 @@ class Walk {
     const body = string(record.get("body"));
     if (found) {
       const difference = compare(found, body, record.get("values") ?? "[]", strict, this.cut);
-      this.stage.told(shownOf(found, members(body), string(effect.get("result_digest")), difference === undefined));
+      this.setup.onReplayed(shownOf(found, members(body), string(effect.get("result_digest")), difference === undefined));
       if (found.source === "superstep") this.replay.supersteps += 1;
       if (difference) this.differs(difference);
     } else if (strict) {
@@ -391,30 +391,30 @@ export function refusalOf(recorded: Recorded): string | undefined {
 }
 
 /** Replays a verified run. */
-export async function replay(archive: Archive, recorded: Recorded, stage: Stage): Promise<Replay> {
+export async function replay(archive: Archive, recorded: Recorded, setup: ReplaySetup): Promise<Replay> {
   const done: Replay = { run: archive.run, supersteps: 0, attempts: 0, entries: 0, differences: [] };
   const line = recorded.line("");
   for (let start = 0; start < line.length; ) {
     let end = start;
     while (line[end + 1]?.source === "superstep") end += 1;
-    await segment(recorded, stage, done, start, end);
+    await segment(recorded, setup, done, start, end);
     start = end + 1;
   }
   return done;
 }
 
 /** Executes the supersteps that follow from a checkpoint without external events. */
-async function segment(recorded: Recorded, stage: Stage, done: Replay, start: number, end: number): Promise<void> {
+async function segment(recorded: Recorded, setup: ReplaySetup, done: Replay, start: number, end: number): Promise<void> {
   const line = recorded.line("");
   const first = line[start] as Mark;
   let begins = first.isStart;
-  if (!begins) stage.told(takenOf(first));
+  if (!begins) setup.onReplayed(takenOf(first));
   for (let at = start; begins || at < end; ) {
     const mark = line[at] as Mark;
-    const setup = setupOf(recorded, stage, mark);
-    const { Run: runs } = stage.walker.runs;
-    const run = begins ? runs.start(setup) : runs.restore(setup, recorded.storedAt(mark.sequence));
-    const walk = new Walk(recorded, stage, run, done, begins ? undefined : mark.sequence, (line[end] as Mark).sequence);
+    const started = setupOf(recorded, setup, mark);
+    const { Run: runs } = setup.walker.runs;
+    const run = begins ? runs.start(started) : runs.restore(started, recorded.storedAt(mark.sequence));
+    const walk = new Walk(recorded, setup, run, done, begins ? undefined : mark.sequence, (line[end] as Mark).sequence);
     const reached = await walk.go(begins ? '{"event":"started"}' : '{"event":"resumed"}');
     const next = line.findIndex(({ sequence }) => sequence === reached);
     // After a difference, the next superstep starts again from the record.
@@ -424,11 +424,11 @@ async function segment(recorded: Recorded, stage: Stage, done: Replay, start: nu
 }
 
 /** Returns the setup of the recorded run at a checkpoint. */
-function setupOf(recorded: Recorded, stage: Stage, { fields }: Mark): string {
+function setupOf(recorded: Recorded, setup: ReplaySetup, { fields }: Mark): string {
   const { archive } = recorded;
   const maxSteps = archive.row.get("max_steps");
   return object({
-    ...stage.setup,
+    ...setup.setup,
     run: JSON.stringify(archive.run),
     inputs: archive.texts.get(string(fields.get("inputs"))) ?? "{}",
     seed: fields.get("seed"),

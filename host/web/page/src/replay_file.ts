@@ -120,7 +120,7 @@ export async function replayFile(bytes: Uint8Array, of: Bundled, observer: Obser
   const done = await replay(archive, recorded, {
     walker: of.walker,
     setup: setupOf(of.bundle, archive),
-    told: (step) => observer.step(step),
+    onReplayed: (step) => observer.step(step),
     perform: async (run, effect, played) => {
       const activation = members(effect.get("activation") ?? "{}");
       const name = `${activation.get("task")} ${activation.get("attempt")}`;

@@ -1,6 +1,6 @@
 // View of a replay in the page.
 
-import type { Wish } from "./host";
+import type { PageRequest } from "./host";
 import { printable } from "./json";
 import type { Replayed } from "./replay";
 import type { ReplaySummary } from "./replay_file";
@@ -12,7 +12,7 @@ const counted = (count: number, what: string): string => `${count} ${what}${coun
 export class ReplayView {
   private run = "";
 
-  constructor(private readonly wish: (wish: Wish) => void) {
+  constructor(private readonly request: (request: PageRequest) => void) {
     at("replay").onclick = () => this.begin({ wish: "replay" });
     const input = at<HTMLInputElement>("replay-file");
     input.onchange = () => {
@@ -33,11 +33,11 @@ export class ReplayView {
     for (const id of ["replay", "replay-file"]) at<HTMLButtonElement | HTMLInputElement>(id).disabled = busy;
   }
 
-  private begin(wish: Wish): void {
+  private begin(request: PageRequest): void {
     at("replay-steps").replaceChildren();
     at("replay-table").hidden = true;
     at("replayed").textContent = "Checking the run …";
-    this.wish(wish);
+    this.request(request);
   }
 
   /** Shows that the run was verified and its replay has started. */

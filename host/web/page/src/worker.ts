@@ -2,16 +2,16 @@
 
 import { confine } from "./confined";
 import { Executor } from "./executor";
-import { listen, type Wish } from "./host";
+import { listen, type PageRequest } from "./host";
 import type { Answered, Asked, Call, Question, Setup, Spent } from "./protocol";
 import { words } from "./walker";
 
-type First = { role: "host"; wish: Wish } | { role: "executor"; setup: Setup };
+type First = { role: "host"; wish: PageRequest } | { role: "executor"; setup: Setup };
 
 async function execute(setup: Setup): Promise<void> {
-  const waiting = new Map<number, (told: unknown) => void>();
+  const waiting = new Map<number, (answer: unknown) => void>();
   // Taken before `confine`: components find neither in their scope, so that only this function talks to the worker of the run.
-  const tell = postMessage.bind(globalThis);
+  const dispatch = postMessage.bind(globalThis);
   let take = (_: Call | Answered): void => undefined;
   onmessage = ({ data }: MessageEvent<Call | Answered>) => take(data);
   let asked = 0;
@@ -19,20 +19,20 @@ async function execute(setup: Setup): Promise<void> {
     new Promise((resolve) => {
       asked += 1;
       waiting.set(asked, resolve);
-      tell({ asked, question } satisfies Asked);
+      dispatch({ asked, question } satisfies Asked);
     });
   try {
     confine();
-    const executor = await Executor.of(setup, ask, (spent) => tell({ spent } satisfies Spent));
+    const executor = await Executor.of(setup, ask, (spent) => dispatch({ spent } satisfies Spent));
     take = (data) => {
       if ("answered" in data) {
         waiting.get(data.answered)?.(data.told);
         waiting.delete(data.answered);
-      } else void executor.call(data).then((done) => tell(done));
+      } else void executor.call(data).then((done) => dispatch(done));
     };
-    tell({ ready: true });
+    dispatch({ ready: true });
   } catch (error) {
-    tell({ error: words(error) });
+    dispatch({ error: words(error) });
   }
 }
 

@@ -3,9 +3,9 @@
 import type { Sending, Sent } from "./page_fetch";
 
 /** Messages to the page: send a request, or abort it. */
-export type FetchNews = { news: "fetch"; id: number; sending: Sending } | { news: "give up"; id: number };
+export type FetchMessage = { news: "fetch"; id: number; sending: Sending } | { news: "give up"; id: number };
 /** Outcome of a request, from the page. */
-export interface FetchWish {
+export interface FetchOutcome {
   wish: "fetched";
   id: number;
   sent: Sent;
@@ -15,7 +15,7 @@ export class Fetches {
   private next = 0;
   private readonly waiting = new Map<number, (sent: Sent) => void>();
 
-  constructor(private readonly tell: (news: FetchNews) => void) {}
+  constructor(private readonly dispatch: (message: FetchMessage) => void) {}
 
   readonly send = (sending: Sending, signal: AbortSignal): Promise<Sent> =>
     new Promise((resolve) => {
@@ -23,13 +23,13 @@ export class Fetches {
       const id = this.next;
       this.waiting.set(id, resolve);
       signal.addEventListener("abort", () => {
-        if (this.waiting.delete(id)) this.tell({ news: "give up", id });
+        if (this.waiting.delete(id)) this.dispatch({ news: "give up", id });
       });
-      this.tell({ news: "fetch", id, sending });
+      this.dispatch({ news: "fetch", id, sending });
     });
 
   /** Handles the outcome of a request. */
-  fetched({ id, sent }: FetchWish): void {
+  fetched({ id, sent }: FetchOutcome): void {
     this.waiting.get(id)?.(sent);
     this.waiting.delete(id);
   }

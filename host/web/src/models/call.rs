@@ -5,8 +5,8 @@ use std::time::Duration;
 use graph_core::capability::{EffectiveGrant, HttpField};
 use graph_core::json::{self, TreeLimit, canonical_string};
 use graph_core::node::{Category, Failure};
-use graph_model::Encoded;
-use graph_model::exchange::{self, Ended, GivenRequest, GivenResponse, Model, Outcome, Settled};
+use graph_model::EncodedRequest;
+use graph_model::exchange::{self, CallEnd, ComponentRequest, ComponentResponse, Model, NextStep, Outcome};
 use serde_json::{Value, json};
 
 use super::budget::Budget;
@@ -18,7 +18,7 @@ pub struct Call(exchange::Call);
 
 /// Part of a request that this side knows; the provider adds the URL and the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sending {
+pub struct PartialRequest {
     /// Header fields of the API, with names in lower case.
     pub fields: Vec<HttpField>,
     /// JSON body.
@@ -35,7 +35,7 @@ impl Call {
     fn opened(grant: &str, request: &str) -> Result<Self, Failure> {
         let internal = |problem: Problem| Failure::new(Category::Internal, problem.message);
         let grant: EffectiveGrant = read::document("grant", grant).map_err(internal)?;
-        let given: GivenRequest = read::document("request", request).map_err(internal)?;
+        let given: ComponentRequest = read::document("request", request).map_err(internal)?;
         let request = given.read().map_err(|message| Failure::new(Category::InvalidInput, message))?;
         let models: Vec<_> = grant.models.into_iter().map(Model::new).collect();
         let model = models.iter().find(|model| model.rule().name == request.model);
@@ -49,7 +49,7 @@ impl Call {
     }
 
     /// Starts a try, and reserves its possible use. The error is the outcome of the call, as JSON: nothing is sent.
-    pub fn begin(&mut self, budget: &mut Budget) -> Result<Sending, String> {
+    pub fn begin(&mut self, budget: &mut Budget) -> Result<PartialRequest, String> {
         // Answers are not streamed, whatever the manifest allows: a page shows no parts of them.
         match self.0.begin(&mut budget.own, false) {
             Ok(encoded) => Ok(sending(encoded)),
@@ -70,10 +70,10 @@ impl Call {
             Problem::new("invalid_json", format!("the outcome of the try cannot be read: {error}"))
         })?;
         Ok(match self.0.settle(&mut budget.own, tried, Duration::from_millis(left)) {
-            Settled::Again(wait) => {
+            NextStep::Retry(wait) => {
                 canonical_string(&json!({ "wait": u64::try_from(wait.as_millis()).unwrap_or(u64::MAX) }))
             }
-            Settled::Ended(ended) => self.written(ended),
+            NextStep::Ended(ended) => self.written(ended),
         })
     }
 
@@ -91,14 +91,14 @@ impl Call {
             Ok(answered) => Outcome::Answered(answered),
             Err(failure) => Outcome::Failed(failure),
         };
-        Some(self.written(Ended { outcome, kept }))
+        Some(self.written(CallEnd { outcome, kept }))
     }
 
-    fn written(&self, Ended { outcome, kept }: Ended) -> String {
+    fn written(&self, CallEnd { outcome, kept }: CallEnd) -> String {
         let written = match outcome {
             Outcome::Answered(answered) => {
                 let warning = answered.warning(&self.0.request().model);
-                let response = GivenResponse::new(answered.response, answered.cost);
+                let response = ComponentResponse::new(answered.response, answered.cost);
                 let mut written = json!({ "ok": true, "kept": kept, "response": response });
                 if let Some(line) = warning {
                     written["warning"] = Value::String(line);
@@ -112,7 +112,7 @@ impl Call {
     }
 }
 
-fn sending(encoded: Encoded) -> Sending {
+fn sending(encoded: EncodedRequest) -> PartialRequest {
     let field = |(name, value): &(&str, &str)| ((*name).to_owned(), value.as_bytes().to_vec());
-    Sending { fields: encoded.headers.iter().map(field).collect(), body: encoded.body }
+    PartialRequest { fields: encoded.headers.iter().map(field).collect(), body: encoded.body }
 }

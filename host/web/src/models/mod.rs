@@ -12,5 +12,5 @@ mod exchange_tests;
 mod provider;
 
 pub use budget::{Budget, used_in};
-pub use call::{Call, Sending};
+pub use call::{Call, PartialRequest};
 pub use provider::{Provider, ProviderRequest};

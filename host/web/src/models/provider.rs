@@ -3,7 +3,7 @@
 use graph_core::capability::{EffectiveGrant, HttpField, HttpResponse, ModelRule, SecretValue};
 use graph_core::diagnostic::escape;
 use graph_model::Bounds;
-use graph_model::exchange::{self, Obstacle, Spent, Tried};
+use graph_model::exchange::{self, AttemptOutcome, Charge, Obstacle};
 
 use crate::read;
 
@@ -65,14 +65,14 @@ impl Provider {
     /// may have reached the provider whatever the error: a browser does not tell where an exchange ended.
     pub fn failed(&self, error: &str, message: &str, sent: bool) -> String {
         let mut tried = self.0.not_exchanged(Obstacle::of_error_code(error), message, None);
-        if sent && tried.spent == Spent::Call {
-            tried.spent = Spent::Unknown(None);
+        if sent && tried.spent == Charge::Call {
+            tried.spent = Charge::Unknown(None);
         }
         written(&tried)
     }
 }
 
-fn written(tried: &Tried) -> String {
+fn written(tried: &AttemptOutcome) -> String {
     // Cannot fail: all keys are strings, and all numbers are finite.
     serde_json::to_string(tried).unwrap_or_default()
 }

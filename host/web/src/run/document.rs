@@ -88,7 +88,7 @@ fn no_inputs() -> Value {
 }
 
 /// A parsed setup.
-pub(super) struct Beginning {
+pub(super) struct ParsedSetup {
     pub(super) graph: Arc<Graph>,
     pub(super) setup: Setup,
     pub(super) key: SigningKey,
@@ -98,7 +98,7 @@ pub(super) struct Beginning {
     pub(super) manifest: Manifest,
 }
 
-impl Beginning {
+impl ParsedSetup {
     pub(super) fn read(text: &str) -> Result<Self, Problem> {
         let document: SetupDocument = read::document("setup", text)?;
         if document.version != VERSION {

@@ -15,9 +15,9 @@ use graph_walker::walker::{
 };
 use serde_json::{Value, json};
 
-use super::document::{Beginning, EventDocument, TimerDocument, public_key, resume};
+use super::document::{EventDocument, ParsedSetup, TimerDocument, public_key, resume};
 use super::effects;
-use super::stored::{Stored, StoredText};
+use super::stored::{StoredRun, StoredText};
 use crate::trust::Component;
 use crate::{Problem, read};
 
@@ -42,39 +42,39 @@ struct UnderWay {
 impl Run {
     /// Starts a run. Its first event is `started`.
     pub fn start(setup: &str) -> Result<Self, Problem> {
-        let Beginning { graph, setup, key, .. } = Beginning::read(setup)?;
+        let ParsedSetup { graph, setup, key, .. } = ParsedSetup::read(setup)?;
         Ok(Self::of(RunTree::new(graph, setup), key))
     }
 
     /// Restores a run from its stored records. Its first event is `resumed`.
     pub fn restore(setup: &str, stored: &str) -> Result<Self, Problem> {
-        let mut beginning = Beginning::read(setup)?;
-        let stored = Stored::read(stored, beginning.stored_by)?;
+        let mut beginning = ParsedSetup::read(setup)?;
+        let stored = StoredRun::read(stored, beginning.stored_by)?;
         let restored = stored.tree()?;
         if let Some(inputs) = stored.inputs(&restored.root.checkpoint)? {
             beginning.set_inputs(inputs);
         }
-        let Beginning { graph, setup, key, .. } = beginning;
+        let ParsedSetup { graph, setup, key, .. } = beginning;
         let tree = RunTree::restore(graph, setup, restored).map_err(Problem::integrity)?;
         Ok(Self::of(tree, key))
     }
 
     /// Starts a run from a checkpoint of a stored run. Its first event is `forked`.
     pub fn fork(setup: &str, stored: &str, checkpoint: u64) -> Result<Self, Problem> {
-        let mut beginning = Beginning::read(setup)?;
-        let stored = Stored::read(stored, beginning.stored_by)?;
+        let mut beginning = ParsedSetup::read(setup)?;
+        let stored = StoredRun::read(stored, beginning.stored_by)?;
         let (restored, visited) = stored.at(checkpoint)?;
         if let Some(inputs) = stored.inputs(&restored.checkpoint)? {
             beginning.set_inputs(inputs);
         }
-        let Beginning { graph, setup, key, .. } = beginning;
+        let ParsedSetup { graph, setup, key, .. } = beginning;
         let tree = RunTree::fork(graph, setup, restored, &visited).map_err(Problem::integrity)?;
         Ok(Self::of(tree, key))
     }
 
     /// Verifies all stored records of a run, with the public key of the host that made it; returns their counts, as JSON.
     pub fn verify(run: &str, key: &str, stored: &str) -> Result<String, Problem> {
-        let verified = Stored::read(stored, public_key(key)?)?.verify(run)?;
+        let verified = StoredRun::read(stored, public_key(key)?)?.verify(run)?;
         Ok(json!(verified).to_string())
     }
 

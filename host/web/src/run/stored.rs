@@ -33,7 +33,7 @@ pub(super) struct StoredText {
 
 /// Counts of intact records and texts.
 #[derive(Debug, Serialize)]
-pub(super) struct Verified {
+pub(super) struct VerifiedCounts {
     checkpoints: usize,
     /// Records that are not checkpoints.
     records: usize,
@@ -41,7 +41,7 @@ pub(super) struct Verified {
 }
 
 /// All stored records and texts of a run.
-pub(super) struct Stored {
+pub(super) struct StoredRun {
     /// Records by namespace, in the order in which they were stored, so that a pass over all namespaces visits each record once.
     records: BTreeMap<String, Vec<SignedRecord>>,
     texts: BTreeMap<Digest, String>,
@@ -65,7 +65,7 @@ fn is_named(digest: &Digest, text: &str) -> bool {
         || as_inputs() == Some(*digest)
 }
 
-impl Stored {
+impl StoredRun {
     pub(super) fn read(text: &str, key: VerifyingKey) -> Result<Self, Problem> {
         let document: StoredDocument = read::document("stored run", text)?;
         let mut records: BTreeMap<String, Vec<SignedRecord>> = BTreeMap::new();
@@ -83,8 +83,8 @@ impl Stored {
 
     /// Verifies every record and text: the records are of this run, the signatures, digests, links and values of checkpoints are valid,
     /// and every other record is under a checkpoint of its namespace.
-    pub(super) fn verify(&self, run: &str) -> Result<Verified, Problem> {
-        let mut verified = Verified { checkpoints: 0, records: 0, texts: self.texts.len() };
+    pub(super) fn verify(&self, run: &str) -> Result<VerifiedCounts, Problem> {
+        let mut verified = VerifiedCounts { checkpoints: 0, records: 0, texts: self.texts.len() };
         if let Some(record) = self.records.values().flatten().find(|record| record.run != run) {
             let (kind, sequence) = (record.kind.as_str(), record.sequence);
             let message = format!("the {kind} record {sequence} is of run {}, not of {run}", record.run);

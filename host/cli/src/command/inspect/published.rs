@@ -13,7 +13,7 @@ use graph_host::context::{Context, named_project};
 use graph_host::terminal::output::{self, Output, styled};
 use graph_host::terminal::run_report::counted;
 use graph_runtime::error::Result;
-use graph_runtime::graph_registry::companions::{CompanionKind, Companions, Listed};
+use graph_runtime::graph_registry::companions::{CompanionKind, Companions, ListedCompanion};
 use graph_runtime::items::installed::origin;
 use graph_runtime::items::locate::ItemLocator;
 use graph_runtime::project;
@@ -101,7 +101,7 @@ impl Published {
         })
     }
 
-    fn one(&self, kind: CompanionKind) -> Option<&Listed> {
+    fn one(&self, kind: CompanionKind) -> Option<&ListedCompanion> {
         self.companions.of_kind(kind).next()
     }
 
@@ -119,7 +119,7 @@ impl Published {
 
     /// Returns the members for `--json`.
     pub(super) fn to_json(&self) -> Value {
-        let file = |listed: &Listed| {
+        let file = |listed: &ListedCompanion| {
             json!({
                 "file": listed.title, "size": listed.size, "digest": listed.digest, "signed": listed.is_signed,
             })
@@ -214,6 +214,6 @@ impl Published {
     }
 }
 
-fn size_of(listed: &Listed) -> String {
+fn size_of(listed: &ListedCompanion) -> String {
     format!("{} ({} bytes)", listed.title, listed.size)
 }

@@ -2,14 +2,14 @@
 //! changed.
 
 use graph_core::diagnostic::printable;
-use graph_core::record::Accepted;
+use graph_core::record::AcceptedPinChange;
 use graph_host::terminal::output::{self, Output, styled};
 use graph_runtime::error::Result;
 use serde_json::{Value, json};
 
 use super::row::time;
 
-pub(super) fn document(accepted: &[(u64, Accepted)]) -> Value {
+pub(super) fn document(accepted: &[(u64, AcceptedPinChange)]) -> Value {
     let documents = accepted.iter().map(|(under, accepted)| {
         json!({
             "checkpoint": under,
@@ -23,7 +23,7 @@ pub(super) fn document(accepted: &[(u64, Accepted)]) -> Value {
     documents.collect()
 }
 
-pub(super) fn show(accepted: &[(u64, Accepted)], output: Output) -> Result<()> {
+pub(super) fn show(accepted: &[(u64, AcceptedPinChange)], output: Output) -> Result<()> {
     for (under, accepted) in accepted {
         output.line(format_args!(
             "{} after checkpoint {under} at {} by key {}",

@@ -3,7 +3,7 @@
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_runtime::error::Result;
-use graph_runtime::graph_driver::Control;
+use graph_runtime::graph_driver::StopRequest;
 use graph_runtime::project::Project;
 
 use super::stop::{self, Waiting};
@@ -23,5 +23,5 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<Exit> {
-    stop::stop(&args.run, Control::Cancel, args.waiting, project, context)
+    stop::stop(&args.run, StopRequest::Cancel, args.waiting, project, context)
 }

@@ -5,7 +5,7 @@ use graph_host::terminal::output::error_document;
 use std::collections::VecDeque;
 
 use graph_core::digest::Digest;
-use graph_core::record::{Accepted, Checkpoint, Record, SignedRecord, Source};
+use graph_core::record::{AcceptedPinChange, Checkpoint, Record, SignedRecord, Source};
 use graph_core::trust::VerifyingKey;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
@@ -136,7 +136,7 @@ const COLUMNS: Columns<7> = Columns {
 #[derive(Default)]
 struct Found {
     newest: Option<u64>,
-    accepted: VecDeque<(u64, Accepted)>,
+    accepted: VecDeque<(u64, AcceptedPinChange)>,
     /// Width of each column.
     widths: [usize; 7],
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use graph_core::record::Status;
 use graph_runtime::error::Result;
-use graph_runtime::graph_store::{At, CheckpointStore, Holder, RunFilter, RunRow};
+use graph_runtime::graph_store::{CheckpointPosition, CheckpointStore, Holder, RunFilter, RunRow};
 use graph_runtime::project::stores::Stores;
 use serde_json::{Map, Value, json};
 
@@ -65,5 +65,5 @@ pub(super) fn status(store: &dyn CheckpointStore, row: &RunRow) -> &'static str 
 pub(super) fn is_created(store: &dyn CheckpointStore, row: &RunRow) -> bool {
     row.status == Status::Running
         && store.holder(&row.run_id) == Ok(Holder::Nobody)
-        && store.checkpoint(&row.run_id, "", At::Latest) == Ok(None)
+        && store.checkpoint(&row.run_id, "", CheckpointPosition::Latest) == Ok(None)
 }

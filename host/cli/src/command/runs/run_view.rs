@@ -8,7 +8,8 @@ use graph_core::digest::Digest;
 use graph_core::hook_event::HookEvent;
 use graph_core::limits::{HostUse, ModelUse};
 use graph_core::record::{
-    Accepted, Checkpoint, HookSummary, Pruning, Record, SignedRecord, Source, StatusRecord, TaskCache,
+    AcceptedPinChange, Checkpoint, HookSummary, Pruning, Record, SignedRecord, Source, StatusRecord,
+    TaskCache,
 };
 use graph_core::trust::VerifyingKey;
 use graph_host::context::Context;
@@ -47,7 +48,7 @@ struct Steps {
     first: Option<u64>,
     usage: Usages,
     /// The first accepted changes, with their checkpoints.
-    accepted: VecDeque<(u64, Accepted)>,
+    accepted: VecDeque<(u64, AcceptedPinChange)>,
     /// Checkpoints of updates that went back, each with the number of the checkpoint that they went back to.
     back: VecDeque<(u64, u64)>,
 }
@@ -168,7 +169,7 @@ fn begin(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result
 /// Returns the changes accepted before a checkpoint, each with the number of the preceding checkpoint, which may have been removed.
 pub(super) fn accepted_in(
     checkpoint: &Checkpoint,
-) -> impl DoubleEndedIterator<Item = (u64, Accepted)> + ExactSizeIterator {
+) -> impl DoubleEndedIterator<Item = (u64, AcceptedPinChange)> + ExactSizeIterator {
     let under = checkpoint.sequence.saturating_sub(1);
     checkpoint.accepted.iter().map(move |one| (under, one.clone()))
 }
@@ -297,7 +298,7 @@ impl RunView {
     }
 
     /// Returns the first accepted changes, each with its checkpoint.
-    pub(super) fn accepted(&self) -> Vec<(u64, Accepted)> {
+    pub(super) fn accepted(&self) -> Vec<(u64, AcceptedPinChange)> {
         self.steps.accepted.iter().cloned().collect()
     }
 

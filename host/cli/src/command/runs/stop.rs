@@ -12,7 +12,7 @@ use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_runtime::error::{Error, Result};
-use graph_runtime::graph_driver::Control;
+use graph_runtime::graph_driver::StopRequest;
 use graph_runtime::graph_store::held::{Entry, FilePlace};
 use graph_runtime::graph_store::{CheckpointStore, Holder, Owner, RunRow};
 use graph_runtime::project::run_folder::{GRACE, RunFolder};
@@ -61,7 +61,7 @@ struct Outcome {
 /// Stops a run, whether a process runs it or not.
 pub(super) fn stop(
     name: &str,
-    wish: Control,
+    wish: StopRequest,
     waiting: Waiting,
     project: &Project,
     context: &Context,
@@ -94,7 +94,7 @@ pub(super) fn stop(
 fn mark(
     store: &Arc<dyn CheckpointStore>,
     run: &str,
-    wish: Control,
+    wish: StopRequest,
     (typed, project): (&str, &Project),
     context: &Context,
 ) -> Result<Outcome> {
@@ -113,7 +113,7 @@ fn await_stop(
     store: &Arc<dyn CheckpointStore>,
     row: &RunRow,
     held: &RunHolder,
-    wish: Control,
+    wish: StopRequest,
     timeout: Duration,
     thread: &RunFolder,
     context: &Context,
@@ -126,7 +126,7 @@ fn await_stop(
             break;
         }
         // A process ends itself if the run does not stop; if it fails to, it is ended from here.
-        if wish == Control::Kill && ended.is_none() && began.elapsed() > (GRACE + END).min(timeout) {
+        if wish == StopRequest::Kill && ended.is_none() && began.elapsed() > (GRACE + END).min(timeout) {
             let pid = end_process(&**store, run, held)?;
             ended = Some((pid, Instant::now()));
         }
@@ -141,10 +141,10 @@ fn await_stop(
                 ),
             );
             return Err(match wish {
-                Control::Cancel => error.help(format!(
+                StopRequest::Cancel => error.help(format!(
                     "it stops once the tasks under way are done; to discard them: graph-host runs kill {run}"
                 )),
-                Control::Kill => {
+                StopRequest::Kill => {
                     error.help(format!("look at the process that holds it: graph-host runs show {run}"))
                 }
             });
@@ -204,13 +204,13 @@ fn shown(status: Status) -> String {
     status.as_str().replace('_', " ")
 }
 
-fn show(outcome: &Outcome, wish: Control, typed: &str, context: &Context) -> Result<Exit> {
+fn show(outcome: &Outcome, wish: StopRequest, typed: &str, context: &Context) -> Result<Exit> {
     let Outcome { row, marked, ended, stopped } = outcome;
     let (run, status) = (&row.run_id, row.status);
     if context.output.is_json() {
         context.output.document(&json!({
             "run_id": run,
-            "wish": match wish { Control::Cancel => "cancel", Control::Kill => "kill" },
+            "wish": match wish { StopRequest::Cancel => "cancel", StopRequest::Kill => "kill" },
             "stopped": stopped,
             "status": status,
             "marked": marked,

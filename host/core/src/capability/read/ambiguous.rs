@@ -12,7 +12,7 @@ const MOST_PAIRS: usize = 200;
 
 /// Pairs of patterns that are equally specific for some item.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Ambiguous {
+pub(super) struct AmbiguousPatterns {
     /// The indices of two patterns, the smaller one first; ordered by the greater one.
     pub(super) pairs: Vec<(usize, usize)>,
     /// The index of the pattern at which the comparison stopped.
@@ -23,7 +23,7 @@ pub(super) struct Ambiguous {
     pub(super) work: u64,
 }
 
-impl Ambiguous {
+impl AmbiguousPatterns {
     /// Compares the patterns that can overlap: those that are equally specific and begin with the same characters.
     pub(super) fn among(patterns: &[&ItemPattern]) -> Self {
         let mut found = Self::default();
@@ -60,9 +60,9 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn among(texts: impl IntoIterator<Item = String>) -> (usize, Ambiguous) {
+    fn among(texts: impl IntoIterator<Item = String>) -> (usize, AmbiguousPatterns) {
         let patterns: Vec<_> = texts.into_iter().map(|text| ItemPattern::parse(&text).unwrap()).collect();
-        (patterns.len(), Ambiguous::among(&patterns.iter().collect::<Vec<_>>()))
+        (patterns.len(), AmbiguousPatterns::among(&patterns.iter().collect::<Vec<_>>()))
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::schema::program::{
     Condition, Contains, DynamicRef, Fields, Items, Keyword, Names, Negation, Node, NodeId, Options, Program,
     Property, SchemaPattern, Types,
 };
-use crate::work::{Exhausted, Meter, PatternError, ReadPattern, rates, size};
+use crate::work::{FuelExhausted, Meter, PatternError, ReadPattern, rates, size};
 
 /// Largest number of states of all patterns of one schema together, which bounds their memory to a few MiB.
 const MOST_STATES: u64 = 20_000;
@@ -24,7 +24,7 @@ const EXPECTED: u64 = 8;
 
 /// Compiles a schema, or returns all its errors.
 pub(in crate::schema) fn compile(schema: &Value, meter: &Meter) -> Result<Program, Vec<SchemaError>> {
-    let exhausted = |error: Exhausted| {
+    let exhausted = |error: FuelExhausted| {
         let message = format!("the schema cannot be compiled: {error}");
         vec![SchemaError { pointer: Vec::new(), message, limit: true }]
     };
@@ -51,7 +51,7 @@ struct Builder<'s, 'm> {
 }
 
 impl<'s> Builder<'s, '_> {
-    fn nodes(&mut self) -> Result<Vec<Node>, Exhausted> {
+    fn nodes(&mut self) -> Result<Vec<Node>, FuelExhausted> {
         let mut nodes = Vec::new();
         // References may add places.
         while let Some(place) = self.scan.places.get(nodes.len()) {
@@ -82,7 +82,11 @@ impl<'s> Builder<'s, '_> {
     }
 
     /// Returns the keywords of a subschema. A keyword whose value has the wrong form was reported before, and is skipped.
-    fn keywords(&mut self, node: NodeId, fields: &'s Map<String, Value>) -> Result<Vec<Keyword>, Exhausted> {
+    fn keywords(
+        &mut self,
+        node: NodeId,
+        fields: &'s Map<String, Value>,
+    ) -> Result<Vec<Keyword>, FuelExhausted> {
         let mut keywords = Vec::new();
         for (name, value) in fields {
             keywords.extend(match self.reference(node, name, value)? {
@@ -103,7 +107,7 @@ impl<'s> Builder<'s, '_> {
         node: NodeId,
         name: &str,
         value: &'s Value,
-    ) -> Result<Option<Keyword>, Exhausted> {
+    ) -> Result<Option<Keyword>, FuelExhausted> {
         let Some(reference) = value.as_str().filter(|_| matches!(name, "$ref" | "$dynamicRef")) else {
             return Ok(None);
         };
@@ -119,7 +123,12 @@ impl<'s> Builder<'s, '_> {
     }
 
     /// Compiles a keyword without subschemas.
-    fn plain(&mut self, node: NodeId, name: &str, value: &'s Value) -> Result<Option<Keyword>, Exhausted> {
+    fn plain(
+        &mut self,
+        node: NodeId,
+        name: &str,
+        value: &'s Value,
+    ) -> Result<Option<Keyword>, FuelExhausted> {
         let number = || value.as_number().cloned();
         Ok(match name {
             "type" => types(value).map(Keyword::Type),
@@ -163,7 +172,7 @@ impl<'s> Builder<'s, '_> {
         name: &str,
         value: &'s Value,
         fields: &'s Map<String, Value>,
-    ) -> Result<Option<Keyword>, Exhausted> {
+    ) -> Result<Option<Keyword>, FuelExhausted> {
         let node = |value: &Value| self.scan.node_of(value);
         let beside = |keyword: &str| fields.get(keyword).and_then(node);
         Ok(match name {
@@ -205,7 +214,7 @@ impl<'s> Builder<'s, '_> {
     }
 
     /// Compiles `properties`, `patternProperties` and `additionalProperties`.
-    fn fields(&mut self, node: NodeId, all: &'s Map<String, Value>) -> Result<Option<Fields>, Exhausted> {
+    fn fields(&mut self, node: NodeId, all: &'s Map<String, Value>) -> Result<Option<Fields>, FuelExhausted> {
         let about = ["properties", "patternProperties", "additionalProperties"];
         if !about.iter().any(|keyword| all.contains_key(*keyword)) {
             return Ok(None);
@@ -234,12 +243,12 @@ impl<'s> Builder<'s, '_> {
         Some(items.iter().filter_map(|item| self.scan.node_of(item)).collect())
     }
 
-    fn copy(&self, value: &Value) -> Result<Value, Exhausted> {
+    fn copy(&self, value: &Value) -> Result<Value, FuelExhausted> {
         self.scan.meter.charge(size::of(value))?;
         Ok(value.clone())
     }
 
-    fn names(&self, value: &Value) -> Result<Names, Exhausted> {
+    fn names(&self, value: &Value) -> Result<Names, FuelExhausted> {
         let mut names = Vec::new();
         for name in value.as_array().into_iter().flatten().filter_map(Value::as_str) {
             self.scan.meter.charge(rates::VALUE.saturating_add(name.len() as u64))?;
@@ -248,7 +257,7 @@ impl<'s> Builder<'s, '_> {
         Ok(names.into())
     }
 
-    fn options(&self, items: &[Value]) -> Result<Options, Exhausted> {
+    fn options(&self, items: &[Value]) -> Result<Options, FuelExhausted> {
         let mut all = Vec::new();
         for item in items {
             all.push(self.copy(item)?);
@@ -262,7 +271,12 @@ impl<'s> Builder<'s, '_> {
     }
 
     /// Returns the index of a compiled pattern. If it cannot be used, an error is added.
-    fn pattern(&mut self, node: NodeId, place: &[&str], text: &'s str) -> Result<Option<usize>, Exhausted> {
+    fn pattern(
+        &mut self,
+        node: NodeId,
+        place: &[&str],
+        text: &'s str,
+    ) -> Result<Option<usize>, FuelExhausted> {
         let meter = self.scan.meter;
         meter.charge(rates::LOOKUP.saturating_add(text.len() as u64))?;
         if let Some(known) = self.by_text.get(text) {

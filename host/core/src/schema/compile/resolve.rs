@@ -6,7 +6,7 @@ use super::scan::{Anchor, Scan, Token};
 use super::{meta, uri};
 use crate::diagnostic::excerpt_of;
 use crate::schema::program::{NodeId, ResourceId};
-use crate::work::{Exhausted, rates};
+use crate::work::{FuelExhausted, rates};
 
 /// The supported draft, as `$schema` names it.
 pub(super) const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -25,7 +25,7 @@ impl<'s> Scan<'s, '_> {
         from: NodeId,
         keyword: &str,
         reference: &str,
-    ) -> Result<Option<Target>, Exhausted> {
+    ) -> Result<Option<Target>, FuelExhausted> {
         let (address, fragment) = uri::split(reference);
         let base = self.places.get(from).and_then(|place| self.resources.get(place.resource));
         let base = base.map_or("", |resource| resource.uri.as_str());
@@ -54,7 +54,7 @@ impl<'s> Scan<'s, '_> {
     }
 
     /// Returns the resource of a URI, which may be a part of the meta-schema.
-    fn resource(&mut self, uri: &str) -> Result<Option<ResourceId>, Exhausted> {
+    fn resource(&mut self, uri: &str) -> Result<Option<ResourceId>, FuelExhausted> {
         self.meter.charge(rates::LOOKUP)?;
         if let Some(known) = self.by_uri.get(uri) {
             return Ok(Some(*known));
@@ -66,7 +66,7 @@ impl<'s> Scan<'s, '_> {
     }
 
     /// Returns the target of a JSON pointer from the root of a resource.
-    fn pointed(&mut self, resource: ResourceId, pointer: &str) -> Result<Option<Target>, Exhausted> {
+    fn pointed(&mut self, resource: ResourceId, pointer: &str) -> Result<Option<Target>, FuelExhausted> {
         let Some(mut inside) = self.resources.get(resource).map(|resource| resource.root) else {
             return Ok(None);
         };

@@ -10,7 +10,7 @@ use crate::diagnostic::excerpt_of;
 use crate::schema::check::SchemaError;
 use crate::schema::message::shown;
 use crate::schema::program::{NodeId, ResourceId};
-use crate::work::{Exhausted, Meter, rates};
+use crate::work::{FuelExhausted, Meter, rates};
 
 /// The base of a schema without an `$id`.
 const NAMELESS: &str = "json-schema:///";
@@ -58,7 +58,7 @@ pub(super) struct Scan<'s, 'm> {
 
 impl<'s, 'm> Scan<'s, 'm> {
     /// Finds all subschemas, resources and anchors of a schema.
-    pub(super) fn of(schema: &'s Value, meter: &'m Meter) -> Result<Self, Exhausted> {
+    pub(super) fn of(schema: &'s Value, meter: &'m Meter) -> Result<Self, FuelExhausted> {
         let mut scan = Self {
             meter,
             places: Vec::new(),
@@ -74,7 +74,11 @@ impl<'s, 'm> Scan<'s, 'm> {
     }
 
     /// Adds a document with the URI `base`, unless its `$id` states another.
-    pub(super) fn add_document(&mut self, schema: &'s Value, base: &str) -> Result<ResourceId, Exhausted> {
+    pub(super) fn add_document(
+        &mut self,
+        schema: &'s Value,
+        base: &str,
+    ) -> Result<ResourceId, FuelExhausted> {
         let (resource, root) = (self.resources.len(), self.places.len());
         let named = schema.get("$id").and_then(Value::as_str);
         self.meter.charge_each(named.map_or(0, str::len), rates::BYTE)?;
@@ -92,7 +96,7 @@ impl<'s, 'm> Scan<'s, 'm> {
         value: &'s Value,
         inside: NodeId,
         tokens: Vec<Token<'s>>,
-    ) -> Result<NodeId, Exhausted> {
+    ) -> Result<NodeId, FuelExhausted> {
         let resource = self.places.get(inside).map_or(0, |place| place.resource);
         let node = self.add(value, resource, Some((inside, tokens)))?;
         self.scan()?;
@@ -104,7 +108,7 @@ impl<'s, 'm> Scan<'s, 'm> {
         value: &'s Value,
         resource: ResourceId,
         parent: Option<(NodeId, Vec<Token<'s>>)>,
-    ) -> Result<NodeId, Exhausted> {
+    ) -> Result<NodeId, FuelExhausted> {
         self.meter.charge(rates::SCHEMA_VISIT + 2 * rates::VALUE)?;
         let node = self.places.len();
         self.by_address.insert(std::ptr::from_ref(value), node);
@@ -118,7 +122,7 @@ impl<'s, 'm> Scan<'s, 'm> {
     }
 
     /// Scans the added places iteratively, which replaces a recursion.
-    fn scan(&mut self) -> Result<(), Exhausted> {
+    fn scan(&mut self) -> Result<(), FuelExhausted> {
         while self.scanned < self.places.len() && self.errors.len() < MOST_ERRORS {
             let node = self.scanned;
             self.scanned += 1;
@@ -148,7 +152,7 @@ impl<'s, 'm> Scan<'s, 'm> {
         keyword: &'s str,
         value: &'s Value,
         shape: Shape,
-    ) -> Result<(), Exhausted> {
+    ) -> Result<(), FuelExhausted> {
         let mut wrong = Vec::new();
         shape::check(shape, value, self.meter, &mut wrong)?;
         for (tokens, message) in wrong {
@@ -179,7 +183,11 @@ impl<'s, 'm> Scan<'s, 'm> {
     }
 
     /// Registers the names of a subschema: `$id`, `$anchor` and `$dynamicAnchor`.
-    fn name(&mut self, node: NodeId, fields: &'s serde_json::Map<String, Value>) -> Result<(), Exhausted> {
+    fn name(
+        &mut self,
+        node: NodeId,
+        fields: &'s serde_json::Map<String, Value>,
+    ) -> Result<(), FuelExhausted> {
         let text = |keyword: &str| fields.get(keyword).and_then(Value::as_str);
         if let Some(draft) = text("$schema")
             && draft.trim_end_matches('#') != super::resolve::DRAFT
@@ -223,7 +231,7 @@ impl<'s, 'm> Scan<'s, 'm> {
     }
 
     /// Adds an error at a part of a subschema.
-    pub(super) fn error(&mut self, node: NodeId, part: &[&str], message: &str) -> Result<(), Exhausted> {
+    pub(super) fn error(&mut self, node: NodeId, part: &[&str], message: &str) -> Result<(), FuelExhausted> {
         if self.errors.len() >= MOST_ERRORS {
             return Ok(());
         }

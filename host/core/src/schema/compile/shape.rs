@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use crate::schema::compare;
-use crate::schema::message::{Brief, shown};
+use crate::schema::message::{BriefText, shown};
 use crate::schema::program::{TYPES, is_integer};
-use crate::work::{Exhausted, Meter, rates};
+use crate::work::{FuelExhausted, Meter, rates};
 
 /// The form of a keyword's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,15 +83,15 @@ pub(super) fn of(keyword: &str) -> Option<Shape> {
 }
 
 /// An error within the value of a keyword: its path of keys and indices, and the message.
-pub(super) type Wrong = (Vec<String>, String);
+pub(super) type KeywordError = (Vec<String>, String);
 
 /// Checks the form of a keyword's value, subschemas excepted, and adds the errors.
 pub(super) fn check(
     shape: Shape,
     value: &Value,
     meter: &Meter,
-    wrong: &mut Vec<Wrong>,
-) -> Result<(), Exhausted> {
+    wrong: &mut Vec<KeywordError>,
+) -> Result<(), FuelExhausted> {
     let mut here = |message: String| wrong.push((Vec::new(), message));
     let mut is = |kind: &str, fits: bool| {
         if !fits {
@@ -165,11 +165,11 @@ pub(super) fn check(
     Ok(())
 }
 
-fn types(value: &Value, meter: &Meter, wrong: &mut Vec<Wrong>) -> Result<(), Exhausted> {
+fn types(value: &Value, meter: &Meter, wrong: &mut Vec<KeywordError>) -> Result<(), FuelExhausted> {
     let unknown = |value: &Value| match value.as_str() {
         Some(name) if TYPES.contains(&name) => None,
         Some(_) => {
-            let mut message = Brief::default();
+            let mut message = BriefText::default();
             message.add(value);
             message.add(&" is not a type; the types are ");
             message.list(TYPES.iter().map(|name| format!("\"{name}\"")));
@@ -195,7 +195,12 @@ fn types(value: &Value, meter: &Meter, wrong: &mut Vec<Wrong>) -> Result<(), Exh
     duplicates(items, value, &[], meter, wrong)
 }
 
-fn names(value: &Value, place: &[&str], meter: &Meter, wrong: &mut Vec<Wrong>) -> Result<(), Exhausted> {
+fn names(
+    value: &Value,
+    place: &[&str],
+    meter: &Meter,
+    wrong: &mut Vec<KeywordError>,
+) -> Result<(), FuelExhausted> {
     let at = |more: Option<usize>| {
         place.iter().map(|&key| key.to_owned()).chain(more.map(|at| at.to_string())).collect::<Vec<_>>()
     };
@@ -216,8 +221,8 @@ fn duplicates(
     whole: &Value,
     place: &[&str],
     meter: &Meter,
-    wrong: &mut Vec<Wrong>,
-) -> Result<(), Exhausted> {
+    wrong: &mut Vec<KeywordError>,
+) -> Result<(), FuelExhausted> {
     if !compare::unique(items, meter)? {
         let place = place.iter().map(|&key| key.to_owned()).collect();
         wrong.push((place, format!("{} has non-unique elements", shown(whole))));

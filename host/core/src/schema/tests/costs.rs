@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::schema::{InputSchema, SchemaFailure};
 use crate::template::ValueTemplate;
 use crate::work::rates::STEP;
-use crate::work::{Exhausted, Meter};
+use crate::work::{FuelExhausted, Meter};
 
 fn compile(schema: &Value) -> InputSchema {
     InputSchema::compile(schema, &Meter::of_one_step()).unwrap()
@@ -20,7 +20,7 @@ fn check(schema: &Value, value: Value) -> (Result<Value, SchemaFailure>, u64) {
 }
 
 fn is_exhausted(result: &Result<Value, SchemaFailure>) -> bool {
-    *result == Err(SchemaFailure::Exhausted(Exhausted::Step))
+    *result == Err(SchemaFailure::Exhausted(FuelExhausted::Step))
 }
 
 /// Definitions each of which refers to the next twice.
@@ -260,5 +260,5 @@ fn a_schema_that_takes_too_much_is_told_from_a_wrong_one() {
     assert_eq!(meter.spent(), 10_000);
     assert!(!InputSchema::compile(&json!({"type": 1}), &Meter::of_one_step()).unwrap_err()[0].limit);
     let failure = compile(&schema).validate_and_fill(json!("x"), &Meter::new(1_000)).unwrap_err();
-    assert_eq!(failure, SchemaFailure::Exhausted(Exhausted::Fuel));
+    assert_eq!(failure, SchemaFailure::Exhausted(FuelExhausted::Fuel));
 }

@@ -278,7 +278,7 @@ fn each_part_is_charged() {
 fn what_costs_more_than_there_is_is_refused() {
     const FUEL: u64 = 1_600_000;
     let cost = |template: &Value, state: &Value| cost_within(FUEL, template, state);
-    let refused = Err(TemplateError::Exhausted(Exhausted::Fuel));
+    let refused = Err(TemplateError::Exhausted(FuelExhausted::Fuel));
     let state = json!({"s": "x".repeat(usize::try_from(FUEL).unwrap() / 8)});
     let copies = |count: usize| vec![json!("${state.s}"); count].into();
     assert!(cost(&copies(7), &state).0.is_ok());
@@ -319,7 +319,7 @@ fn a_text_that_doubles_stops_at_the_step() {
             Err(error) => Some(error),
         }
     });
-    assert_eq!(refused, Some(TemplateError::Exhausted(Exhausted::Step)));
+    assert_eq!(refused, Some(TemplateError::Exhausted(FuelExhausted::Step)));
 }
 
 #[test]

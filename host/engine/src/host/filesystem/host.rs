@@ -9,7 +9,7 @@ use wasmtime_wasi::p2::{DynInputStream, DynOutputStream};
 
 use super::folder::{hash_of, stat_of};
 use super::recorded::{self, bytes_again};
-use super::streams::{MAX_CHUNK, MAX_FILE, Reader, StreamFault, Writer, read_at, write_at};
+use super::streams::{FileReader, FileWriter, MAX_CHUNK, MAX_FILE, StreamFault, read_at, write_at};
 use super::{Descriptor, Entries, FsError, OpenFile, OpenFolder};
 use crate::bindings::wasi::filesystem::preopens;
 use crate::bindings::wasi::filesystem::types::{
@@ -167,7 +167,7 @@ impl types::HostDescriptor for TaskState {
     ) -> FsResult<Resource<DynInputStream>> {
         let file = readable(&self.table, &this)?.clone();
         let (granted, journal) = (Arc::clone(&self.granted), self.journal.clone());
-        let stream: DynInputStream = Box::new(Reader { file, position: offset, granted, journal });
+        let stream: DynInputStream = Box::new(FileReader { file, position: offset, granted, journal });
         Ok(self.table.push(stream)?)
     }
 
@@ -177,13 +177,13 @@ impl types::HostDescriptor for TaskState {
         offset: u64,
     ) -> FsResult<Resource<DynOutputStream>> {
         let (file, journal) = (writable(&self.table, &this)?.clone(), self.journal.clone());
-        let stream: DynOutputStream = Box::new(Writer { file, position: Some(offset), journal });
+        let stream: DynOutputStream = Box::new(FileWriter { file, position: Some(offset), journal });
         Ok(self.table.push(stream)?)
     }
 
     fn append_via_stream(&mut self, this: Resource<Descriptor>) -> FsResult<Resource<DynOutputStream>> {
         let (file, journal) = (writable(&self.table, &this)?.clone(), self.journal.clone());
-        let stream: DynOutputStream = Box::new(Writer { file, position: None, journal });
+        let stream: DynOutputStream = Box::new(FileWriter { file, position: None, journal });
         Ok(self.table.push(stream)?)
     }
 

@@ -8,7 +8,7 @@ use super::{Descriptor, FsError, Mounts};
 use crate::bindings::wasi::filesystem::types::{
     DescriptorFlags, DescriptorStat, DescriptorType, DirectoryEntry, ErrorCode, OpenFlags, PathFlags,
 };
-use crate::journal::{Answer, RecordedAnswer, SharedJournal};
+use crate::journal::{AnswerSource, RecordedAnswer, SharedJournal};
 use crate::state::TaskState;
 
 /// The interface in the journal.
@@ -155,7 +155,7 @@ impl TaskState {
         again: impl FnOnce(&mut Self, &RecordedAnswer, &Value) -> wasmtime::Result<Option<T>>,
     ) -> Result<T, FsError> {
         match self.journal.begin(TYPES, function, &request).map_err(FsError::Trap)? {
-            Answer::World => match world(self) {
+            AnswerSource::World => match world(self) {
                 Ok((answer, kept)) => {
                     self.journal.record(TYPES, function, request, Ok(kept)).map_err(FsError::Trap)?;
                     Ok(answer)
@@ -169,7 +169,7 @@ impl TaskState {
                     Err(FsError::Trap(self.journal.record_end(TYPES, function, request, error)))
                 }
             },
-            Answer::Recorded(kept) => match kept.answer() {
+            AnswerSource::Recorded(kept) => match kept.answer() {
                 Ok(answer) => again(self, &kept, answer)
                     .and_then(|answer| answer.ok_or_else(|| self.journal.malformed(&kept)))
                     .map_err(FsError::Trap),

@@ -14,8 +14,8 @@ use super::OpenFile;
 use super::error::code_of;
 use super::recorded::{TYPES, bytes_again, code_named};
 use crate::bindings::wasi::filesystem::types::ErrorCode;
-use crate::journal::{Answer, RecordedAnswer, SharedJournal};
-use crate::state::Granted;
+use crate::journal::{AnswerSource, RecordedAnswer, SharedJournal};
+use crate::state::GrantedResources;
 
 /// Largest number of bytes that one call reads or writes.
 pub(super) const MAX_CHUNK: usize = 1 << 20;
@@ -66,7 +66,7 @@ fn answered<T>(
     again: impl FnOnce(&RecordedAnswer, &Value) -> wasmtime::Result<T>,
 ) -> StreamResult<T> {
     match journal.begin(TYPES, function, &request).map_err(StreamError::Trap)? {
-        Answer::World => match world() {
+        AnswerSource::World => match world() {
             Ok((answer, kept)) => {
                 journal.record(TYPES, function, request, Ok(kept)).map_err(StreamError::Trap)?;
                 Ok(answer)
@@ -78,7 +78,7 @@ fn answered<T>(
                 Err(failed(code))
             }
         },
-        Answer::Recorded(kept) => match kept.answer() {
+        AnswerSource::Recorded(kept) => match kept.answer() {
             Ok(answer) => again(&kept, answer).map_err(StreamError::Trap),
             Err(code) => match code_named(code) {
                 Some(code) => Err(failed(code)),
@@ -89,19 +89,19 @@ fn answered<T>(
 }
 
 /// Reads a file from a position on.
-pub(super) struct Reader {
+pub(super) struct FileReader {
     pub(super) file: OpenFile,
     pub(super) position: u64,
-    pub(super) granted: Arc<Granted>,
+    pub(super) granted: Arc<GrantedResources>,
     pub(super) journal: SharedJournal,
 }
 
 #[wasmtime_wasi::async_trait]
-impl Pollable for Reader {
+impl Pollable for FileReader {
     async fn ready(&mut self) {}
 }
 
-impl InputStream for Reader {
+impl InputStream for FileReader {
     fn read(&mut self, size: usize) -> StreamResult<Bytes> {
         if size == 0 {
             return Ok(Bytes::new());
@@ -130,18 +130,18 @@ impl InputStream for Reader {
 }
 
 /// Writes a file from a position on, or always at its end.
-pub(super) struct Writer {
+pub(super) struct FileWriter {
     pub(super) file: OpenFile,
     pub(super) position: Option<u64>,
     pub(super) journal: SharedJournal,
 }
 
 #[wasmtime_wasi::async_trait]
-impl Pollable for Writer {
+impl Pollable for FileWriter {
     async fn ready(&mut self) {}
 }
 
-impl OutputStream for Writer {
+impl OutputStream for FileWriter {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         let position = self.position;
         self.journal.write(bytes.len()).map_err(StreamError::Trap)?;

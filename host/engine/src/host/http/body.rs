@@ -24,7 +24,7 @@ use crate::state::TaskState;
 const INTERFACE: &str = "wasi:http/types@0.2.12";
 
 /// A request that was handed over before its body was finished.
-pub(super) struct Unfinished {
+pub(super) struct UnfinishedRequest {
     /// The handle of the future that receives its response.
     pub(super) place: u32,
     pub(super) request: Request,

@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 
 use super::problem::{Kind, Problem};
-use super::received::{Counted, Counter, Received};
+use super::received::{CountedConnection, Counter, Received};
 use super::send::{Arriving, MAX_HEAD, Request};
 
 /// Fields of a response.
@@ -31,7 +31,7 @@ pub(super) struct Connection {
 }
 
 /// The result of a request over a connection.
-pub(super) enum Exchanged {
+pub(super) enum ExchangeOutcome {
     Answered(Response),
     /// The connection was closed, or unusable, before any part of the request was sent.
     Unsent,
@@ -79,7 +79,7 @@ impl Connection {
         let mut builder = http1::Builder::new();
         builder.max_headers(MAX_RESPONSE_FIELDS).max_buf_size(MAX_HEAD);
         let (requests, connection) = builder
-            .handshake(TokioIo::new(Counted::new(stream, counter.clone())))
+            .handshake(TokioIo::new(CountedConnection::new(stream, counter.clone())))
             .await
             .map_err(|error| broken(&error, received))?;
         Ok(Self { requests, work: Work(Some(Box::pin(connection))), counter, opened: Instant::now() })
@@ -97,7 +97,7 @@ impl Connection {
         request: &Request,
         (most, received): (u64, &Received),
         arriving: &mut dyn Arriving,
-    ) -> Result<Exchanged, Problem> {
+    ) -> Result<ExchangeOutcome, Problem> {
         self.counter.count_for(received);
         let message = message(request)?;
         let Self { requests, work, .. } = self;
@@ -129,15 +129,15 @@ async fn answer(
     message: Message,
     (most, received): (u64, &Received),
     arriving: &mut dyn Arriving,
-) -> Result<Exchanged, Problem> {
+) -> Result<ExchangeOutcome, Problem> {
     if requests.ready().await.is_err() {
-        return Ok(Exchanged::Unsent);
+        return Ok(ExchangeOutcome::Unsent);
     }
     let response = match requests.try_send_request(message).await {
         Ok(response) => response,
         Err(mut error) => {
             if error.take_message().is_some() {
-                return Ok(Exchanged::Unsent);
+                return Ok(ExchangeOutcome::Unsent);
             }
             return Err(broken(error.error(), received));
         }
@@ -172,7 +172,7 @@ async fn answer(
             break;
         }
     }
-    Ok(Exchanged::Answered(Response { status, fields, body }))
+    Ok(ExchangeOutcome::Answered(Response { status, fields, body }))
 }
 
 fn broken(error: &hyper::Error, received: &Received) -> Problem {

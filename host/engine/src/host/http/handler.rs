@@ -16,7 +16,7 @@ use wasmtime_wasi_http::RequestOptions;
 use wasmtime_wasi_http::p2::bindings::http::types::{self, ErrorCode};
 use wasmtime_wasi_http::p2::types::{HostFutureIncomingResponse, HostOutgoingRequest};
 
-use super::body::{Body, Unfinished};
+use super::body::{Body, UnfinishedRequest};
 use super::problem::{Kind, Problem};
 use super::received::Received;
 use super::send::{Request, Unwatched};
@@ -24,7 +24,7 @@ use super::sender::Sender;
 use crate::bindings::wasi::http::outgoing_handler;
 use crate::classify::GuestFault;
 use crate::host::output::Level;
-use crate::journal::{Answer, RecordedAnswer, SharedJournal};
+use crate::journal::{AnswerSource, RecordedAnswer, SharedJournal};
 use crate::state::TaskState;
 
 const INTERFACE: &str = "wasi:http/outgoing-handler";
@@ -57,7 +57,7 @@ impl outgoing_handler::Host for TaskState {
                 let never = wasmtime_wasi::runtime::spawn(std::future::pending());
                 let future = self.table.push(HostFutureIncomingResponse::Pending(never))?;
                 let place = future.rep();
-                self.http.unfinished.push(Unfinished { place, request, options, body });
+                self.http.unfinished.push(UnfinishedRequest { place, request, options, body });
                 return Ok(Ok(future));
             }
             Err(problem) => Err(problem),
@@ -74,11 +74,11 @@ impl TaskState {
         let mut waiting = std::mem::take(&mut self.http.unfinished);
         let most = self.limits.request_body;
         while !waiting.is_empty() {
-            let Unfinished { place, mut request, options, mut body } = waiting.remove(0);
+            let UnfinishedRequest { place, mut request, options, mut body } = waiting.remove(0);
             let begun = self.output.begin();
             let answer = match body.collect(most) {
                 Ok(false) => {
-                    self.http.unfinished.push(Unfinished { place, request, options, body });
+                    self.http.unfinished.push(UnfinishedRequest { place, request, options, body });
                     continue;
                 }
                 Ok(true) => {
@@ -137,8 +137,8 @@ impl TaskState {
     ) -> wasmtime::Result<Result<Response, Problem>> {
         let asked = asked(&request);
         match self.journal.begin(INTERFACE, FUNCTION, &asked)? {
-            Answer::Recorded(kept) => self.read_again(&kept),
-            Answer::World => {
+            AnswerSource::Recorded(kept) => self.read_again(&kept),
+            AnswerSource::World => {
                 let deadline = self.deadline.into();
                 let most = self.limits.response_body;
                 let received = Received::for_body_of(most);

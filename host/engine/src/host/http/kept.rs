@@ -54,11 +54,11 @@ struct Idle {
 
 /// The kept connections, the oldest first.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct IdleConnections {
     idle: Mutex<VecDeque<Idle>>,
 }
 
-impl Kept {
+impl IdleConnections {
     /// Removes and returns the newest connection to a destination.
     pub(super) fn take(&self, destination: &Destination) -> Option<Connection> {
         let mut idle = self.young();
@@ -102,7 +102,7 @@ impl Kept {
     }
 }
 
-impl fmt::Debug for Kept {
+impl fmt::Debug for IdleConnections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Kept").finish_non_exhaustive()
     }

@@ -22,19 +22,19 @@ mod tests;
 
 use std::sync::Arc;
 
-use graph_core::capability::Outgoing;
+use graph_core::capability::OutgoingGrant;
 use hyper::header::{self, HeaderName};
 use wasmtime_wasi_http::{
     DEFAULT_FORBIDDEN_HEADERS, Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpCtx,
     WasiHttpCtxView, WasiHttpHooks,
 };
 
-use body::Unfinished;
+use body::UnfinishedRequest;
 pub(crate) use body::add_to_linker;
 pub(super) use kept::Destination;
 pub(super) use problem::Kind;
 pub(super) use received::Received;
-pub use resolver::{Resolver, Resolving, SystemResolver};
+pub use resolver::{PendingResolution, Resolver, SystemResolver};
 pub use secrets::SecretError;
 pub(crate) use secrets::{placeholder, read as read_secret};
 pub(crate) use send::Client;
@@ -54,15 +54,15 @@ const MAX_CHUNK: usize = 16 << 10;
 pub(crate) struct HttpState {
     context: WasiHttpCtx,
     hooks: Hooks,
-    pub(super) outgoing: Arc<Outgoing>,
+    pub(super) outgoing: Arc<OutgoingGrant>,
     /// Number of requests that may still be sent.
     left: u64,
     /// Requests that were handed over before their bodies were finished.
-    unfinished: Vec<Unfinished>,
+    unfinished: Vec<UnfinishedRequest>,
 }
 
 impl HttpState {
-    pub(crate) fn new(outgoing: Arc<Outgoing>, requests: u64) -> Self {
+    pub(crate) fn new(outgoing: Arc<OutgoingGrant>, requests: u64) -> Self {
         let mut context = WasiHttpCtx::new();
         context.set_field_size_limit(MAX_FIELDS);
         Self { context, hooks: Hooks, outgoing, left: requests, unfinished: Vec::new() }

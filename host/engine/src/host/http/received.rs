@@ -72,18 +72,18 @@ impl Counter {
 }
 
 /// A connection whose bytes are counted. Reading fails once they exceed the limit.
-pub(super) struct Counted<S> {
+pub(super) struct CountedConnection<S> {
     stream: S,
     counter: Counter,
 }
 
-impl<S> Counted<S> {
+impl<S> CountedConnection<S> {
     pub(super) const fn new(stream: S, counter: Counter) -> Self {
         Self { stream, counter }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for CountedConnection<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -100,7 +100,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for CountedConnection<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -144,7 +144,7 @@ mod tests {
         let (mut server, client) = tokio::io::duplex(1 << 20);
         let most = usize::try_from(received.most()).unwrap();
         server.write_all(&vec![b'x'; most]).await.unwrap();
-        let mut counted = Counted::new(client, Counter::new(&received));
+        let mut counted = CountedConnection::new(client, Counter::new(&received));
         counted.read_exact(&mut vec![0; most]).await.unwrap();
         assert_eq!((received.bytes(), received.is_too_much()), (received.most(), false));
         server.write_all(b"yy").await.unwrap();

@@ -11,8 +11,8 @@ use graph_core::capability::{HttpField, HttpResponse as Response, HttpRule, Sche
 use graph_http::{Tls, TlsError};
 use tokio::net::TcpStream;
 
-use super::connection::{Connection, Exchanged};
-use super::kept::{Destination, Kept};
+use super::connection::{Connection, ExchangeOutcome};
+use super::kept::{Destination, IdleConnections};
 use super::problem::{Kind, Problem};
 use super::received::Received;
 use super::resolver::Resolver;
@@ -79,7 +79,7 @@ impl Arriving for Unwatched {
 pub(crate) struct Client {
     resolver: Arc<dyn Resolver>,
     tls: Tls,
-    kept: Arc<Kept>,
+    kept: Arc<IdleConnections>,
 }
 
 /// The limits of one request.
@@ -156,7 +156,8 @@ impl Client {
         destination: Option<&Destination>,
         arriving: &mut dyn Arriving,
     ) -> Result<Option<Response>, Problem> {
-        let Exchanged::Answered(response) = connection.exchange(request, amount, arriving).await? else {
+        let ExchangeOutcome::Answered(response) = connection.exchange(request, amount, arriving).await?
+        else {
             return Ok(None);
         };
         if let Some(destination) = destination

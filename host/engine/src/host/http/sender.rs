@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use graph_core::capability::{HttpResponse as Response, Outgoing, permit};
+use graph_core::capability::{HttpResponse as Response, OutgoingGrant, permit};
 use graph_core::node::{Category, Failure};
 
 use super::kept::Destination;
@@ -16,7 +16,7 @@ use crate::services::{DoubledAnswer, HttpAnswer, HttpDoubles, HttpRequest};
 #[derive(Clone)]
 pub(in crate::host) struct Sender {
     /// The permitted requests, and the secrets in them.
-    pub(in crate::host) outgoing: Arc<Outgoing>,
+    pub(in crate::host) outgoing: Arc<OutgoingGrant>,
     pub(in crate::host) client: Arc<Client>,
     /// Largest number of bytes of the response's body.
     pub(in crate::host) most: u64,

@@ -5,19 +5,21 @@ use std::time::SystemTime;
 use graph_core::capability::HttpResponse;
 use graph_core::limits::ModelUse;
 use graph_core::node::{Category, Failure};
-use graph_model::Encoded;
-use graph_model::exchange::{Call, Ended, Obstacle, Provider, Settled, Spent, Tried, TryResult};
+use graph_model::EncodedRequest;
+use graph_model::exchange::{
+    AttemptOutcome, AttemptResult, Call, CallEnd, Charge, NextStep, Obstacle, Provider,
+};
 use tokio::time::Instant;
 
 use super::granted;
-use super::show::{ArrivingAnswer, Shown};
+use super::show::{AnswerReporter, ArrivingAnswer};
 use crate::host::http::{Arriving as _, Kind, Received, Sender};
 use crate::host::output::Output;
 use crate::journal::SharedJournal;
 use crate::services::{AskedModel, DoubledModel, Services};
 
 /// The context of a call of a model.
-pub(super) struct Asking<'a> {
+pub(super) struct ModelCallContext<'a> {
     pub(super) provider: &'a Provider,
     /// The call of the component, from 1.
     pub(super) call: u64,
@@ -31,9 +33,9 @@ pub(super) struct Asking<'a> {
     pub(super) deadline: Instant,
 }
 
-impl Asking<'_> {
+impl ModelCallContext<'_> {
     /// Sends requests until there is an answer, as often as the manifest allows.
-    pub(super) async fn ask(&self, call: &mut Call) -> Ended {
+    pub(super) async fn ask(&self, call: &mut Call) -> CallEnd {
         let streamed = self.provider.model().rule().stream && self.services.http.is_none();
         loop {
             let encoded = match self.journal.reserve_model(call, streamed) {
@@ -49,38 +51,38 @@ impl Asking<'_> {
             }
             let mut tried = match self.try_once(call, encoded).await {
                 Ok(tried) => tried,
-                Err(failure) => return self.journal.end_model(call, call.used(&Spent::Call), failure),
+                Err(failure) => return self.journal.end_model(call, call.used(&Charge::Call), failure),
             };
             // A live replay sends at most as many requests as were sent before.
-            if let TryResult::Unanswered(unanswered) = &mut tried.result {
+            if let AttemptResult::Unanswered(unanswered) = &mut tried.result {
                 unanswered.again &= !self.journal.is_live();
             }
             let left = self.deadline.saturating_duration_since(Instant::now());
             match self.journal.settle_model(call, tried, left) {
-                Settled::Again(wait) => tokio::time::sleep(wait).await,
-                Settled::Ended(ended) => return ended,
+                NextStep::Retry(wait) => tokio::time::sleep(wait).await,
+                NextStep::Ended(ended) => return ended,
             }
         }
     }
 
     /// Performs one attempt. The error ends the attempt of the task, since doubles have no answer.
-    async fn try_once(&self, call: &Call, encoded: Encoded) -> Result<Tried, Failure> {
+    async fn try_once(&self, call: &Call, encoded: EncodedRequest) -> Result<AttemptOutcome, Failure> {
         let (key, of_task) = self.caller;
         let request = call.request();
         let asked = AskedModel { model: &request.model, request, key, attempt: of_task, call: self.call };
         match self.services.model.as_ref().map(|doubles| doubles.answer(&asked)) {
             None | Some(DoubledModel::Send) => self.send(encoded, call.attempt()).await,
             Some(DoubledModel::Answer(response)) => {
-                Shown::new(self.provider, self.output, self.call, call.attempt()).whole(&response);
-                Ok(Tried::answered(response))
+                AnswerReporter::new(self.provider, self.output, self.call, call.attempt()).whole(&response);
+                Ok(AttemptOutcome::answered(response))
             }
-            Some(DoubledModel::Fail(failure)) => Ok(Tried::failed(failure, false, Spent::Call)),
+            Some(DoubledModel::Fail(failure)) => Ok(AttemptOutcome::failed(failure, false, Charge::Call)),
             Some(DoubledModel::Missing(message)) => Err(Failure::new(Category::Denied, message)),
         }
     }
 
-    async fn send(&self, encoded: Encoded, attempt: u32) -> Result<Tried, Failure> {
-        let shown = Shown::new(self.provider, self.output, self.call, attempt);
+    async fn send(&self, encoded: EncodedRequest, attempt: u32) -> Result<AttemptOutcome, Failure> {
+        let shown = AnswerReporter::new(self.provider, self.output, self.call, attempt);
         let most = self.sender.most;
         let mut arriving = ArrivingAnswer::new(shown, most);
         let request = granted::http(self.provider, encoded);

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use graph_core::node::{Category, Failure};
 use graph_core::record::journal::MODEL;
-use graph_model::exchange::{Answered, Call, Ended, Outcome, Provider, not_granted, recorded};
+use graph_model::exchange::{Call, CallEnd, ModelAnswer, Outcome, Provider, not_granted, recorded};
 use serde_json::Value;
 
-use super::ask::Asking;
+use super::ask::ModelCallContext;
 use super::convert;
 use crate::bindings::graph_host::host::model as wit;
 use crate::bindings::graph_host::node::types::Failure as WitFailure;
 use crate::convert::failure as given_failure;
 use crate::host::http::{Destination, Received, Sender};
 use crate::host::output::Level;
-use crate::journal::Answer;
+use crate::journal::AnswerSource;
 use crate::state::TaskState;
 
 const INTERFACE: &str = MODEL.0;
@@ -33,7 +33,7 @@ impl wit::Host for TaskState {
         };
         self.output.ended(begun, INTERFACE, FUNCTION, given.is_ok());
         Ok(match given {
-            Ok(Answered { response, cost, .. }) => Ok(convert::response(response, cost)),
+            Ok(ModelAnswer { response, cost, .. }) => Ok(convert::response(response, cost)),
             Err(failure) => Err(given_failure(failure)),
         })
     }
@@ -63,13 +63,15 @@ impl TaskState {
         &mut self,
         at: usize,
         call: Call,
-    ) -> wasmtime::Result<Result<Answered, Failure>> {
+    ) -> wasmtime::Result<Result<ModelAnswer, Failure>> {
         self.model_calls += 1;
         let asked = call.asked();
         let name = call.request().model.clone();
         let answer = match self.journal.begin(INTERFACE, FUNCTION, &asked)? {
-            Answer::Recorded(kept) => recorded(kept.answer()).ok_or_else(|| self.journal.malformed(&kept))?,
-            Answer::World => self.ask_model(at, call, asked).await?,
+            AnswerSource::Recorded(kept) => {
+                recorded(kept.answer()).ok_or_else(|| self.journal.malformed(&kept))?
+            }
+            AnswerSource::World => self.ask_model(at, call, asked).await?,
         };
         if let Some(line) = answer.as_ref().ok().and_then(|answered| answered.warning(&name)) {
             self.output.host_line(Level::Warn, &line);
@@ -82,10 +84,10 @@ impl TaskState {
         at: usize,
         mut call: Call,
         asked: Value,
-    ) -> wasmtime::Result<Result<Answered, Failure>> {
+    ) -> wasmtime::Result<Result<ModelAnswer, Failure>> {
         let provider = &self.granted.models[at];
         let most = self.limits.response_body;
-        let asking = Asking {
+        let asking = ModelCallContext {
             provider,
             call: self.model_calls,
             caller: (&self.caller.0, self.caller.1),
@@ -110,7 +112,7 @@ impl TaskState {
             tokio::time::timeout_at(self.deadline.into(), asking.ask(&mut call)).await.ok()
         };
         // The provider counts a request even if the host no longer waits for it.
-        let Ended { outcome, kept } = ended.unwrap_or_else(|| self.journal.late_model(&call));
+        let CallEnd { outcome, kept } = ended.unwrap_or_else(|| self.journal.late_model(&call));
         let journal = &self.journal;
         match outcome {
             Outcome::Answered(answered) => {

@@ -2,7 +2,8 @@
 
 use graph_core::limits::ModelUse;
 use graph_model::exchange::{
-    GivenBlock, GivenCall, GivenMessage, GivenRequest, GivenResponse, GivenTool, GivenUsage,
+    ComponentBlock, ComponentMessage, ComponentRequest, ComponentResponse, ComponentTool, ComponentToolCall,
+    ComponentUsage,
 };
 use graph_model::{Media, Request, Response, Role, StopReason, ToolChoice, ToolResult};
 
@@ -10,8 +11,8 @@ use crate::bindings::graph_host::host::model as wit;
 
 /// Converts a request; the error names the place that is not JSON.
 pub(super) fn request(request: wit::Request) -> Result<Request, String> {
-    let tool = |wit::Tool { name, description, parameters }| GivenTool { name, description, parameters };
-    let given = GivenRequest {
+    let tool = |wit::Tool { name, description, parameters }| ComponentTool { name, description, parameters };
+    let given = ComponentRequest {
         model: request.model,
         system: request.system,
         messages: request.messages.into_iter().map(message).collect(),
@@ -30,32 +31,34 @@ pub(super) fn request(request: wit::Request) -> Result<Request, String> {
     given.read()
 }
 
-fn message(message: wit::Message) -> GivenMessage {
+fn message(message: wit::Message) -> ComponentMessage {
     let role = match message.role {
         wit::Role::User => Role::User,
         wit::Role::Assistant => Role::Assistant,
     };
-    GivenMessage { role, blocks: message.blocks.into_iter().map(block).collect() }
+    ComponentMessage { role, blocks: message.blocks.into_iter().map(block).collect() }
 }
 
-fn block(block: wit::Block) -> GivenBlock {
+fn block(block: wit::Block) -> ComponentBlock {
     match block {
-        wit::Block::Text(text) => GivenBlock::Text(text),
-        wit::Block::Reasoning(text) => GivenBlock::Reasoning(text),
+        wit::Block::Text(text) => ComponentBlock::Text(text),
+        wit::Block::Reasoning(text) => ComponentBlock::Reasoning(text),
         wit::Block::ToolCall(wit::ToolCall { id, name, arguments }) => {
-            GivenBlock::ToolCall(GivenCall { id, name, arguments })
+            ComponentBlock::ToolCall(ComponentToolCall { id, name, arguments })
         }
         wit::Block::ToolResult(wit::ToolResult { id, content, failed }) => {
-            GivenBlock::ToolResult(ToolResult { id, content, failed })
+            ComponentBlock::ToolResult(ToolResult { id, content, failed })
         }
-        wit::Block::Media(wit::Media { media_type, data }) => GivenBlock::Media(Media { media_type, data }),
+        wit::Block::Media(wit::Media { media_type, data }) => {
+            ComponentBlock::Media(Media { media_type, data })
+        }
     }
 }
 
 /// Converts an answer for a component, with its cost in millionths.
 pub(super) fn response(response: Response, cost: u64) -> wit::Response {
-    let GivenResponse { message, stop, usage } = GivenResponse::new(response, cost);
-    let GivenUsage { input, output, cached, reasoning, cost } = usage;
+    let ComponentResponse { message, stop, usage } = ComponentResponse::new(response, cost);
+    let ComponentUsage { input, output, cached, reasoning, cost } = usage;
     wit::Response {
         message: wit::Message {
             role: match message.role {
@@ -75,17 +78,19 @@ pub(super) fn response(response: Response, cost: u64) -> wit::Response {
     }
 }
 
-fn answered_block(block: GivenBlock) -> wit::Block {
+fn answered_block(block: ComponentBlock) -> wit::Block {
     match block {
-        GivenBlock::Text(text) => wit::Block::Text(text),
-        GivenBlock::Reasoning(text) => wit::Block::Reasoning(text),
-        GivenBlock::ToolCall(GivenCall { id, name, arguments }) => {
+        ComponentBlock::Text(text) => wit::Block::Text(text),
+        ComponentBlock::Reasoning(text) => wit::Block::Reasoning(text),
+        ComponentBlock::ToolCall(ComponentToolCall { id, name, arguments }) => {
             wit::Block::ToolCall(wit::ToolCall { id, name, arguments })
         }
-        GivenBlock::ToolResult(ToolResult { id, content, failed }) => {
+        ComponentBlock::ToolResult(ToolResult { id, content, failed }) => {
             wit::Block::ToolResult(wit::ToolResult { id, content, failed })
         }
-        GivenBlock::Media(Media { media_type, data }) => wit::Block::Media(wit::Media { media_type, data }),
+        ComponentBlock::Media(Media { media_type, data }) => {
+            wit::Block::Media(wit::Media { media_type, data })
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use graph_core::capability::ModelRule;
-use graph_model::Encoded;
+use graph_model::EncodedRequest;
 use graph_model::exchange::Provider;
 
 use crate::host::http::{Request, SecretError, placeholder, read_secret};
@@ -13,7 +13,7 @@ pub(crate) fn provider(rule: &ModelRule, with_key: bool) -> Result<Provider, Sec
 }
 
 /// Creates the HTTP request to a provider.
-pub(super) fn http(provider: &Provider, encoded: Encoded) -> Request {
+pub(super) fn http(provider: &Provider, encoded: EncodedRequest) -> Request {
     let rule = provider.model().rule();
     let field = |(name, value): &(&str, &str)| ((*name).to_owned(), value.as_bytes().to_vec());
     let agent = ("user-agent", concat!("graph-host/", env!("CARGO_PKG_VERSION")));

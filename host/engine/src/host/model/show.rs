@@ -11,7 +11,7 @@ use crate::host::http::Arriving;
 use crate::host::output::Output;
 
 /// Reports parts of one answer to observers, without the key.
-pub(super) struct Shown<'a> {
+pub(super) struct AnswerReporter<'a> {
     provider: &'a Provider,
     output: &'a Output,
     call: u64,
@@ -28,7 +28,7 @@ enum Place {
     ToolCall(usize),
 }
 
-impl<'a> Shown<'a> {
+impl<'a> AnswerReporter<'a> {
     /// Creates a reporter for an attempt of a call, both counted from 1.
     pub(super) fn new(provider: &'a Provider, output: &'a Output, call: u64, attempt: u32) -> Self {
         Self { provider, output, call, attempt, current: None }
@@ -102,7 +102,7 @@ impl<'a> Shown<'a> {
 
 /// An answer that is read while it arrives, if it is a stream of events.
 pub(super) struct ArrivingAnswer<'a> {
-    shown: Shown<'a>,
+    shown: AnswerReporter<'a>,
     bounds: Bounds,
     stream: Option<Stream>,
     failed: Option<DecodeError>,
@@ -110,7 +110,7 @@ pub(super) struct ArrivingAnswer<'a> {
 
 impl<'a> ArrivingAnswer<'a> {
     /// Creates an answer whose body has at most `most` bytes.
-    pub(super) fn new(shown: Shown<'a>, most: u64) -> Self {
+    pub(super) fn new(shown: AnswerReporter<'a>, most: u64) -> Self {
         Self { shown, bounds: Bounds::for_body(most), stream: None, failed: None }
     }
 

@@ -2,7 +2,7 @@
 
 use graph_core::item::ItemType;
 use graph_core::node::{Category, Failure};
-use graph_core::trust::{Standing, TextStanding};
+use graph_core::trust::{ComponentStanding, TextStanding};
 use serde_json::{Value, json};
 
 use super::Primaries;
@@ -51,11 +51,11 @@ impl Primaries {
                 })
                 .map_err(|error| Failure::new(Category::Denied, error.message()))?;
                 let signature = match verified.standing() {
-                    Standing::Signed { key, .. } => {
+                    ComponentStanding::Signed { key, .. } => {
                         json!({ "standing": "signed", "signer": { "name": key.name, "key_id": key.id } })
                     }
-                    Standing::BuiltIn => json!({ "standing": "built_in" }),
-                    Standing::Unsigned => json!({ "standing": "unsigned" }),
+                    ComponentStanding::BuiltIn => json!({ "standing": "built_in" }),
+                    ComponentStanding::Unsigned => json!({ "standing": "unsigned" }),
                 };
                 Ok(json!({
                     "item_id": file.id,

@@ -12,7 +12,7 @@ use graph_core::node::{Category, Failure, Outcome};
 use graph_core::schema::{InputSchema, SchemaFailure};
 use graph_core::text_item::{Directive, SEARCH_FIELDS};
 use graph_core::trust::{SigningKey, TrustStore};
-use graph_core::work::{Exhausted, Meter, rates, size};
+use graph_core::work::{FuelExhausted, Meter, rates, size};
 use graph_store::CheckpointStore;
 use graph_walker::walker::TaskReport;
 use serde_json::{Map, Value, json};
@@ -193,7 +193,7 @@ pub fn params_schema(primary: Primary) -> Value {
 }
 
 /// Makes the failure of an operation that would need more of the host's work than a task may use.
-fn too_much(request: Request<'_>, exhausted: Exhausted) -> Failure {
+fn too_much(request: Request<'_>, exhausted: FuelExhausted) -> Failure {
     Failure::new(Category::Limit, format!("`{}`: {exhausted}", what(request)))
 }
 
@@ -222,7 +222,7 @@ fn filled(
     directive: &Directive,
     inputs: Map<String, Value>,
     meter: &Meter,
-) -> Result<Value, Exhausted> {
+) -> Result<Value, FuelExhausted> {
     let body = Directive::fill(&text.item.body, &inputs, meter)?;
     let mut document = load::document(text);
     if let Value::Object(document) = &mut document {

@@ -2,9 +2,9 @@
 
 use graph_core::id::path_of;
 use graph_core::item::ItemType;
-use graph_core::text_item::{SEARCH_FIELDS, SearchField, SearchQuery, Searched};
+use graph_core::text_item::{SEARCH_FIELDS, SearchField, SearchQuery, SearchableFields};
 use graph_core::trust::TextStanding;
-use graph_core::work::{Exhausted, Meter, rates};
+use graph_core::work::{FuelExhausted, Meter, rates};
 use serde_json::{Map, Value, json};
 
 use super::{Primaries, Request};
@@ -33,7 +33,7 @@ struct Found {
 }
 
 impl Found {
-    fn of(score: u64, id: String, space: Space, item: &Searched, query: &SearchQuery) -> Self {
+    fn of(score: u64, id: String, space: Space, item: &SearchableFields, query: &SearchQuery) -> Self {
         let filled = |text: &String| (!text.is_empty()).then(|| text.clone());
         let (title, description) = (filled(&item.title), filled(&item.description));
         Self { score, id, space, title, description, snippet: query.snippet(item) }
@@ -55,7 +55,7 @@ impl Primaries {
         params: &Map<String, Value>,
         warnings: &mut Vec<String>,
         meter: &Meter,
-    ) -> Result<Value, Exhausted> {
+    ) -> Result<Value, FuelExhausted> {
         let text = params.get("query").and_then(Value::as_str).unwrap_or_default();
         let limit = params.get("limit").and_then(Value::as_u64).unwrap_or(DEFAULT_LIMIT);
         let named: Vec<SearchField> = SEARCH_FIELDS
@@ -126,7 +126,7 @@ impl Primaries {
     }
 
     /// Reads an item in the form that is searched; the error says why it cannot be used.
-    fn searched(&self, item_type: ItemType, file: ItemFile) -> Result<Searched, String> {
+    fn searched(&self, item_type: ItemType, file: ItemFile) -> Result<SearchableFields, String> {
         let id = file.id.clone();
         if item_type != ItemType::Tool {
             let text = self.texts.read_file(item_type, file).map_err(|error| error.to_string())?;
@@ -171,7 +171,11 @@ impl Primaries {
             .map_err(|error| error.message().to_owned())?;
             loaded.graph.description.clone()
         };
-        Ok(Searched { id, description: description.unwrap_or_default(), ..Searched::default() })
+        Ok(SearchableFields {
+            id,
+            description: description.unwrap_or_default(),
+            ..SearchableFields::default()
+        })
     }
 }
 

@@ -14,8 +14,9 @@ use graph_core::record::{CheckpointSelector, SignedCacheEntry, SignedRecord};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 use graph_store::{
-    At, CheckpointStore, CommitError, Cut, Freed, Front, ImportError, Mark, MemoryStore, NewRun, Numbered,
-    ReadError, RemoveError, RunGuard, RunUpdate, Synchronous, Upkeep,
+    CheckpointPosition, CheckpointStore, CommitError, Cut, ImportError, MemoryStore, NewRun, NumberedRecord,
+    ReadError, ReclaimedData, RemoveError, RunGuard, RunUpdate, SnapshotEpoch, StoreInterceptor, SyncMode,
+    Upkeep,
 };
 use graph_walker::graph::Graph;
 use graph_walker::walker::{Effect, Event, Graphs, Identity, RunTree, Setup};
@@ -42,7 +43,7 @@ impl Counting {
     }
 }
 
-impl Front for Counting {
+impl StoreInterceptor for Counting {
     fn behind(&self) -> &dyn CheckpointStore {
         &self.inner
     }
@@ -52,7 +53,7 @@ impl Front for Counting {
         guard: &RunGuard,
         batch: &[SignedRecord],
         update: &RunUpdate,
-        synchronous: Synchronous,
+        synchronous: SyncMode,
     ) -> Result<(), CommitError> {
         self.inner.commit(guard, batch, update, synchronous)
     }
@@ -66,25 +67,25 @@ impl Upkeep for Counting {
     fn import_run(
         &self,
         run: &NewRun,
-        records: &mut dyn Iterator<Item = Result<Numbered, ImportError>>,
+        records: &mut dyn Iterator<Item = Result<NumberedRecord, ImportError>>,
         prunings: &[(String, String)],
     ) -> Result<(), ImportError> {
         self.inner.import_run(run, records, prunings)
     }
 
-    fn remove_run(&self, guard: &RunGuard) -> Result<Freed, RemoveError> {
+    fn remove_run(&self, guard: &RunGuard) -> Result<ReclaimedData, RemoveError> {
         self.inner.remove_run(guard)
     }
 
-    fn prune(&self, guard: &RunGuard, namespace: &str, cut: &Cut<'_>) -> Result<Freed, RemoveError> {
+    fn prune(&self, guard: &RunGuard, namespace: &str, cut: &Cut<'_>) -> Result<ReclaimedData, RemoveError> {
         self.inner.prune(guard, namespace, cut)
     }
 
-    fn results_size(&self, expired: Option<Timestamp>) -> Result<Freed, ReadError> {
+    fn results_size(&self, expired: Option<Timestamp>) -> Result<ReclaimedData, ReadError> {
         self.inner.results_size(expired)
     }
 
-    fn remove_results(&self, expired: Option<Timestamp>) -> Result<Freed, RemoveError> {
+    fn remove_results(&self, expired: Option<Timestamp>) -> Result<ReclaimedData, RemoveError> {
         self.inner.remove_results(expired)
     }
 
@@ -92,11 +93,15 @@ impl Upkeep for Counting {
         self.inner.snapshots()
     }
 
-    fn mark(&self) -> Result<Mark, ReadError> {
+    fn mark(&self) -> Result<SnapshotEpoch, ReadError> {
         self.inner.mark()
     }
 
-    fn remove_snapshots(&self, digests: &[Digest], mark: Mark) -> Result<Option<Freed>, RemoveError> {
+    fn remove_snapshots(
+        &self,
+        digests: &[Digest],
+        mark: SnapshotEpoch,
+    ) -> Result<Option<ReclaimedData>, RemoveError> {
         self.inner.remove_snapshots(digests, mark)
     }
 }
@@ -147,7 +152,7 @@ fn stored(config: &str, child: Option<&str>, mut keep: impl FnMut(&SignedRecord)
                     signed.results = Vec::<SignedCacheEntry>::new();
                     if keep(&signed) {
                         let update = RunUpdate::default();
-                        CheckpointStore::commit(&store, &guard, &[signed], &update, Synchronous::Normal)
+                        CheckpointStore::commit(&store, &guard, &[signed], &update, SyncMode::Normal)
                             .unwrap();
                     }
                 }
@@ -176,7 +181,7 @@ fn looped(supersteps: usize) -> Counting {
 }
 
 fn count(store: &Counting) -> u64 {
-    store.inner.checkpoint("r", "", At::Latest).unwrap().unwrap().sequence + 1
+    store.inner.checkpoint("r", "", CheckpointPosition::Latest).unwrap().unwrap().sequence + 1
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use graph_core::record::{Entry, Status, TaskEvent};
+use graph_core::record::{HistoryEntry, Status, TaskEvent};
 
 /// A stream: a selection of the entries of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,29 +65,29 @@ impl Kinds {
     }
 
     /// Checks whether an entry is wanted.
-    pub(super) fn want(&self, entry: &Entry<'_>) -> bool {
+    pub(super) fn want(&self, entry: &HistoryEntry<'_>) -> bool {
         let stream = match entry {
-            Entry::Values => StreamKind::Values,
-            Entry::Update { .. } => StreamKind::Updates,
-            Entry::Interrupt(_) => StreamKind::Interrupts,
-            Entry::Event { event: TaskEvent::Custom { .. }, .. } => StreamKind::Custom,
-            Entry::Began(_)
-            | Entry::Hook(_)
-            | Entry::Superstep(_)
-            | Entry::Event { event: TaskEvent::Retry { .. }, .. }
-            | Entry::Task(_)
-            | Entry::Route(_)
-            | Entry::Warning(_)
-            | Entry::Commit
-            | Entry::Status { .. }
-            | Entry::End { .. } => StreamKind::Events,
+            HistoryEntry::Values => StreamKind::Values,
+            HistoryEntry::Update { .. } => StreamKind::Updates,
+            HistoryEntry::Interrupt(_) => StreamKind::Interrupts,
+            HistoryEntry::Event { event: TaskEvent::Custom { .. }, .. } => StreamKind::Custom,
+            HistoryEntry::Began(_)
+            | HistoryEntry::Hook(_)
+            | HistoryEntry::Superstep(_)
+            | HistoryEntry::Event { event: TaskEvent::Retry { .. }, .. }
+            | HistoryEntry::Task(_)
+            | HistoryEntry::Route(_)
+            | HistoryEntry::Warning(_)
+            | HistoryEntry::Commit
+            | HistoryEntry::Status { .. }
+            | HistoryEntry::End { .. } => StreamKind::Events,
         };
         self.everything() || self.streams.contains(&stream)
     }
 
     /// Checks whether lines for the beginning of attempts are wanted.
     pub(super) fn want_starts(&self) -> bool {
-        self.want(&Entry::Commit)
+        self.want(&HistoryEntry::Commit)
     }
 
     /// Checks whether lines for parts of answers of language models are wanted.
@@ -97,7 +97,7 @@ impl Kinds {
 
     /// Checks whether whole states are wanted.
     pub(super) fn want_values(&self) -> bool {
-        self.want(&Entry::Values)
+        self.want(&HistoryEntry::Values)
     }
 }
 
@@ -125,20 +125,20 @@ pub const KINDS: [&str; 13] = [
 ];
 
 /// Returns the `kind` of an entry's line.
-pub(super) const fn word(entry: &Entry<'_>) -> &'static str {
+pub(super) const fn word(entry: &HistoryEntry<'_>) -> &'static str {
     match entry {
-        Entry::Began(_) | Entry::Status { status: Status::Running, .. } => "run",
-        Entry::Hook(_) => "hook",
-        Entry::Superstep(_) => "superstep",
-        Entry::Event { event: TaskEvent::Custom { .. }, .. } => "custom",
-        Entry::Event { event: TaskEvent::Retry { .. }, .. } => "retry",
-        Entry::Task(_) => "task",
-        Entry::Update { .. } => "update",
-        Entry::Values => "values",
-        Entry::Route(_) => "route",
-        Entry::Warning(_) => "warning",
-        Entry::Commit => "commit",
-        Entry::Interrupt(_) => "interrupt",
-        Entry::Status { .. } | Entry::End { .. } => "end",
+        HistoryEntry::Began(_) | HistoryEntry::Status { status: Status::Running, .. } => "run",
+        HistoryEntry::Hook(_) => "hook",
+        HistoryEntry::Superstep(_) => "superstep",
+        HistoryEntry::Event { event: TaskEvent::Custom { .. }, .. } => "custom",
+        HistoryEntry::Event { event: TaskEvent::Retry { .. }, .. } => "retry",
+        HistoryEntry::Task(_) => "task",
+        HistoryEntry::Update { .. } => "update",
+        HistoryEntry::Values => "values",
+        HistoryEntry::Route(_) => "route",
+        HistoryEntry::Warning(_) => "warning",
+        HistoryEntry::Commit => "commit",
+        HistoryEntry::Interrupt(_) => "interrupt",
+        HistoryEntry::Status { .. } | HistoryEntry::End { .. } => "end",
     }
 }

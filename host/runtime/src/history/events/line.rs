@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use graph_core::limits::ModelUse;
-use graph_core::record::{Checkpoint, Entry, Record, TaskEvent, TaskSummary, WrittenReader, model_uses};
+use graph_core::record::{
+    Checkpoint, HistoryEntry, Record, TaskEvent, TaskSummary, WrittenReader, model_uses,
+};
 use graph_core::time::Timestamp;
-use graph_store::Numbered;
+use graph_store::NumberedRecord;
 use graph_walker::graph::Graph;
 use serde_json::{Map, Value, json};
 
@@ -84,7 +86,7 @@ pub(super) struct Details {
 
 /// An entry's record and its context.
 pub(super) struct Around<'a> {
-    pub(super) numbered: &'a Numbered,
+    pub(super) numbered: &'a NumberedRecord,
     pub(super) record: &'a Record,
     /// The run and the graph, which every line names.
     pub(super) named: &'a Named,
@@ -104,14 +106,14 @@ impl Around<'_> {
     pub(super) fn line(
         &self,
         offset: u64,
-        entry: &Entry<'_>,
+        entry: &HistoryEntry<'_>,
         state: Option<&Map<String, Value>>,
         details: Option<Details>,
     ) -> Value {
         let signed = &self.numbered.record;
         let (at, told) = self.fields(entry, state, details);
         // A task of a superstep that has not committed belongs to the superstep after the newest boundary.
-        let ahead = u64::from(self.checkpoint().is_none() && matches!(entry, Entry::Event { .. }));
+        let ahead = u64::from(self.checkpoint().is_none() && matches!(entry, HistoryEntry::Event { .. }));
         let mut line = json!({
             "offset": offset,
             "run": signed.run,
@@ -133,27 +135,27 @@ impl Around<'_> {
     /// Returns the fields of an entry, and its time if the entry records one.
     fn fields(
         &self,
-        entry: &Entry<'_>,
+        entry: &HistoryEntry<'_>,
         state: Option<&Map<String, Value>>,
         details: Option<Details>,
     ) -> (Option<Timestamp>, Value) {
         let told = match entry {
-            Entry::Began(source) => json!({ "status": "running", "source": source.as_str() }),
-            Entry::Hook(hook) => json!(hook),
-            Entry::Superstep(nodes) => json!({ "nodes": nodes, "max_steps": self.max_steps() }),
-            Entry::Event { task, node, event: TaskEvent::Custom { at, attempt, name, payload } } => {
+            HistoryEntry::Began(source) => json!({ "status": "running", "source": source.as_str() }),
+            HistoryEntry::Hook(hook) => json!(hook),
+            HistoryEntry::Superstep(nodes) => json!({ "nodes": nodes, "max_steps": self.max_steps() }),
+            HistoryEntry::Event { task, node, event: TaskEvent::Custom { at, attempt, name, payload } } => {
                 let told = json!({
                     "task": task, "node": node, "attempt": attempt, "name": name, "payload": *payload.0,
                 });
                 return (Some(*at), told);
             }
-            Entry::Event { task, node, event: TaskEvent::Retry { at, attempt, failure, wait } } => {
+            HistoryEntry::Event { task, node, event: TaskEvent::Retry { at, attempt, failure, wait } } => {
                 let told = json!({
                     "task": task, "node": node, "attempt": attempt, "failure": failure, "wait_ms": wait,
                 });
                 return (Some(*at), told);
             }
-            Entry::Task(task) => {
+            HistoryEntry::Task(task) => {
                 let mut told = json!({
                     "task": task.task,
                     "node": task.node,
@@ -185,14 +187,14 @@ impl Around<'_> {
                 }
                 return (task.at, told);
             }
-            Entry::Update { node } => json!({ "node": node, "writes": self.writes(node) }),
-            Entry::Values => json!({ "state": state }),
-            Entry::Route(fired) => route(fired, self.graph),
-            Entry::Warning(message) => json!({ "message": message }),
-            Entry::Commit => self.commit(),
-            Entry::Interrupt(asked) => interrupt(asked),
-            Entry::Status { status, error } => json!({ "status": status, "error": error }),
-            Entry::End { status, ended_by } => json!({ "status": status, "ended_by": ended_by }),
+            HistoryEntry::Update { node } => json!({ "node": node, "writes": self.writes(node) }),
+            HistoryEntry::Values => json!({ "state": state }),
+            HistoryEntry::Route(fired) => route(fired, self.graph),
+            HistoryEntry::Warning(message) => json!({ "message": message }),
+            HistoryEntry::Commit => self.commit(),
+            HistoryEntry::Interrupt(asked) => interrupt(asked),
+            HistoryEntry::Status { status, error } => json!({ "status": status, "error": error }),
+            HistoryEntry::End { status, ended_by } => json!({ "status": status, "ended_by": ended_by }),
         };
         (None, told)
     }

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use graph_core::record::{Entry, Record};
+use graph_core::record::{HistoryEntry, Record};
 use graph_core::trust::VerifyingKey;
-use graph_store::{CheckpointStore, Numbered};
+use graph_store::{CheckpointStore, NumberedRecord};
 use graph_walker::graph::Graph;
 use graph_walker::walker::Graphs;
 use serde_json::Value;
@@ -100,7 +100,11 @@ impl Reader {
         }
     }
 
-    fn lines(&mut self, numbered: &Numbered, details: &mut HashMap<String, Details>) -> Result<Vec<Value>> {
+    fn lines(
+        &mut self,
+        numbered: &NumberedRecord,
+        details: &mut HashMap<String, Details>,
+    ) -> Result<Vec<Value>> {
         let record = restore::open_record(&numbered.record, self.key.as_ref())?;
         if !self.kinds.want_namespace(&numbered.record.namespace) {
             self.after = self.after.max(numbered.before + numbered.record.events);
@@ -116,7 +120,7 @@ impl Reader {
         let store = &*self.store;
         let named = self.graphs.named(store, &self.run, &numbered.record.namespace, &record)?;
         let graph = match &record {
-            Record::Checkpoint(checkpoint) if self.kinds.want(&Entry::Commit) => {
+            Record::Checkpoint(checkpoint) if self.kinds.want(&HistoryEntry::Commit) => {
                 self.graphs.graph(store, &checkpoint.graph).cloned()
             }
             _ => None,
@@ -125,7 +129,7 @@ impl Reader {
         let mut lines = Vec::new();
         for (offset, entry) in (numbered.before + 1..).zip(record.entries()) {
             let details = match &entry {
-                Entry::Task(task) => details.remove(&task.task),
+                HistoryEntry::Task(task) => details.remove(&task.task),
                 _ => None,
             };
             if offset > self.after && self.kinds.want(&entry) {

@@ -1,7 +1,7 @@
 //! Explains the edges that fired.
 
 use graph_core::diagnostic::one_line;
-use graph_core::record::{FiredEdge, Via};
+use graph_core::record::{EdgeKind, FiredEdge};
 use graph_walker::graph::{Graph, Next};
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ pub(super) fn route(fired: &FiredEdge, graph: Option<&Graph>) -> Value {
         "when": null,
         "count": fired.count,
     });
-    let Via::Next(place) = fired.via else { return told };
+    let EdgeKind::Next(place) = fired.via else { return told };
     told["edge"] = place.into();
     let node = graph.and_then(|graph| Some(graph.node(graph.find(&fired.from)?)));
     match node.map(|node| &node.next) {
@@ -43,12 +43,12 @@ pub(super) fn route(fired: &FiredEdge, graph: Option<&Graph>) -> Value {
 }
 
 /// Returns the kind of edge that the record names, without the graph.
-const fn by(via: Via) -> &'static str {
+const fn by(via: EdgeKind) -> &'static str {
     match via {
-        Via::Next(_) => "next",
-        Via::Error => "on_error",
-        Via::Goto => "goto",
-        Via::NoMatch => "no_match",
+        EdgeKind::Next(_) => "next",
+        EdgeKind::Error => "on_error",
+        EdgeKind::Goto => "goto",
+        EdgeKind::NoMatch => "no_match",
     }
 }
 
@@ -63,21 +63,21 @@ mod tests {
                     a: { next: [{ to: b, when: { path: state.n, op: lt, value: 3 }, label: small }, { to: [] }] }\n    \
                     b: { next: [a, c] }\n    c: { next: [{ to: a, label: back }] }\n";
         let graph = graph_walker::document::load("g.yaml", text, "g").unwrap().graph;
-        let told = |from: &str, via: Via| {
+        let told = |from: &str, via: EdgeKind| {
             let fired = FiredEdge { count: 1, from: from.into(), to: None, via };
             let told = route(&fired, Some(&graph));
             let text = |key: &str| told[key].as_str().map(str::to_owned);
             (text("by").unwrap(), text("label"), text("when"))
         };
-        let small = told("a", Via::Next(0));
+        let small = told("a", EdgeKind::Next(0));
         assert_eq!((small.0.as_str(), small.1.as_deref()), ("condition", Some("small")));
         assert!(small.2.unwrap().contains("state.n"));
-        assert_eq!(told("a", Via::Next(1)), ("default".into(), None, None));
-        assert_eq!(told("b", Via::Next(1)), ("always".into(), None, None));
-        assert_eq!(told("c", Via::Next(0)), ("always".into(), Some("back".into()), None));
-        assert_eq!(told("a", Via::Next(7)).0, "next", "of another version of the graph");
-        assert_eq!(told("a", Via::Error).0, "on_error");
-        assert_eq!(told("a", Via::Goto).0, "goto");
-        assert_eq!(told("a", Via::NoMatch).0, "no_match");
+        assert_eq!(told("a", EdgeKind::Next(1)), ("default".into(), None, None));
+        assert_eq!(told("b", EdgeKind::Next(1)), ("always".into(), None, None));
+        assert_eq!(told("c", EdgeKind::Next(0)), ("always".into(), Some("back".into()), None));
+        assert_eq!(told("a", EdgeKind::Next(7)).0, "next", "of another version of the graph");
+        assert_eq!(told("a", EdgeKind::Error).0, "on_error");
+        assert_eq!(told("a", EdgeKind::Goto).0, "goto");
+        assert_eq!(told("a", EdgeKind::NoMatch).0, "no_match");
     }
 }

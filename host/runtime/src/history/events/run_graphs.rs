@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use graph_core::digest::Digest;
 use graph_core::record::{Checkpoint, Record};
-use graph_store::{At, CheckpointStore};
+use graph_store::{CheckpointPosition, CheckpointStore};
 use graph_walker::document::load_snapshot;
 use graph_walker::graph::Graph;
 use graph_walker::walker::Graphs;
@@ -89,7 +89,7 @@ impl RunGraphs {
             _ => match self.namespaces.get(namespace) {
                 Some(graph) => Some(*graph),
                 // Reading began after this namespace's checkpoints, so none of them was seen.
-                None => match store.checkpoint(run, namespace, At::Latest)? {
+                None => match store.checkpoint(run, namespace, CheckpointPosition::Latest)? {
                     Some(newest) => match restore::open_record(&newest, None)? {
                         Record::Checkpoint(checkpoint) => Some(self.enter(store, &checkpoint)),
                         _ => None,

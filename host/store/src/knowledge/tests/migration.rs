@@ -8,7 +8,7 @@ use super::support::{Numbers, file, store};
 use crate::knowledge::schema::{APPLICATION_ID, INDEX, SHAPES, TABLES_1, TEXTS};
 use crate::knowledge::{KnowledgeStore, KnowledgeStoreError};
 use crate::sqlite::shape::Shape;
-use crate::{Format, Found};
+use crate::{Format, PathContent};
 
 #[test]
 fn the_digests_are_those_of_the_tables() {
@@ -42,13 +42,13 @@ fn a_file_of_version_1_is_indexed_anew_when_it_is_opened() {
         let (folder, old) = store();
         let path = file(&folder);
         of_version_1(&path, version, &entries);
-        assert_eq!(Format::Knowledge.inspect(&path).unwrap(), Found::Version(1));
+        assert_eq!(Format::Knowledge.inspect(&path).unwrap(), PathContent::Version(1));
         let (_other, new) = store();
         for (key, text) in &entries {
             new.put(key, text).unwrap();
         }
         assert_eq!(old.get("n/07").unwrap().as_ref(), Some(&entries[7].1));
-        assert_eq!(Format::Knowledge.inspect(&path).unwrap(), Found::Version(2));
+        assert_eq!(Format::Knowledge.inspect(&path).unwrap(), PathContent::Version(2));
         for store in [&old, &new] {
             store.put("n/07", "quick the fox rare0").unwrap();
             store.put("n/77", "the new fox").unwrap();
@@ -114,7 +114,7 @@ fn a_call_leaves_a_large_file_to_the_command_that_migrates() {
         assert!(matches!(refused, KnowledgeStoreError::Older(_)), "{told}");
         assert!(told.contains("run `graph-host migrate`"), "{told}");
     }
-    assert_eq!(Format::Knowledge.inspect(&path).unwrap(), Found::Version(1));
+    assert_eq!(Format::Knowledge.inspect(&path).unwrap(), PathContent::Version(1));
     Format::Knowledge.bring_up_to_date(&path).unwrap();
     assert_eq!(store.search("", "\"fox and hound\"", 10).unwrap().len(), 5);
     store.put("a/1", "x").unwrap();
@@ -142,7 +142,7 @@ fn a_migration_that_is_interrupted_leaves_the_file_as_it_was() {
     let error = store.get("a/b").unwrap_err();
     assert!(error.to_string().contains("another process writes it"), "{error}");
     drop(other);
-    assert_eq!(Format::Knowledge.inspect(&path).unwrap(), Found::Version(1));
+    assert_eq!(Format::Knowledge.inspect(&path).unwrap(), PathContent::Version(1));
     assert_eq!(store.search("", "text", 1).unwrap().len(), 1);
 }
 
@@ -159,7 +159,7 @@ fn what_older_releases_have_stored_is_found() {
         std::fs::create_dir_all(file(&folder).parent().unwrap()).unwrap();
         std::fs::copy(&stored, file(&folder)).unwrap();
         Format::Knowledge.bring_up_to_date(&file(&folder)).unwrap();
-        assert_eq!(Format::Knowledge.inspect(&file(&folder)).unwrap(), Found::Version(2));
+        assert_eq!(Format::Knowledge.inspect(&file(&folder)).unwrap(), PathContent::Version(2));
         let hit = ("notes/one".to_owned(), "a kept text".to_owned());
         assert_eq!(store.search("notes/", "TEXT kept", 10).unwrap(), [hit]);
         assert_eq!(store.get("notes/one").unwrap().as_deref(), Some("a kept text"));

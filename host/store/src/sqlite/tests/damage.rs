@@ -11,7 +11,7 @@ use super::super::{OpenError, Options, SqliteStore};
 use super::TestFolder;
 use crate::conformance::sample::{acquire_run, checkpoint, run, update, whole, write};
 use crate::error::{CommitError, ReadError, StorageError};
-use crate::store::{At, CheckpointStore, Synchronous};
+use crate::store::{CheckpointPosition, CheckpointStore, SyncMode};
 
 const PAGE: usize = 4096;
 
@@ -64,7 +64,10 @@ fn what_lies_before_a_damaged_page_stays_readable() {
     assert_eq!(store.checkpoints("r", "", None, 1_000), Err(ReadError::Storage(error)));
     let count = usize::try_from(last).unwrap() + 1;
     assert_eq!(store.checkpoints("r", "", None, count).unwrap().len(), count);
-    assert_eq!(store.checkpoint("r", "", At::Sequence(last)).unwrap(), Some(checkpoint("r", last, vec![])));
+    assert_eq!(
+        store.checkpoint("r", "", CheckpointPosition::Sequence(last)).unwrap(),
+        Some(checkpoint("r", last, vec![]))
+    );
     assert!(store.run("r").unwrap().is_some());
 }
 
@@ -97,7 +100,7 @@ fn a_column_that_is_not_what_was_written_is_damage() {
     let (last, error) = read_until_it_breaks(&store);
     assert_eq!(last, 2);
     check_message(&error, 2);
-    assert!(store.checkpoint("r", "", At::Latest).unwrap().is_some());
+    assert!(store.checkpoint("r", "", CheckpointPosition::Latest).unwrap().is_some());
     break_with("UPDATE runs SET status = 'happy'");
     let Err(ReadError::Storage(StorageError::Run { reason, .. })) = store.run("r") else { panic!("read") };
     assert!(reason.contains("happy"), "{reason}");
@@ -110,11 +113,13 @@ fn tables_that_are_not_as_they_were_made_are_damage() {
     let store = place.store();
     let guard = acquire_run(&store, "r");
     Connection::open(place.file()).unwrap().execute_batch("DROP TABLE pending").unwrap();
-    let error =
-        store.commit(&guard, &[checkpoint("r", 2, vec![])], &update(9), Synchronous::Full).unwrap_err();
+    let error = store.commit(&guard, &[checkpoint("r", 2, vec![])], &update(9), SyncMode::Full).unwrap_err();
     assert_eq!(error.code(), ErrorCode::Integrity);
     assert!(error.to_string().contains("no such table: pending"), "{error}");
-    assert_eq!(store.checkpoint("r", "", At::Latest).unwrap(), Some(checkpoint("r", 1, vec![])));
+    assert_eq!(
+        store.checkpoint("r", "", CheckpointPosition::Latest).unwrap(),
+        Some(checkpoint("r", 1, vec![]))
+    );
     let error = SqliteStore::open(&place.file(), Options::default()).unwrap_err();
     assert_eq!(error.code(), ErrorCode::Integrity);
     assert!(error.to_string().contains("the table `pending` is missing"), "{error}");
@@ -131,7 +136,7 @@ fn a_full_disk_keeps_what_was_committed() {
     let mut sequence = 0;
     let guard = acquire_run(&store, "r");
     let error = loop {
-        match store.commit(&guard, &step(sequence), &update(sequence), Synchronous::Full) {
+        match store.commit(&guard, &step(sequence), &update(sequence), SyncMode::Full) {
             Ok(()) => sequence += 1,
             Err(error) => break error,
         }

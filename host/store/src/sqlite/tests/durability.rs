@@ -10,7 +10,7 @@ use super::{TestFolder, read_only};
 use crate::conformance::sample::{acquire_run, checkpoint, commit, owner, run, task, whole, write};
 use crate::error::StorageError;
 use crate::run::RunFilter;
-use crate::store::{At, CheckpointStore, Holder};
+use crate::store::{CheckpointPosition, CheckpointStore, Holder};
 
 /// The variable with the path of the file on which this test program works when it is started by itself.
 const FILE: &str = "GRAPH_STORE_TEST_FILE";
@@ -28,7 +28,7 @@ fn writes_until_it_is_killed() {
     let Some(file) = std::env::var_os(FILE) else { return };
     let store = SqliteStore::open(Path::new(&file), Options::default()).unwrap();
     let guard = store.acquire("r", &owner(4711)).unwrap();
-    let newest = store.checkpoint("r", "", At::Latest).unwrap();
+    let newest = store.checkpoint("r", "", CheckpointPosition::Latest).unwrap();
     for sequence in newest.map_or(0, |newest| newest.sequence + 1).. {
         let value = sequence.to_string();
         write(&store, &guard, &[checkpoint("r", sequence, vec![whole("a", sequence, &value)])]);
@@ -58,7 +58,7 @@ fn a_killed_process_loses_nothing_and_holds_nothing() {
         writer.kill().unwrap();
         writer.wait().unwrap();
 
-        let newest = store.checkpoint("r", "", At::Latest).unwrap().unwrap().sequence;
+        let newest = store.checkpoint("r", "", CheckpointPosition::Latest).unwrap().unwrap().sequence;
         assert!(newest >= last, "{newest} < {last}");
         let all = store.checkpoints("r", "", None, 1_000_000).unwrap();
         assert_eq!(all.len() as u64, newest + 1);

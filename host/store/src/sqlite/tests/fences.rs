@@ -11,7 +11,7 @@ use super::TestFolder;
 use super::opening::older;
 use crate::conformance::sample::{acquire_run, checkpoint, owner, run, task, update, within, write};
 use crate::error::{CommitError, Loss};
-use crate::store::{CheckpointStore, Fence, Holder, Synchronous};
+use crate::store::{CheckpointStore, Fence, Holder, SyncMode};
 
 #[test]
 fn whoever_takes_a_lock_away_takes_nothing_from_the_next_holder() {
@@ -23,7 +23,7 @@ fn whoever_takes_a_lock_away_takes_nothing_from_the_next_holder() {
     fs::remove_file(&lock).unwrap();
     let guard = other.acquire("r", &owner(2)).unwrap();
     assert_eq!(guard.abandoned(), Some(&owner(1)));
-    let refused = store.commit(&former, &[checkpoint("r", 2, vec![])], &update(1), Synchronous::Full);
+    let refused = store.commit(&former, &[checkpoint("r", 2, vec![])], &update(1), SyncMode::Full);
     assert_eq!(refused, Err(CommitError::Lost { run: "r".to_owned(), loss: Loss::TakenUp }));
     drop(former);
     assert_eq!(store.holder("r").unwrap(), Holder::Known(owner(2)));
@@ -68,7 +68,7 @@ fn a_fence_that_is_none_is_damage() {
         let guard = acquire_run(&store, "r");
         Connection::open(place.file()).unwrap().execute_batch(statement).unwrap();
         if commits {
-            let refused = store.commit(&guard, &[checkpoint("r", 0, vec![])], &update(1), Synchronous::Full);
+            let refused = store.commit(&guard, &[checkpoint("r", 0, vec![])], &update(1), SyncMode::Full);
             assert_eq!(refused.unwrap_err().code(), ErrorCode::Integrity, "{statement}");
         }
         drop(guard);

@@ -12,7 +12,7 @@ use crate::conformance::sample::{
     acquire_run, checkpoint, commit, owner, run, segment, status, task, whole, within, write,
 };
 use crate::run::RunFilter;
-use crate::store::{At, CheckpointStore, Upkeep as _, Wanted};
+use crate::store::{CheckpointPosition, CheckpointStore, Upkeep as _, WantedChannel};
 
 /// The ways in which the statements for a long run find their rows: none may be less selective than this.
 const NARROW: [(&str, &str); 12] = [
@@ -100,9 +100,12 @@ fn step_100_000_of_an_append_loop_writes_what_step_1_writes() {
     assert!(early > 100, "{early} pages");
     assert!(late <= early * 3 / 2, "{early} pages at first, {late} at last");
 
-    let all = Wanted { channel: "log", base: 0, version: 100_100 };
+    let all = WantedChannel { channel: "log", base: 0, version: 100_100 };
     assert_eq!(store.values("r", "", &[all]).unwrap().len(), 100_101);
-    assert_eq!(store.checkpoint("r", "", At::Step(60_000)).unwrap().unwrap().sequence, 60_000);
+    assert_eq!(
+        store.checkpoint("r", "", CheckpointPosition::Step(60_000)).unwrap().unwrap().sequence,
+        60_000
+    );
 }
 
 #[test]
@@ -114,7 +117,7 @@ fn a_step_is_found_without_the_others_and_no_values_are_read_beside_checkpoints(
         commit(&store, "r", &[checkpoint("r", 0, vec![whole("log", 0, "[]")])]);
         commit(&store, "r", &(1..steps).map(step).collect::<Vec<_>>());
         let before = instructions(&store);
-        let at = At::StepWithin { step: steps / 2, first: steps / 2, last: steps / 2 + 3 };
+        let at = CheckpointPosition::StepWithin { step: steps / 2, first: steps / 2, last: steps / 2 + 3 };
         assert_eq!(store.checkpoint("r", "", at).unwrap().unwrap().sequence, steps / 2);
         let found = instructions(&store);
         assert_eq!(store.checkpoints_before("r", "", Some(steps / 2), 50).unwrap().len(), 50);
@@ -155,8 +158,8 @@ fn a_channel_is_read_through_places_that_come_late() {
         }
         most = most.max(unplaced(&store));
         if sequence % 100 == 0 {
-            let log = Wanted { channel: "log", base: 0, version: sequence };
-            let count = Wanted { channel: "count", base: sequence, version: sequence };
+            let log = WantedChannel { channel: "log", base: 0, version: sequence };
+            let count = WantedChannel { channel: "count", base: sequence, version: sequence };
             let expected = usize::try_from(sequence).unwrap() + 2;
             assert_eq!(store.values("s", "", &[log, count]).unwrap().len(), expected);
             assert_eq!(other.values("r", "", &[log, count]).unwrap().len(), expected);
@@ -183,10 +186,10 @@ fn the_numbers_of_removed_values_are_given_again() {
     other.create_run(&run("s")).unwrap();
     for sequence in 0..10 {
         commit(&other, "s", &[checkpoint("s", sequence, vec![whole("log", sequence, "[]")])]);
-        let wanted = [Wanted { channel: "log", base: sequence, version: sequence }];
+        let wanted = [WantedChannel { channel: "log", base: sequence, version: sequence }];
         assert_eq!(store.values("s", "", &wanted).unwrap(), [whole("log", sequence, "[]")]);
     }
-    let all = Wanted { channel: "log", base: 0, version: 1_999 };
+    let all = WantedChannel { channel: "log", base: 0, version: 1_999 };
     assert_eq!(store.values("r", "", &[all]).unwrap().len(), 2_000);
 }
 

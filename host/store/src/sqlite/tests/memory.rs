@@ -10,7 +10,7 @@ use crate::conformance::memory::{SLACK, figures_of, peak_of, reading, report, st
 use crate::conformance::sample::{checkpoint, commit, digest, owner, run, snapshot, status, task, whole};
 use crate::error::ReadError;
 use crate::run::{Change, RunFilter};
-use crate::store::{At, CheckpointStore, Wanted};
+use crate::store::{CheckpointPosition, CheckpointStore, WantedChannel};
 
 #[test]
 #[ignore = "a part of the next one, in a process of its own"]
@@ -49,7 +49,7 @@ fn fill(place: &TestFolder) {
         ..crate::run::RunUpdate::default()
     };
     let guard = store.acquire("r", &owner(7)).unwrap();
-    store.commit(&guard, &[], &update, crate::store::Synchronous::Normal).unwrap();
+    store.commit(&guard, &[], &update, crate::store::SyncMode::Normal).unwrap();
     std::mem::forget(guard);
     let connection = Connection::open(place.file()).unwrap();
     connection.execute_batch("INSERT INTO prunings (run, namespace, note) VALUES (1, '', 'said')").unwrap();
@@ -85,11 +85,11 @@ fn read(place: &TestFolder) -> Option<ReadError> {
         &|| store.runs(&RunFilter::default()).err(),
         &|| store.listed_run("r").err(),
         &|| store.run("r").err(),
-        &|| store.checkpoint("r", "", At::Latest).err(),
+        &|| store.checkpoint("r", "", CheckpointPosition::Latest).err(),
         &|| store.checkpoints("r", "", None, 256).err(),
         &|| store.pending("r", "").err(),
         &|| store.history("r", 0, 256).err(),
-        &|| store.values("r", "", &[Wanted { channel: "a", base: 1, version: 1 }]).err(),
+        &|| store.values("r", "", &[WantedChannel { channel: "a", base: 1, version: 1 }]).err(),
         &|| store.snapshot(&digest("graph")).err(),
         &|| store.pruning("r", "").err(),
         &|| store.holder("r").err(),

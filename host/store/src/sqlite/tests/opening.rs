@@ -14,8 +14,8 @@ use super::{TestFolder, read_only, with_suffix};
 use crate::conformance::sample::{acquire_run, checkpoint, commit, late, owner, run, segment, update, whole};
 use crate::error::{AcquireError, CommitError, StorageError};
 use crate::run::{RunFilter, RunUpdate};
-use crate::store::{At, CheckpointStore, Synchronous, Wanted};
-use crate::versions::{Format, Found};
+use crate::store::{CheckpointPosition, CheckpointStore, SyncMode, WantedChannel};
+use crate::versions::{Format, PathContent};
 
 fn refused(file: &Path, options: Options) -> OpenError {
     SqliteStore::open(file, options).unwrap_err()
@@ -121,16 +121,19 @@ fn a_reader_sees_a_run_under_way_and_writes_nothing() {
     let reader = place.reader();
     let guard = acquire_run(&store, "r");
     let fence = guard.fence();
-    store.commit(&guard, &[checkpoint("r", 0, vec![])], &update(1), Synchronous::Full).unwrap();
+    store.commit(&guard, &[checkpoint("r", 0, vec![])], &update(1), SyncMode::Full).unwrap();
     drop(guard);
     fs::remove_dir(place.file().with_extension("")).unwrap();
-    assert_eq!(reader.checkpoint("r", "", At::Latest).unwrap(), Some(checkpoint("r", 0, vec![])));
+    assert_eq!(
+        reader.checkpoint("r", "", CheckpointPosition::Latest).unwrap(),
+        Some(checkpoint("r", 0, vec![]))
+    );
     assert_eq!(reader.runs(&RunFilter::default()).unwrap().len(), 1);
     let refused = StorageError::NotWritable {
         location: place.file().display().to_string(),
         reason: "it was opened for reading only".to_owned(),
     };
-    let commit = reader.commit(&late("r", fence), &[], &update(1), Synchronous::Full);
+    let commit = reader.commit(&late("r", fence), &[], &update(1), SyncMode::Full);
     assert_eq!(commit, Err(CommitError::Storage(refused.clone())));
     assert_eq!(reader.acquire("r", &owner(1)).unwrap_err(), AcquireError::Storage(refused));
     assert!(!place.file().with_extension("").exists());
@@ -166,9 +169,7 @@ fn a_commit_is_pressed_as_hard_as_it_says() {
         store.lock().connection.query_row(&format!("PRAGMA {name}"), [], level).unwrap()
     };
     assert_eq!((pragma("journal_mode"), pragma("foreign_keys")), ("wal".to_owned(), "1".to_owned()));
-    for (synchronous, level) in
-        [(Synchronous::Full, "2"), (Synchronous::Normal, "1"), (Synchronous::Full, "2")]
-    {
+    for (synchronous, level) in [(SyncMode::Full, "2"), (SyncMode::Normal, "1"), (SyncMode::Full, "2")] {
         store.commit(&guard, &[], &update(1), synchronous).unwrap();
         assert_eq!(pragma("synchronous"), level);
     }
@@ -220,9 +221,10 @@ fn what_version_3_wrote_is_read_and_goes_on() {
          (3, 7, '', 'log', 1, 1, '[1]');",
     );
     let store = place.store();
-    let wanted = |version| [Wanted { channel: "log", base: 0, version }];
+    let wanted = |version| [WantedChannel { channel: "log", base: 0, version }];
     assert_eq!(store.values("r", "", &wanted(1)).unwrap(), [whole("log", 0, "[]"), segment("log", 1, "[1]")]);
-    let values = |sequence| store.checkpoint("r", "", At::Sequence(sequence)).unwrap().unwrap().events;
+    let values =
+        |sequence| store.checkpoint("r", "", CheckpointPosition::Sequence(sequence)).unwrap().unwrap().events;
     assert_eq!((values(0), values(1)), (1, 1));
     let page = store.checkpoints("r", "", None, 9).unwrap();
     assert_eq!(page[0].values, [whole("log", 0, "[]"), whole("text", 0, "\"a\"")]);
@@ -243,9 +245,9 @@ fn every_older_version_is_known_read_and_goes_on() {
         let place = TestFolder::new();
         older(&place, version as usize, RUN);
         let look = || Format::Runs.inspect(&place.file()).unwrap();
-        assert_eq!(look(), Found::Version(version.into()));
+        assert_eq!(look(), PathContent::Version(version.into()));
         let store = place.store();
-        assert_eq!(look(), Found::Version(SCHEMA_VERSION.into()), "{version}");
+        assert_eq!(look(), PathContent::Version(SCHEMA_VERSION.into()), "{version}");
         assert_eq!(store.runs(&RunFilter::default()).unwrap().len(), 1, "{version}");
         let read = store.checkpoints("r", "", None, 1).unwrap().remove(0);
         assert_eq!((&*read.body, &read.values[..]), ("{}", &[whole("log", 0, "[]")][..]), "{version}");
@@ -256,10 +258,10 @@ fn every_older_version_is_known_read_and_goes_on() {
         let used = ModelUse { calls: 1, input: 20, output: 30, cost: 40 };
         let update = RunUpdate { model_use: Some(used), model: Some("fast".to_owned()), ..update(9) };
         let guard = acquire_run(&writer, "r");
-        writer.commit(&guard, &[], &update, Synchronous::Full).unwrap();
+        writer.commit(&guard, &[], &update, SyncMode::Full).unwrap();
         let row = store.run("r").unwrap().unwrap();
         assert_eq!((row.model_use, row.model.as_deref()), (used, Some("fast")), "{version}");
-        let wanted = [Wanted { channel: "log", base: 0, version: 1 }];
+        let wanted = [WantedChannel { channel: "log", base: 0, version: 1 }];
         assert_eq!(store.values("r", "", &wanted).unwrap().len(), 2, "{version}");
     }
 }

@@ -17,8 +17,8 @@ use crate::conformance::sample::{acquire_run, checkpoint, commit, run, status, t
 use crate::error::{AcquireError, CommitError, ReadError, ResolveError, StorageError};
 use crate::held::FilePlace;
 use crate::run::{RunFilter, RunUpdate};
-use crate::store::{At, CheckpointStore, Owner, Synchronous, Wanted};
-use crate::{Format, Found, KnowledgeStore};
+use crate::store::{CheckpointPosition, CheckpointStore, Owner, SyncMode, WantedChannel};
+use crate::{Format, KnowledgeStore, PathContent};
 
 fn alter(file: &Path, statements: &str) {
     let connection = Connection::open(file).unwrap();
@@ -611,8 +611,8 @@ fn names_in_records_are_checked_when_they_are_read() {
             told.contains(&format!("of table {table} is refused: its {column} `x\\u{{1b}}[2J`")),
             "{told}"
         );
-        assert!(store.checkpoint("s", "", At::Latest).unwrap().is_some());
-        assert!(store.values("s", "", &[Wanted { channel: "a", base: 0, version: 0 }]).is_ok());
+        assert!(store.checkpoint("s", "", CheckpointPosition::Latest).unwrap().is_some());
+        assert!(store.values("s", "", &[WantedChannel { channel: "a", base: 0, version: 0 }]).is_ok());
     }
 }
 
@@ -663,7 +663,7 @@ fn a_database_stays_that_of_the_folder_that_is_held() {
             let store = SqliteStore::open(&place, options).unwrap();
             assert_eq!(store.checkpoints("r", "", None, 9).unwrap().len(), 4);
         }
-        assert_eq!(Format::Runs.inspect(&place).unwrap(), Found::Version(u64::from(SCHEMA_VERSION)));
+        assert_eq!(Format::Runs.inspect(&place).unwrap(), PathContent::Version(u64::from(SCHEMA_VERSION)));
         assert!(contents(&folder) == before);
         // A missing database is created in the folder that is held, and a migrated one is written there.
         let fresh = place.folder().file("fresh.db");
@@ -696,7 +696,7 @@ fn the_end_of_a_run_is_not_written_to_a_file_that_is_gone() {
         remove(&place.file());
         let ended = RunUpdate { status: Some(Status::Completed), ..RunUpdate::default() };
         let batch = [checkpoint("r", 1, vec![whole("a", 1, "1")])];
-        let error = store.commit(&guard, &batch, &ended, Synchronous::Full).unwrap_err();
+        let error = store.commit(&guard, &batch, &ended, SyncMode::Full).unwrap_err();
         assert!(matches!(error, CommitError::Storage(StorageError::Gone { .. })), "{error}");
         assert_eq!(error.code(), ErrorCode::Storage);
     }

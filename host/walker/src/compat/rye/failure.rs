@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use graph_core::node::{Category, Failure};
-use graph_core::work::{Exhausted, Meter, rates, size};
+use graph_core::work::{FuelExhausted, Meter, rates, size};
 
 /// A class of failures, in the table with which Rye classifies errors.
 struct Pattern {
@@ -91,7 +91,7 @@ impl Pattern {
 
 /// Builds the `classification` that `error` hooks read. A component's failure is classified by its category; a failure
 /// that a tool returned as its result has no category, and is classified by its text, as in Rye.
-pub(crate) fn classification(failure: &Failure, meter: &Meter) -> Result<Value, Exhausted> {
+pub(crate) fn classification(failure: &Failure, meter: &Meter) -> Result<Value, FuelExhausted> {
     let given = given_as_result(failure);
     let pattern = match (failure.category, given) {
         (_, Some(given)) => by_text(failure, given, meter)?,
@@ -119,7 +119,7 @@ fn by_text(
     failure: &Failure,
     given: &Map<String, Value>,
     meter: &Meter,
-) -> Result<Option<&'static Pattern>, Exhausted> {
+) -> Result<Option<&'static Pattern>, FuelExhausted> {
     meter.charge_each(failure.message.len().saturating_mul(PATTERNS.len()), rates::BYTE)?;
     if given.get("cancelled") == Some(&Value::Bool(true)) {
         return Ok(Some(&CANCELLED));
@@ -133,7 +133,11 @@ fn by_text(
 }
 
 /// Builds the `error` that `error` hooks read: the fields of every failure, overlaid with those of the tool's result.
-pub(crate) fn error_document(failure: &Failure, of_host: Value, meter: &Meter) -> Result<Value, Exhausted> {
+pub(crate) fn error_document(
+    failure: &Failure,
+    of_host: Value,
+    meter: &Meter,
+) -> Result<Value, FuelExhausted> {
     let (Some(given), Value::Object(mut document)) = (given_as_result(failure), of_host.clone()) else {
         return Ok(of_host);
     };

@@ -11,12 +11,12 @@ use crate::walker::budget::budget_of;
 use crate::walker::hook_context::HookContext;
 use graph_core::hook_event::{HookEvent, HookLayer};
 use graph_core::node::{Category, Failure};
-use graph_core::record::{Canonical, PlannedAction, PlannedHook};
+use graph_core::record::{CanonicalValue, PlannedAction, PlannedHook};
 use graph_core::template::TemplateError;
-use graph_core::work::{Exhausted, Meter};
+use graph_core::work::{FuelExhausted, Meter};
 
 /// Returns the plan for a hook whose condition or params exceed a budget.
-fn not_worked_out(exhausted: Exhausted) -> PlannedAction {
+fn not_worked_out(exhausted: FuelExhausted) -> PlannedAction {
     let message = format!("its condition or params could not be worked out: {exhausted}");
     PlannedAction::Fail {
         budget: Some(budget_of(exhausted)),
@@ -119,7 +119,7 @@ impl Walker {
             Ok((Value::String(item_id), params)) => PlannedAction::Run {
                 item_id,
                 item_type: action.item_type,
-                params: Canonical::from(params),
+                params: CanonicalValue::from(params),
                 primary: action.primary,
             },
             Ok((other, _)) => {

@@ -14,7 +14,7 @@ use graph_core::limits::{Budget, ModelFigure, ModelUse, RunLimits, TaskLimits};
 use graph_core::node::{Category, Failure, Outcome};
 use graph_core::policy::Durability;
 use graph_core::record::journal::{MODEL, USED, model_fault};
-use graph_core::record::{Canonical, JournalEntry, Record, Status};
+use graph_core::record::{CanonicalValue, JournalEntry, Record, Status};
 use graph_core::time::Timestamp;
 
 fn graph_of(id: &str, config: &str) -> Arc<Graph> {
@@ -114,7 +114,7 @@ impl Run {
     }
 }
 
-fn asked(ok: bool, result: Canonical) -> JournalEntry {
+fn asked(ok: bool, result: CanonicalValue) -> JournalEntry {
     JournalEntry {
         function: MODEL.1.to_owned(),
         interface: MODEL.0.to_owned(),

@@ -10,7 +10,7 @@ use crate::graph::Graph;
 use crate::walker::{Answers, Event, RestoredTree, Resume, RunTree};
 use graph_core::digest::Digest;
 use graph_core::policy::Durability;
-use graph_core::record::Accepted;
+use graph_core::record::AcceptedPinChange;
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 
@@ -41,7 +41,7 @@ fn resumed(before: &str, after: &str, event: Event) -> Simulation {
     drive(&mut simulation, answer(&[("legal", json!("yes"))]));
     let graph = graph(after);
     let mut root = simulation.stored.newest("").unwrap();
-    let accepted = Accepted {
+    let accepted = AcceptedPinChange {
         after: Digest::of_bytes(b"pins"),
         at: Timestamp(1),
         before: root.checkpoint.pins,

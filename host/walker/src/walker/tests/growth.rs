@@ -8,8 +8,8 @@ use crate::walker::{Effect, Event, Graphs, RunTree};
 use graph_core::limits::RunLimits;
 use graph_core::policy::Durability;
 use graph_core::record::{
-    ChainError, ChainReader, ChainVerifier, Checkpoint, CumulativeState, DecodeError, Record, SignedRecord,
-    Stretch, Trusted,
+    ChainError, ChainReader, ChainVerifier, Checkpoint, CheckpointWindow, CumulativeState, DecodeError,
+    Record, SignedRecord, TrustedCheckpoint,
 };
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
@@ -137,13 +137,13 @@ fn changes_lead_to_what_is_there() {
 }
 
 /// Opens a checkpoint with those that it builds on.
-fn open(stored: &Stored, at: usize) -> Result<Trusted, ChainError> {
+fn open(stored: &Stored, at: usize) -> Result<TrustedCheckpoint, ChainError> {
     open_of(&stored.signed, at)
 }
 
-fn open_of(line: &[SignedRecord], at: usize) -> Result<Trusted, ChainError> {
+fn open_of(line: &[SignedRecord], at: usize) -> Result<TrustedCheckpoint, ChainError> {
     let key = SigningKey::from_seed(&[7; 32]).verifying_key();
-    let mut stretch = Stretch::up_to(&line[at], Some(&key), None)?;
+    let mut stretch = CheckpointWindow::up_to(&line[at], Some(&key), None)?;
     let mut earlier = line[..at].iter().rev();
     while stretch.wants_below().is_some() {
         let Some(record) = earlier.next() else { return Err(stretch.missing()) };

@@ -17,7 +17,9 @@ use graph_core::model_budget::ModelBudget;
 use graph_core::node::{Category, Failure, Outcome};
 use graph_core::policy::Durability;
 use graph_core::record::journal::{MODEL, USED, model_fault};
-use graph_core::record::{Canonical, Checkpoint, ErrorCode, InterruptRecord, JournalEntry, Record, Status};
+use graph_core::record::{
+    CanonicalValue, Checkpoint, ErrorCode, InterruptRecord, JournalEntry, Record, Status,
+};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 
@@ -81,7 +83,7 @@ fn component(spec: &TaskSpec) -> TaskReport {
     TaskReport { journal, ..TaskReport::new(result, 1) }
 }
 
-fn entry(ok: bool, result: Canonical) -> JournalEntry {
+fn entry(ok: bool, result: CanonicalValue) -> JournalEntry {
     JournalEntry {
         function: MODEL.1.to_owned(),
         interface: MODEL.0.to_owned(),
@@ -209,7 +211,7 @@ fn a_task_asks_for_more_of_its_own_budget() {
     assert_eq!(run.given.iter().map(|most| most.calls).collect::<Vec<_>>(), [2, 3]);
     assert_eq!(run.summary().state["a"], json!([]), "it is no answer of the component's");
     let task = &run.newest().tasks[0];
-    assert_eq!(task.answers, [Canonical::from(json!({ "calls": 1 }))]);
+    assert_eq!(task.answers, [CanonicalValue::from(json!({ "calls": 1 }))]);
     assert_eq!((task.granted.as_slice(), task.dispatches), (&[0][..], 2));
     assert_eq!(run.newest().granted, ModelFigure::Calls.amount(1));
 }

@@ -12,7 +12,9 @@ use graph_core::limits::{Budget, ModelFigure, ModelUse, RunLimits};
 use graph_core::node::{Category, Failure, Outcome};
 use graph_core::policy::Durability;
 use graph_core::record::journal::{MODEL, USED, model_fault};
-use graph_core::record::{Canonical, Checkpoint, ErrorCode, JournalEntry, Record, Reserved, Status};
+use graph_core::record::{
+    CanonicalValue, Checkpoint, ErrorCode, JournalEntry, ModelReservation, Record, Status,
+};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 
@@ -83,7 +85,7 @@ fn done(spec: &TaskSpec, used: ModelUse, lost: ModelUse) -> Event {
     ended(spec, report)
 }
 
-fn asked(ok: bool, result: Canonical) -> JournalEntry {
+fn asked(ok: bool, result: CanonicalValue) -> JournalEntry {
     JournalEntry {
         function: MODEL.1.to_owned(),
         interface: MODEL.0.to_owned(),
@@ -213,7 +215,7 @@ fn two_crashes_in_one_task_are_counted_by_the_models_that_were_asked() {
 #[test]
 fn a_reservation_without_a_name_is_read_and_written_as_it_was() {
     let text = r#"{"dispatch":2,"model":{"calls":1,"input":3}}"#;
-    let reserved: Reserved = serde_json::from_str(text).unwrap();
+    let reserved: ModelReservation = serde_json::from_str(text).unwrap();
     assert_eq!((reserved.dispatch, reserved.name.as_deref()), (2, None));
     assert_eq!(serde_json::to_string(&reserved).unwrap(), text);
 }
@@ -241,7 +243,7 @@ fn an_attempt_waits_until_its_reservation_is_on_record() {
     let Some(Effect::Persist(persist)) = effects.pop() else { panic!("{effects:?}") };
     assert!(effects.is_empty(), "it may not ask yet: {effects:?}");
     let Record::Answers(answers) = &persist.record else { panic!("{:?}", persist.record) };
-    let reserved = Reserved {
+    let reserved = ModelReservation {
         dispatch: 1,
         model: LOST,
         name: Some("fast".to_owned()),

@@ -14,7 +14,7 @@ use graph_core::capability::Manifest;
 use graph_core::digest::Digest;
 use graph_core::limits::{HostUse, RunLimits};
 use graph_core::policy::Durability;
-use graph_core::record::{Accepted, ChainError, Status};
+use graph_core::record::{AcceptedPinChange, ChainError, Status};
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 
@@ -44,7 +44,7 @@ fn go_on_with(
     let (graph, mut setup) = begin(nest, Durability::Sync);
     setup.pins = Digest::of_bytes(pins);
     if accepted {
-        setup.accepted.push(Accepted {
+        setup.accepted.push(AcceptedPinChange {
             after: setup.pins,
             at: Timestamp(1),
             before: stored.pins()?,

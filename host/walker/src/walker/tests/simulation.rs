@@ -18,8 +18,8 @@ use graph_core::hook_event::HookEvent;
 use graph_core::limits::{ModelUse, RunLimits};
 use graph_core::policy::Durability;
 use graph_core::record::{
-    ChainError, ChainVerifier, Checkpoint, Entry, Record, SignedCacheEntry, SignedRecord, Status, Stretch,
-    TaskEvent, Trusted,
+    ChainError, ChainVerifier, Checkpoint, CheckpointWindow, HistoryEntry, Record, SignedCacheEntry,
+    SignedRecord, Status, TaskEvent, TrustedCheckpoint,
 };
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
@@ -58,7 +58,7 @@ impl Stored {
         let entries = record.entries();
         assert_eq!(entries.len() as u64, record.event_count());
         self.told.extend(entries.iter().filter_map(|entry| match entry {
-            Entry::Event { task, event: TaskEvent::Custom { attempt, payload, .. }, .. } => {
+            HistoryEntry::Event { task, event: TaskEvent::Custom { attempt, payload, .. }, .. } => {
                 Some(format!("{task} {attempt} {}", payload.0))
             }
             _ => None,
@@ -119,10 +119,10 @@ impl Stored {
     }
 
     /// Opens a checkpoint of a namespace by reading backwards from it.
-    fn trusted(&self, namespace: &str, at: usize) -> Trusted {
+    fn trusted(&self, namespace: &str, at: usize) -> TrustedCheckpoint {
         let key = SigningKey::from_seed(&[7; 32]).verifying_key();
         let line: Vec<_> = self.checkpoints.iter().filter(|signed| signed.namespace == namespace).collect();
-        let mut stretch = Stretch::up_to(line[at], Some(&key), None).unwrap();
+        let mut stretch = CheckpointWindow::up_to(line[at], Some(&key), None).unwrap();
         let mut earlier = line[..at].iter().rev();
         while stretch.wants_below().is_some() {
             stretch.take(earlier.next().unwrap()).unwrap();

@@ -30,7 +30,7 @@ use graph_core::limits::{Budget, ModelUse, RunLimits};
 use graph_core::node::{Activation, Category, Failure};
 use graph_core::record::{RunError, Status};
 use graph_core::work::rates::STEP;
-use graph_core::work::{Exhausted, Meter, size};
+use graph_core::work::{FuelExhausted, Meter, size};
 
 /// Memory of a written graph, as a multiple of its document.
 const HELD_PER_DOCUMENT: u64 = 4;
@@ -469,7 +469,7 @@ fn exceeded(child: &Child, budget: Budget, within: Option<String>) -> Option<Fai
     let limits = child.walker.setup().manifest.run_limits();
     let own = child.written?;
     if budget == Budget::Work {
-        let message = format!("in its graph `{}`, {}", child.walker.graph().id, Exhausted::Step);
+        let message = format!("in its graph `{}`, {}", child.walker.graph().id, FuelExhausted::Step);
         return Some(Failure { within, ..Failure::new(Category::Limit, message) });
     }
     if !own.sets(budget, &limits) {

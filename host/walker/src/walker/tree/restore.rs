@@ -14,7 +14,7 @@ use crate::graph::Graph;
 use crate::host_item::HostItem;
 use crate::written_graph::WrittenLimits;
 use graph_core::limits::ModelUse;
-use graph_core::record::{Accepted, Status};
+use graph_core::record::{AcceptedPinChange, Status};
 
 /// The stored records that a tree of runs is restored from.
 #[derive(Clone, Debug)]
@@ -78,7 +78,7 @@ impl RunTree {
         &mut self,
         child: RestoredChild,
         accept_changes: bool,
-        accepted: &[Accepted],
+        accepted: &[AcceptedPinChange],
         previews: &mut Previews,
     ) -> Result<(), RestoreError> {
         let RestoredChild { namespace, inputs, mut restored, graph: kept } = child;

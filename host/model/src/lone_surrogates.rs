@@ -7,11 +7,11 @@ const REPLACEMENT: &[u8; 6] = b"\\ufffd";
 
 /// High surrogate at the end of a text in the last event, which the next event has to complete.
 #[derive(Debug, Default)]
-pub(crate) struct Halves {
+pub(crate) struct LoneSurrogates {
     first: Option<[u8; 6]>,
 }
 
-impl Halves {
+impl LoneSurrogates {
     /// Returns an event in which a low surrogate at the start of a text is preceded by the high surrogate from the
     /// event before. A high surrogate at the end of a text is kept for the next event; any other lone surrogate becomes
     /// U+FFFD.
@@ -98,10 +98,10 @@ mod tests {
 
     #[test]
     fn the_halves_of_two_events_are_one_character() {
-        let mut halves = Halves::default();
+        let mut surrogates = LoneSurrogates::default();
         let joined: String = [&br#"{"t":"a\ud83d"}"#[..], br#"{"t":"","n":1}"#, br#"{"t":"\ude00b"}"#]
             .iter()
-            .map(|event| text(&halves.join(event)))
+            .map(|event| text(&surrogates.join(event)))
             .collect();
         assert_eq!(joined, "a\u{1f600}b");
     }
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(text(&replaced(br#"{"t":"\ude00 \ud83dx"}"#)), "\u{fffd} \u{fffd}x");
         assert_eq!(text(&replaced(br#"{"t":"\ud83d\uDE00"}"#)), "\u{1f600}");
         assert_eq!(text(&replaced(br#"{"t":"\\ud83d"}"#)), "\\ud83d");
-        assert_eq!(text(&Halves::default().join(br#"{"t":"\ude00"}"#)), "\u{fffd}");
+        assert_eq!(text(&LoneSurrogates::default().join(br#"{"t":"\ude00"}"#)), "\u{fffd}");
         assert!(matches!(replaced(br#"{"t":"\u00e9"}"#), Cow::Borrowed(_)));
     }
 
@@ -132,7 +132,7 @@ mod tests {
         #[test]
         fn anything_may_come(data in proptest::collection::vec(any::<u8>(), 0..60), near in "[\\\\ud8c\"{}0-9]{0,40}") {
             for data in [&data[..], near.as_bytes()] {
-                prop_assert!(Halves::default().join(data).len() <= data.len() + 6);
+                prop_assert!(LoneSurrogates::default().join(data).len() <= data.len() + 6);
                 prop_assert!(replaced(data).len() <= data.len());
             }
         }

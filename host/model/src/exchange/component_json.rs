@@ -16,17 +16,17 @@ pub const MAX_NESTING: usize = 64;
 /// A request of a component.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct GivenRequest {
+pub struct ComponentRequest {
     /// Name of the model in the manifest.
     pub model: String,
     /// Instructions that precede the conversation.
     #[serde(default)]
     pub system: Option<String>,
     /// The conversation.
-    pub messages: Vec<GivenMessage>,
+    pub messages: Vec<ComponentMessage>,
     /// The tools that the model may ask for.
     #[serde(default)]
-    pub tools: Vec<GivenTool>,
+    pub tools: Vec<ComponentTool>,
     /// Choice among the tools.
     #[serde(default)]
     pub tool_choice: ToolChoice,
@@ -47,23 +47,23 @@ pub struct GivenRequest {
 /// A message of a conversation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct GivenMessage {
+pub struct ComponentMessage {
     /// Author of the message.
     pub role: Role,
     /// Parts of the message.
-    pub blocks: Vec<GivenBlock>,
+    pub blocks: Vec<ComponentBlock>,
 }
 
 /// A part of a message.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum GivenBlock {
+pub enum ComponentBlock {
     /// Text.
     Text(String),
     /// Reasoning of the model: the JSON text of a [`Reasoning`].
     Reasoning(String),
     /// A call of a tool.
-    ToolCall(GivenCall),
+    ToolCall(ComponentToolCall),
     /// A result of a tool.
     ToolResult(ToolResult),
     /// A file.
@@ -73,7 +73,7 @@ pub enum GivenBlock {
 /// A call of a tool.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct GivenCall {
+pub struct ComponentToolCall {
     /// The provider's id of the call.
     pub id: String,
     /// The name of the tool.
@@ -85,7 +85,7 @@ pub struct GivenCall {
 /// A tool that the model may ask for.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct GivenTool {
+pub struct ComponentTool {
     /// Name of the tool.
     pub name: String,
     /// Description of the tool for the model.
@@ -96,18 +96,18 @@ pub struct GivenTool {
 
 /// An answer for a component.
 #[derive(Clone, Debug, Serialize)]
-pub struct GivenResponse {
+pub struct ComponentResponse {
     /// The model's message.
-    pub message: GivenMessage,
+    pub message: ComponentMessage,
     /// Reason for the end of the answer.
     pub stop: StopReason,
     /// Usage of the call.
-    pub usage: GivenUsage,
+    pub usage: ComponentUsage,
 }
 
 /// Usage of a call: tokens, and their cost.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct GivenUsage {
+pub struct ComponentUsage {
     /// Tokens of the request.
     pub input: u64,
     /// Tokens of the answer.
@@ -120,7 +120,7 @@ pub struct GivenUsage {
     pub cost: u64,
 }
 
-impl GivenRequest {
+impl ComponentRequest {
     /// Parses the JSON texts of the request. The error has the path of the first text that is not JSON.
     pub fn read(self) -> Result<Request, String> {
         let messages = self.messages.into_iter().enumerate();
@@ -144,47 +144,47 @@ fn parse(path: &str, text: &str) -> Result<Value, String> {
         .map_err(|error| format!("{path}: it is not JSON: {error}"))
 }
 
-fn message(at: usize, GivenMessage { role, blocks }: GivenMessage) -> Result<Message, String> {
+fn message(at: usize, ComponentMessage { role, blocks }: ComponentMessage) -> Result<Message, String> {
     let blocks = blocks.into_iter().enumerate();
     let blocks = blocks.map(|(block_at, found)| block(&format!("messages[{at}].blocks[{block_at}]"), found));
     Ok(Message { role, blocks: blocks.collect::<Result<_, _>>()? })
 }
 
-fn block(path: &str, block: GivenBlock) -> Result<Block, String> {
+fn block(path: &str, block: ComponentBlock) -> Result<Block, String> {
     Ok(match block {
-        GivenBlock::Text(text) => Block::Text(text),
-        GivenBlock::Reasoning(text) => {
+        ComponentBlock::Text(text) => Block::Text(text),
+        ComponentBlock::Reasoning(text) => {
             let read = serde_json::from_value::<Reasoning>(parse(&format!("{path}.reasoning"), &text)?);
             Block::Reasoning(read.map_err(|_| {
                 format!("{path}.reasoning: it is not what an answer had: `{{\"api\": .., \"item\": ..}}`")
             })?)
         }
-        GivenBlock::ToolCall(GivenCall { id, name, arguments }) => {
+        ComponentBlock::ToolCall(ComponentToolCall { id, name, arguments }) => {
             let arguments = parse(&format!("{path}.tool_call.arguments"), &arguments)?;
             Block::ToolCall(ToolCall { id, name, arguments })
         }
-        GivenBlock::ToolResult(result) => Block::ToolResult(result),
-        GivenBlock::Media(media) => Block::Media(media),
+        ComponentBlock::ToolResult(result) => Block::ToolResult(result),
+        ComponentBlock::Media(media) => Block::Media(media),
     })
 }
 
-fn tool(at: usize, GivenTool { name, description, parameters }: GivenTool) -> Result<Tool, String> {
+fn tool(at: usize, ComponentTool { name, description, parameters }: ComponentTool) -> Result<Tool, String> {
     let parameters = parse(&format!("tools[{at}].parameters"), &parameters)?;
     Ok(Tool { name, description, parameters })
 }
 
-impl GivenResponse {
+impl ComponentResponse {
     /// Creates the form of an answer for the component. `cost` is in millionths of the currency.
     pub fn new(response: Response, cost: u64) -> Self {
         let Response { message, stop, usage } = response;
         let usage = usage.unwrap_or_default();
         Self {
-            message: GivenMessage {
+            message: ComponentMessage {
                 role: message.role,
                 blocks: message.blocks.into_iter().map(given_block).collect(),
             },
             stop,
-            usage: GivenUsage {
+            usage: ComponentUsage {
                 input: usage.input,
                 output: usage.output,
                 cached: usage.cached,
@@ -195,14 +195,14 @@ impl GivenResponse {
     }
 }
 
-fn given_block(block: Block) -> GivenBlock {
+fn given_block(block: Block) -> ComponentBlock {
     match block {
-        Block::Text(text) => GivenBlock::Text(text),
-        Block::Reasoning(reasoning) => GivenBlock::Reasoning(canonical_string(&json!(reasoning))),
+        Block::Text(text) => ComponentBlock::Text(text),
+        Block::Reasoning(reasoning) => ComponentBlock::Reasoning(canonical_string(&json!(reasoning))),
         Block::ToolCall(ToolCall { id, name, arguments }) => {
-            GivenBlock::ToolCall(GivenCall { id, name, arguments: canonical_string(&arguments) })
+            ComponentBlock::ToolCall(ComponentToolCall { id, name, arguments: canonical_string(&arguments) })
         }
-        Block::ToolResult(result) => GivenBlock::ToolResult(result),
-        Block::Media(media) => GivenBlock::Media(media),
+        Block::ToolResult(result) => ComponentBlock::ToolResult(result),
+        Block::Media(media) => ComponentBlock::Media(media),
     }
 }

@@ -26,11 +26,11 @@ enum Part {
 
 /// Blocks of an answer, in order, while it is decoded.
 #[derive(Debug, Default)]
-pub(crate) struct Draft {
+pub(crate) struct AnswerBuilder {
     parts: Vec<Part>,
 }
 
-impl Draft {
+impl AnswerBuilder {
     /// Adds a text, unless it is empty.
     pub(crate) fn text(&mut self, text: String) {
         if !text.is_empty() {

@@ -10,27 +10,27 @@ use crate::{Response, Usage};
 /// Outcome of one try. Its JSON form is for hosts that run the provider and the component in different places.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Tried {
+pub struct AttemptOutcome {
     /// The answer, or the reason why there is none.
-    pub result: TryResult,
+    pub result: AttemptResult,
     /// Usage that the call is charged for.
-    pub spent: Spent,
+    pub spent: Charge,
 }
 
 /// The answer, or the reason why there is none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum TryResult {
+pub enum AttemptResult {
     /// The answer, without the key.
     Answered(Response),
     /// The failure of the try.
-    Unanswered(Unanswered),
+    Unanswered(AttemptFailure),
 }
 
 /// Failure of a try.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Unanswered {
+pub struct AttemptFailure {
     /// Failure that the component gets if this was the last try.
     pub failure: Failure,
     /// True if the same request can succeed later.
@@ -43,7 +43,7 @@ pub struct Unanswered {
 /// Usage of a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Spent {
+pub enum Charge {
     /// One call without tokens: the provider has refused the request, or was not reached.
     Call,
     /// Usage that the provider reports.
@@ -52,20 +52,20 @@ pub enum Spent {
     Unknown(Option<Usage>),
 }
 
-impl Tried {
+impl AttemptOutcome {
     /// Creates the outcome of a try that has an answer. If the answer has no usage, the usage is unknown.
     pub fn answered(response: Response) -> Self {
-        let spent = response.usage.map_or(Spent::Unknown(None), Spent::Said);
-        Self { result: TryResult::Answered(response), spent }
+        let spent = response.usage.map_or(Charge::Unknown(None), Charge::Said);
+        Self { result: AttemptResult::Answered(response), spent }
     }
 
     /// Creates the outcome of a failed try. `again` is true if the same request can succeed later.
-    pub fn failed(failure: Failure, again: bool, spent: Spent) -> Self {
-        Self { result: TryResult::Unanswered(Unanswered { failure, again, wait: None }), spent }
+    pub fn failed(failure: Failure, again: bool, spent: Charge) -> Self {
+        Self { result: AttemptResult::Unanswered(AttemptFailure { failure, again, wait: None }), spent }
     }
 }
 
-impl Spent {
+impl Charge {
     /// Returns the usage to charge for a try that had `reserved` this much of the budget, at this price.
     pub fn used(&self, reserved: ModelUse, price: &ModelPrice) -> ModelUse {
         let said = |usage: Usage| {

@@ -9,7 +9,7 @@ use crate::{DecodeError, ErrorAnswer};
 const MAX_BEGINNING: usize = 60;
 
 /// Returns the setting in the manifest that could be the cause of a refused request.
-pub(super) fn of_refused(rule: &ModelRule, answer: &ErrorAnswer, body: &[u8]) -> Option<String> {
+pub(super) fn for_refusal(rule: &ModelRule, answer: &ErrorAnswer, body: &[u8]) -> Option<String> {
     let (url, path) = (rule.url(), rule.api.path());
     match answer.status? {
         300..400 => Some(format!(
@@ -28,7 +28,7 @@ pub(super) fn of_refused(rule: &ModelRule, answer: &ErrorAnswer, body: &[u8]) ->
         404 | 405 if !is_json(body) => {
             Some(format!("the request went to {url}{path}: `url` is what precedes `{path}`"))
         }
-        400 | 422 if is_about_a_name(answer) => of_parameter(rule, &answer.message).map(str::to_owned),
+        400 | 422 if is_about_a_name(answer) => for_parameter(rule, &answer.message).map(str::to_owned),
         _ => None,
     }
 }
@@ -49,7 +49,7 @@ fn is_about_a_name(answer: &ErrorAnswer) -> bool {
 }
 
 /// Returns the setting in the manifest for a parameter that the provider does not know.
-fn of_parameter(rule: &ModelRule, message: &str) -> Option<&'static str> {
+fn for_parameter(rule: &ModelRule, message: &str) -> Option<&'static str> {
     match rule.api {
         ModelApi::OpenAiChat if !rule.max_tokens && message.contains("max_completion_tokens") => {
             Some("`max_tokens_key: max_tokens` sends the older name")
@@ -65,7 +65,7 @@ fn of_parameter(rule: &ModelRule, message: &str) -> Option<&'static str> {
 }
 
 /// Returns the type and the beginning of an answer that is not JSON.
-pub(super) fn of_unreadable(error: &DecodeError, response: &HttpResponse) -> Option<String> {
+pub(super) fn for_unreadable(error: &DecodeError, response: &HttpResponse) -> Option<String> {
     let kind = response.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
     let kind = kind.map(|(_, value)| one_line(&String::from_utf8_lossy(value), MAX_BEGINNING));
     let is_stream = kind.as_ref().is_some_and(|kind| kind.starts_with("text/event-stream"));

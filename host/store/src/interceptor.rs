@@ -9,10 +9,13 @@ use graph_core::time::Timestamp;
 
 use crate::error::{AcquireError, CommitError, CreateRunError, ReadError, ResolveError, SnapshotError};
 use crate::run::{NewRun, RunFilter, RunRow, RunUpdate};
-use crate::store::{At, CheckpointStore, Holder, Listed, Numbered, Owner, RunGuard, Synchronous, Wanted};
+use crate::store::{
+    CheckpointPosition, CheckpointStore, Holder, NumberedRecord, Owner, RunGuard, RunList, SyncMode,
+    WantedChannel,
+};
 
 /// A store that intercepts the commits of another store behind it. All other calls go to that store unchanged.
-pub trait Front: fmt::Debug + Send + Sync {
+pub trait StoreInterceptor: fmt::Debug + Send + Sync {
     /// Returns the store behind it.
     fn behind(&self) -> &dyn CheckpointStore;
 
@@ -22,7 +25,7 @@ pub trait Front: fmt::Debug + Send + Sync {
         guard: &RunGuard,
         batch: &[SignedRecord],
         update: &RunUpdate,
-        synchronous: Synchronous,
+        synchronous: SyncMode,
     ) -> Result<(), CommitError>;
 
     /// Called with the records that were read from the store behind, before they are returned to the caller.
@@ -31,7 +34,7 @@ pub trait Front: fmt::Debug + Send + Sync {
     }
 }
 
-impl<F: Front> CheckpointStore for F {
+impl<F: StoreInterceptor> CheckpointStore for F {
     fn create_run(&self, run: &NewRun) -> Result<(), CreateRunError> {
         self.behind().create_run(run)
     }
@@ -41,9 +44,9 @@ impl<F: Front> CheckpointStore for F {
         guard: &RunGuard,
         batch: &[SignedRecord],
         update: &RunUpdate,
-        synchronous: Synchronous,
+        synchronous: SyncMode,
     ) -> Result<(), CommitError> {
-        Front::commit(self, guard, batch, update, synchronous)
+        StoreInterceptor::commit(self, guard, batch, update, synchronous)
     }
 
     fn run(&self, run: &str) -> Result<Option<RunRow>, ReadError> {
@@ -54,7 +57,7 @@ impl<F: Front> CheckpointStore for F {
         self.behind().listed_run(run)
     }
 
-    fn list(&self, filter: &RunFilter) -> Result<Listed, ReadError> {
+    fn list(&self, filter: &RunFilter) -> Result<RunList, ReadError> {
         self.behind().list(filter)
     }
 
@@ -62,7 +65,12 @@ impl<F: Front> CheckpointStore for F {
         self.behind().resolve(name)
     }
 
-    fn checkpoint(&self, run: &str, namespace: &str, at: At) -> Result<Option<SignedRecord>, ReadError> {
+    fn checkpoint(
+        &self,
+        run: &str,
+        namespace: &str,
+        at: CheckpointPosition,
+    ) -> Result<Option<SignedRecord>, ReadError> {
         let found = self.behind().checkpoint(run, namespace, at)?;
         self.has_read(&mut found.iter());
         Ok(found)
@@ -116,7 +124,7 @@ impl<F: Front> CheckpointStore for F {
         Ok(page)
     }
 
-    fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<Numbered>, ReadError> {
+    fn history(&self, run: &str, after: u64, limit: usize) -> Result<Vec<NumberedRecord>, ReadError> {
         let page = self.behind().history(run, after, limit)?;
         self.has_read(&mut page.iter().map(|numbered| &numbered.record));
         Ok(page)
@@ -134,7 +142,7 @@ impl<F: Front> CheckpointStore for F {
         &self,
         run: &str,
         namespace: &str,
-        wanted: &[Wanted<'_>],
+        wanted: &[WantedChannel<'_>],
     ) -> Result<Vec<ChannelValue>, ReadError> {
         self.behind().values(run, namespace, wanted)
     }

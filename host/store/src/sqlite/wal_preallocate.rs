@@ -15,13 +15,13 @@ const ROOM: [(u32, u64); 2] = [(2, 512 << 10), (16, 4_200 << 10)];
 
 /// Extends the log before commits need the room.
 #[derive(Debug)]
-pub(super) struct LogRoom {
+pub(super) struct WalPreallocation {
     log: FilePlace,
     /// Number of commits of this process that have waited for the disk.
     durable: u32,
 }
 
-impl LogRoom {
+impl WalPreallocation {
     /// Returns the preallocation for the log of a database.
     pub(super) fn of(database: &FilePlace) -> Self {
         Self { log: database.beside("-wal"), durable: 0 }
@@ -57,11 +57,11 @@ mod tests {
 
     use super::*;
     use crate::conformance::sample;
-    use crate::{CheckpointStore as _, Options, RunUpdate, SqliteStore, Synchronous};
+    use crate::{CheckpointStore as _, Options, RunUpdate, SqliteStore, SyncMode};
 
     /// Returns the length of the log after each of `count` commits, and the number of checkpoints that a recovered copy
     /// contains.
-    fn commits(count: u64, synchronous: Synchronous) -> (Vec<u64>, usize) {
+    fn commits(count: u64, synchronous: SyncMode) -> (Vec<u64>, usize) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("runs.db");
         let store = SqliteStore::open(&file, Options::default()).unwrap();
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn durable_commits_after_the_first_one_do_not_make_the_log_longer() {
-        let (lengths, found) = commits(40, Synchronous::Full);
+        let (lengths, found) = commits(40, SyncMode::Full);
         assert_eq!(found, 40);
         let changes = lengths.windows(2).filter(|pair| pair[0] != pair[1]).count();
         // The log is extended at the second commit and at the sixteenth.
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_process_that_does_not_wait_for_the_disk_needs_no_room() {
-        let (lengths, found) = commits(38, Synchronous::Normal);
+        let (lengths, found) = commits(38, SyncMode::Normal);
         assert_eq!(found, 38);
         assert!(lengths.iter().all(|length| *length < 512 << 10), "{lengths:?}");
     }

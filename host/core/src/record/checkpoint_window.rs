@@ -2,7 +2,7 @@
 //!
 //! A checkpoint names the digest of the one before it. A reader that trusts one checkpoint can therefore trust every earlier one with
 //! the named digest: no record is parsed before its digest was checked, and only the signature of the checkpoint at which reading begins is
-//! needed. [`ChainReader`] goes back in this way, one checkpoint at a time; [`Stretch`] goes back to the newest whole checkpoint, and
+//! needed. [`ChainReader`] goes back in this way, one checkpoint at a time; [`CheckpointWindow`] goes back to the newest whole checkpoint, and
 //! assembles the channels and counts at the wanted one.
 //! [`ChainVerifier`](super::ChainVerifier) checks a whole history.
 
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::accepted::{Accepted, follow};
+use super::accepted::{AcceptedPinChange, follow};
 use super::body::{Record, RecordKind};
 use super::chain::ChainError;
 use super::checkpoint::{ChannelStamp, Checkpoint, CheckpointPlace, Source};
@@ -84,7 +84,7 @@ impl ChainReader {
     }
 
     /// Continues with the checkpoints before a trusted one.
-    pub fn before(trusted: &Trusted, begins: Option<&Pruning>) -> Self {
+    pub fn before(trusted: &TrustedCheckpoint, begins: Option<&Pruning>) -> Self {
         let begins = begins.map(|begins| (begins.first, begins.first_sequence));
         let (at, parent) = (trusted.checkpoint.sequence, trusted.checkpoint.parent);
         let is_first = begins.is_some_and(|(_, first)| first >= at);
@@ -172,7 +172,7 @@ impl CheckpointLink {
 
 /// A checkpoint and the earlier ones that it builds on, the newest first.
 #[derive(Clone, Debug)]
-pub struct Stretch<'p> {
+pub struct CheckpointWindow<'p> {
     reader: ChainReader,
     begins: Option<&'p Pruning>,
     target: Checkpoint,
@@ -188,7 +188,7 @@ pub struct Stretch<'p> {
 
 /// A checkpoint that was checked, and can be built on.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Trusted {
+pub struct TrustedCheckpoint {
     /// The checkpoint, made whole: with the stamps of all channels and the counts of all nodes.
     pub checkpoint: Checkpoint,
     /// The record digest of the checkpoint as stored.
@@ -201,7 +201,7 @@ pub struct Trusted {
     pub warned: Option<CheckpointPlace>,
 }
 
-impl<'p> Stretch<'p> {
+impl<'p> CheckpointWindow<'p> {
     /// Begins with the wanted checkpoint. Its signature is checked with the key; `begins` is as for [`ChainReader::from_signed`].
     pub fn up_to(
         record: &SignedRecord,
@@ -209,7 +209,7 @@ impl<'p> Stretch<'p> {
         begins: Option<&'p Pruning>,
     ) -> Result<Self, ChainError> {
         let (reader, target) = ChainReader::from_signed(record, key, begins)?;
-        let mut stretch = Self {
+        let mut window = Self {
             reader,
             begins,
             digest: record.digest,
@@ -220,8 +220,8 @@ impl<'p> Stretch<'p> {
             is_complete: false,
             target: target.clone(),
         };
-        stretch.add(target, record.digest)?;
-        Ok(stretch)
+        window.add(target, record.digest)?;
+        Ok(window)
     }
 
     /// Returns the number below which the next checkpoint is to be added; `None` once everything is known.
@@ -286,7 +286,7 @@ impl<'p> Stretch<'p> {
     }
 
     /// Returns the wanted checkpoint, checked and made whole; fails unless [`Self::wants_below`] returns `None`.
-    pub fn finish(self) -> Result<Trusted, ChainError> {
+    pub fn finish(self) -> Result<TrustedCheckpoint, ChainError> {
         let Self { reader, mut target, digest, standing, checkpoints, is_complete, warned, .. } = self;
         if !is_complete {
             return Err(reader.missing());
@@ -299,7 +299,7 @@ impl<'p> Stretch<'p> {
         if target.result_digest() != target.result {
             return Err(ChainError::Result { sequence });
         }
-        Ok(Trusted { checkpoint: target, digest, checkpoints, first: reader.at, warned })
+        Ok(TrustedCheckpoint { checkpoint: target, digest, checkpoints, first: reader.at, warned })
     }
 }
 
@@ -326,7 +326,7 @@ impl Checkpoint {
 
     /// Checks the accepted changes since this checkpoint, which no checkpoint contains yet: each has to be accepted by the key and to begin
     /// with the pins before it.
-    pub fn check_accepted(&self, accepted: &[Accepted], key: KeyId) -> Result<(), ChainError> {
+    pub fn check_accepted(&self, accepted: &[AcceptedPinChange], key: KeyId) -> Result<(), ChainError> {
         match follow(self.pins, accepted, key) {
             Some(_) => Ok(()),
             None => Err(ChainError::Pins { sequence: self.sequence }),

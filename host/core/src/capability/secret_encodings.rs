@@ -27,9 +27,9 @@ struct Form {
 }
 
 /// All forms of a value.
-pub(super) struct Forms(Vec<Form>);
+pub(super) struct SecretEncodings(Vec<Form>);
 
-impl Forms {
+impl SecretEncodings {
     /// Computes the forms of a value.
     pub(super) fn of(value: &str) -> Self {
         let value = value.as_bytes();
@@ -61,7 +61,7 @@ impl Forms {
     }
 }
 
-impl Forms {
+impl SecretEncodings {
     /// Returns the first position from which the text to its end may be the beginning of a form; the text's length if there is none.
     pub(super) fn unfinished(&self, text: &[u8]) -> usize {
         let begins = |at: &usize| self.0.iter().any(|form| form.is_cut(text, *at));
@@ -229,7 +229,7 @@ mod tests {
     const VALUE: &str = "a/b\"c\\d%e f+~?>";
 
     fn taken(text: &str) -> String {
-        String::from_utf8(Forms::of(VALUE).replaced(text.as_bytes().to_vec(), b"*")).unwrap()
+        String::from_utf8(SecretEncodings::of(VALUE).replaced(text.as_bytes().to_vec(), b"*")).unwrap()
     }
 
     #[test]
@@ -280,7 +280,7 @@ mod tests {
         ) {
             let text = [&before[..], value.as_bytes(), &behind].concat();
             for encoded in [STANDARD.encode(&text), URL_SAFE.encode(&text)] {
-                let shown = Forms::of(&value).replaced(encoded.clone().into_bytes(), b"*");
+                let shown = SecretEncodings::of(&value).replaced(encoded.clone().into_bytes(), b"*");
                 let shown = String::from_utf8(shown).unwrap();
                 prop_assert_eq!(shown.matches('*').count(), 1, "{}", encoded);
                 // At most the characters that contain no bit of the value remain.
@@ -306,7 +306,7 @@ mod tests {
             };
             let part = &form[..cut.index(form.len() - 1)];
             let text = format!("{before}{part}");
-            prop_assert!(Forms::of(&value).unfinished(text.as_bytes()) <= before.len(), "{}", text);
+            prop_assert!(SecretEncodings::of(&value).unfinished(text.as_bytes()) <= before.len(), "{}", text);
         }
 
         #[test]

@@ -62,7 +62,7 @@ impl PlaceError {
 
 /// The file at the path of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum DatabaseFile {
     /// There is no file of that name.
     Nothing,
     /// A file of length 0.
@@ -73,7 +73,7 @@ pub(crate) enum Found {
 
 /// Inspects a database and the files next to it. A journal or a hard link is accepted for [`MAKING`], because another
 /// process may be creating the database.
-pub(crate) fn check(file: &FilePlace) -> Result<Found, PlaceError> {
+pub(crate) fn check(file: &FilePlace) -> Result<DatabaseFile, PlaceError> {
     let begun = Instant::now();
     loop {
         match inspect(file) {
@@ -85,18 +85,18 @@ pub(crate) fn check(file: &FilePlace) -> Result<Found, PlaceError> {
     }
 }
 
-fn inspect(file: &FilePlace) -> Result<Found, PlaceError> {
+fn inspect(file: &FilePlace) -> Result<DatabaseFile, PlaceError> {
     let [log, index, journal] = ["-wal", "-shm", "-journal"].map(|suffix| file.beside(suffix));
     // The log is inspected before the database: a process that creates a database creates the file before its log.
-    let has_log = is_regular(&log)?;
-    is_regular(&index)?;
-    let has_journal = is_regular(&journal)?;
+    let has_log = is_regular_file(&log)?;
+    is_regular_file(&index)?;
+    let has_journal = is_regular_file(&journal)?;
     let is_missing = |file: &FilePlace| file.entry().is_ok_and(|found| found.is_none());
     let path = || file.path();
     let found = match file.entry() {
         Ok(Some(found)) if found.is_file() => found,
         // SQLite reports a folder itself.
-        Ok(Some(found)) if found.is_folder() => return Ok(Found::File),
+        Ok(Some(found)) if found.is_folder() => return Ok(DatabaseFile::File),
         Ok(Some(_)) => return Err(PlaceError::NotRegular { file: path() }),
         Ok(None) => {
             if has_journal && !is_missing(&journal) {
@@ -105,11 +105,11 @@ fn inspect(file: &FilePlace) -> Result<Found, PlaceError> {
             return if has_log && !is_missing(&log) {
                 Err(PlaceError::Alone { file: path(), log: log.path() })
             } else {
-                Ok(Found::Nothing)
+                Ok(DatabaseFile::Nothing)
             };
         }
         // Opening the file reports why it cannot be inspected.
-        Err(_) => return Ok(Found::File),
+        Err(_) => return Ok(DatabaseFile::File),
     };
     if found.names() > 1 && found.names() > names_in_folder(file, &found) {
         return Err(PlaceError::HardLink { file: path() });
@@ -121,11 +121,11 @@ fn inspect(file: &FilePlace) -> Result<Found, PlaceError> {
     if has_journal && !may_have() && !is_missing(&journal) {
         return Err(PlaceError::Journal { file: path(), journal: journal.path() });
     }
-    Ok(if found.length() == 0 { Found::Empty } else { Found::File })
+    Ok(if found.length() == 0 { DatabaseFile::Empty } else { DatabaseFile::File })
 }
 
 /// Reports whether a file exists. An entry that is not a regular file, or that is a hard link, is an error.
-fn is_regular(place: &FilePlace) -> Result<bool, PlaceError> {
+fn is_regular_file(place: &FilePlace) -> Result<bool, PlaceError> {
     match place.entry() {
         Ok(Some(found)) if found.is_file() && found.names() > 1 => {
             Err(PlaceError::HardLink { file: place.path() })
