@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::cache::Lookup;
-use super::hooks::HookSpec;
+use super::hooks::calls::HookSpec;
 use super::setup::Restored;
+use super::tasks::result_cache::Lookup;
 use crate::graph::{Graph, NodeIndex};
 use graph_core::capability::{DispatchPatterns, Manifest};
 use graph_core::digest::Digest;

@@ -5,27 +5,28 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::agenda::{Agenda, Step};
-use super::allowance::Allowance;
-use super::cache::Answered;
-use super::channels::Channels;
-use super::commit::Committing;
+use super::budget::node_counts::Counted;
+use super::budget::run_limits::Allowance;
+use super::budget::run_usage::Totals;
+use super::budget::work_slice::Slice;
 use super::event::{Effect, Event, Notice, TimerId, Timing};
-use super::hook_context::Planning;
-use super::hook_verdict::LimitCode;
-use super::hooks::Hooks;
-use super::make_tasks::Making;
-use super::pending::Pending;
-use super::record_line::RecordLine;
-use super::schedule::limit;
+use super::hooks::calls::Hooks;
+use super::hooks::schedule::Planning;
+use super::hooks::verdict::LimitCode;
+use super::records::position::RecordLine;
+use super::records::unwritten_changes::{Unwritten, Visited};
+use super::records::warnings::Warnings;
 use super::setup::{HandleError, Setup, Summary, TaskDigests};
+use super::state::channels::Channels;
 use super::stop_state::{Phase, StopState};
-use super::superstep::Superstep;
-use super::tallies::Counted;
-use super::task::{Dispatch, TaskState};
-use super::totals::{Slice, Totals};
-use super::unwritten::{Unwritten, Visited};
-use super::warnings::Warnings;
+use super::tasks::agenda::{Agenda, Step};
+use super::tasks::commit::Committing;
+use super::tasks::making::Making;
+use super::tasks::pending_tasks::Pending;
+use super::tasks::result_cache::Answered;
+use super::tasks::start::limit;
+use super::tasks::superstep::Superstep;
+use super::tasks::task::{Dispatch, TaskState};
 use crate::graph::{Graph, Node, NodeIndex, NodeKind};
 use crate::host_item::HostItem;
 use graph_core::capability::Manifest;
@@ -131,7 +132,8 @@ impl Walker {
     /// Updates the fields derived from the inputs and the manifest after either has changed: a restored child run has
     /// another manifest until its task dispatches it.
     pub(super) fn pass_on(&mut self) {
-        self.passed_on = super::approvals::passed_on(&self.graph, &self.setup.inputs, &self.setup.manifest);
+        self.passed_on =
+            super::nodes::approvals::passed_on(&self.graph, &self.setup.inputs, &self.setup.manifest);
         self.keeps_threads = keeps_threads(&self.graph, &self.setup);
     }
 
@@ -145,7 +147,7 @@ impl Walker {
             channels,
             digests: TaskDigests::new(&setup),
             dispatches: BTreeMap::new(),
-            passed_on: super::approvals::passed_on(&graph, &setup.inputs, &setup.manifest),
+            passed_on: super::nodes::approvals::passed_on(&graph, &setup.inputs, &setup.manifest),
             uses_context: uses_context(&graph),
             inputs_digest,
             result_hasher: result_hasher(&graph.digest, &inputs_digest),

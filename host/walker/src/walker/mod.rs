@@ -87,73 +87,46 @@
 //! # Parts
 //!
 //! A [`Walker`] executes one graph, and a [`RunTree`] has one for the run and one for each child run. A walker is composed of state
-//! machines, each with a private state that only its own file changes: the position in the history, the agenda, the use and the
-//! budgets, the reason for stopping, the channels, the warnings, the hooks, and the pending tasks of an uncommitted superstep.
+//! machines, each with a state that only its own folder changes:
+//!
+//! - `tasks`: the agenda, the superstep with its tasks, and its commit;
+//! - `state`: the channels, and the writes that change them;
+//! - `nodes`: the values that nodes read, their permissions, and the nodes that follow them;
+//! - `budget`: the limits of the run, the shares of its tasks, and their usage;
+//! - `hooks`: the hooks that are due, their calls, and their verdicts;
+//! - `records`: the records of the run, its position in its history, and the changes that no checkpoint contains yet;
+//! - `interrupt`: questions, the answers to them, and resuming;
+//! - `travel`: edits, forks, and the checkpoints that lead to another;
+//! - `tree`: the run with its child runs.
 
-mod agenda;
-mod allowance;
-mod answer_log;
-mod answers;
-mod approvals;
-mod ask;
-mod assigned;
-mod bounds;
 mod budget;
-mod cache;
-mod changed_reducers;
-mod channels;
-mod children;
-mod commit;
-mod dispatch;
-mod end;
 mod event;
-mod hook_context;
-mod hook_verdict;
 mod hooks;
-mod in_tree;
+mod interrupt;
 mod machine;
-mod make_tasks;
-mod pending;
-mod record_line;
+mod nodes;
 mod records;
-mod reduce;
-mod resume;
-mod revisit;
-mod routes;
-mod schedule;
-mod scope;
 mod setup;
+mod state;
 mod stop_state;
-mod superstep;
-mod superstep_events;
-mod tallies;
-mod task;
-mod task_account;
-mod task_budgets;
 mod tasks;
-mod totals;
 mod travel;
 mod tree;
-mod unwritten;
-mod warnings;
-mod way;
-mod writes;
 
-pub use answers::AnsweredQuestion;
-pub use cache::{Answered, Lookup};
 pub use event::{
     Answers, ChannelChange, CustomEvent, Earlier, Edit, Effect, Event, ItemPlace, Notice, Persist, PersistId,
     RecordedAnswer, Resume, TaskReport, TaskSpec, TimerId, Timing, Update,
 };
-pub use hooks::HookSpec;
+pub use hooks::calls::HookSpec;
+pub use interrupt::match_answers::AnsweredQuestion;
 pub use machine::{StoppingLimit, Walker};
-pub(crate) use reduce::fold_fuel;
 pub use setup::{
     CheckpointRef, Graphs, HandleError, Identity, RestoreError, Restored, Setup, Summary, inputs_digest,
     inputs_text_digest,
 };
-pub use way::{warnings_on, way_to};
-
+pub(crate) use state::reduce::fold_fuel;
+pub use tasks::result_cache::{Answered, Lookup};
+pub use travel::ancestry::{warnings_on, way_to};
 pub use tree::{RestoredChild, RestoredTree, RunTree, cycles, is_child_of, named, task_of_child};
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! State of hooks when the run reaches a boundary, goes back to one, or is restored.
 
-use super::Hooks;
+use super::calls::Hooks;
 use crate::walker::Walker;
 use crate::walker::event::Effect;
 use graph_core::hook_event::HookEvent;

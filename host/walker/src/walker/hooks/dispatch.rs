@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{HookSpec, Subject};
+use super::calls::{HookSpec, Subject};
 use crate::graph::NodeIndex;
 use crate::hook::is_control_item;
 use crate::host_item::HostItem;
 use crate::walker::Walker;
 use crate::walker::event::TaskSpec;
-use crate::walker::superstep::Superstep;
-use crate::walker::task::Dispatch;
-use crate::walker::tasks::{short_of, short_of_models};
+use crate::walker::tasks::completion::{short_of, short_of_models};
+use crate::walker::tasks::superstep::Superstep;
+use crate::walker::tasks::task::Dispatch;
 use graph_core::item::{ItemType, Primary};
 use graph_core::limits::{Budget, HostUse, TaskLimits};
 use graph_core::node::{Activation, Category, Failure, Outcome};
@@ -56,7 +56,7 @@ impl Walker {
         }
         let is_graph = primary == Primary::Execute
             && item_type == ItemType::Tool
-            && crate::walker::tree::graph_of(&self.setup.graphs, item_id).is_some();
+            && crate::walker::tree::names::graph_of(&self.setup.graphs, item_id).is_some();
         if is_graph {
             let message = format!("`{item_id}` is a graph, and a hook runs no graph");
             return failed(Failure::new(Category::Permanent, message));

@@ -7,23 +7,23 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::super::Walker;
-use super::super::allowance::TaskAllowance;
-use super::super::approvals::with_rules_above;
-use super::super::budget::{Trouble, budget_of};
-use super::super::children::{ChildEnd, ChildStop, ChildUse};
-use super::super::commit::failed_at;
-use super::super::event::{Effect, Event, Notice, TaskReport, TaskSpec, Timing};
-use super::super::in_tree::ChildDispatch;
-use super::super::setup::{HandleError, Identity, Setup};
-use super::super::task::Task;
 use super::names::{child_namespace, depth, graph_of};
 use super::route::Route;
-use super::{Child, RunTree, names_below, prefix_below};
+use super::run_tree::{Child, RunTree, names_below, prefix_below};
 use crate::compat::rye;
 use crate::graph::{Graph, Node, NodeKind};
 use crate::host_item::HostItem;
 use crate::parameters::{CheckedInputs, InputsError, Parameters, check_inputs};
+use crate::walker::Walker;
+use crate::walker::budget::run_budget::{Trouble, budget_of};
+use crate::walker::budget::run_limits::TaskAllowance;
+use crate::walker::event::{Effect, Event, Notice, TaskReport, TaskSpec, Timing};
+use crate::walker::nodes::approvals::with_rules_above;
+use crate::walker::setup::{HandleError, Identity, Setup};
+use crate::walker::tasks::commit::failed_at;
+use crate::walker::tasks::task::Task;
+use crate::walker::tree::child_usage::{ChildEnd, ChildStop, ChildUse};
+use crate::walker::tree::member::ChildDispatch;
 use crate::written_graph::{RunCall, WrittenLimits};
 use graph_core::capability::Manifest;
 use graph_core::limits::{Budget, ModelUse, RunLimits};
@@ -445,7 +445,7 @@ impl RunTree {
     }
 
     /// Returns the use by a child run and the runs below it.
-    pub(super) fn used(&self, namespace: &str) -> ChildUse {
+    pub(in crate::walker) fn used(&self, namespace: &str) -> ChildUse {
         let Some(child) = self.children.get(namespace) else { return ChildUse::default() };
         let walker = &child.walker;
         let mut used = walker.used();
@@ -534,7 +534,7 @@ fn asked(graph: &Graph, node: &Node, params: &Value, meter: &Meter) -> Result<As
         Value::Null => Map::new(),
         Value::Object(params) => params.clone(),
         other => {
-            let kind = super::super::reduce::kind(other);
+            let kind = crate::walker::state::reduce::kind(other);
             return Err(invalid(format!(
                 "the inputs of graph `{id}` are a mapping, and its params are {kind}"
             )));

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::super::Walker;
 use crate::graph::Graph;
+use crate::walker::Walker;
 use crate::walker::setup::Graphs;
 use graph_core::id::without_version;
 use graph_core::record::Checkpoint;
@@ -15,7 +15,7 @@ pub(super) fn namespace_of(task: &str) -> &str {
 
 /// Returns the namespace of a task's child run. After boundaries that are not supersteps (new inputs, an update), a superstep with the
 /// same number may be executed again: its child runs then start again, in a namespace with the mark `@` and the boundary's number.
-pub(super) fn child_namespace(walker: &Walker, task: &str) -> Arc<str> {
+pub(in crate::walker) fn child_namespace(walker: &Walker, task: &str) -> Arc<str> {
     let (sequence, step) = walker.boundary();
     name(task, sequence, step).into()
 }

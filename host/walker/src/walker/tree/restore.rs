@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::super::Walker;
-use super::super::setup::{Identity, RestoreError, Restored, Setup};
-use super::super::superstep::Superstep;
 use super::names::{child_namespace, graph_of, namespace_of, task_of_child};
-use super::{Child, RunTree};
+use super::run_tree::{Child, RunTree};
 use crate::graph::Graph;
 use crate::host_item::HostItem;
+use crate::walker::Walker;
+use crate::walker::setup::{Identity, RestoreError, Restored, Setup};
+use crate::walker::tasks::superstep::Superstep;
 use crate::written_graph::WrittenLimits;
 use graph_core::limits::ModelUse;
 use graph_core::record::{AcceptedPinChange, Status};
@@ -21,7 +21,7 @@ use graph_core::record::{AcceptedPinChange, Status};
 pub struct RestoredTree {
     /// The records of the root run.
     pub root: Restored,
-    /// The child runs of the uncommitted superstep and their own, as [`is_child_of`](super::is_child_of) selects them.
+    /// The child runs of the uncommitted superstep and their own, as [`is_child_of`](crate::walker::is_child_of) selects them.
     pub children: Vec<RestoredChild>,
     /// `true` if graphs that have changed are used in their present form.
     pub accept_changes: bool,
@@ -50,7 +50,7 @@ impl From<Restored> for RestoredTree {
 }
 
 impl RunTree {
-    /// Restores the tree of a stored run. Its first event is [`Event::Resumed`](super::Event::Resumed).
+    /// Restores the tree of a stored run. Its first event is [`Event::Resumed`](crate::walker::Event::Resumed).
     pub fn restore(graph: Arc<Graph>, setup: Setup, restored: RestoredTree) -> Result<Self, RestoreError> {
         let RestoredTree { root, mut children, accept_changes } = restored;
         let resumed = setup.max_steps;

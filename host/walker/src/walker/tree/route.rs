@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::super::event::{Effect, Event, Notice, Persist, PersistId, TimerId};
-use super::super::machine::illegal;
-use super::super::setup::HandleError;
 use super::names::{child_namespace, graph_of, is_below, namespace_of};
-use super::{RunTree, Sent, names_below, prefix_below, visits};
+use super::run_tree::{RunTree, Sent, names_below, prefix_below};
+use super::visits;
 use crate::host_item::HostItem;
+use crate::walker::event::{Effect, Event, Notice, Persist, PersistId, TimerId};
+use crate::walker::machine::illegal;
+use crate::walker::setup::HandleError;
 use graph_core::item::{ItemType, Primary};
 use graph_core::record::{CacheEntry, Record, Status};
 use graph_core::time::Timestamp;

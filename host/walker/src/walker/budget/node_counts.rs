@@ -1,0 +1,141 @@
+//! Counts of each node, with the changes since the newest checkpoint.
+
+use std::collections::BTreeMap;
+
+use crate::graph::{Graph, NodeIndex};
+
+/// The counts of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::walker) struct NodeCounts {
+    /// Number of cached results used instead of a dispatch.
+    pub cached: u64,
+    /// Number of dispatches of the node's item.
+    pub executions: u64,
+    /// Number of visits.
+    pub visits: u64,
+}
+
+/// The counts of the nodes of a graph.
+#[derive(Clone, Debug)]
+pub(in crate::walker) struct Tallies {
+    counts: Vec<NodeCounts>,
+    /// The nodes whose counts changed since the newest checkpoint; some more than once.
+    changed: Vec<NodeIndex>,
+    /// By node: `true` if the newest checkpoint has a count of it.
+    known: Vec<bool>,
+    /// Number of nodes in `known`.
+    counting: u64,
+}
+
+/// Counts by node name, as a checkpoint has them: zeros are left out.
+#[derive(Debug, Default)]
+pub(in crate::walker) struct Counted {
+    pub cached: BTreeMap<String, u64>,
+    pub executions: BTreeMap<String, u64>,
+    pub visits: BTreeMap<String, u64>,
+}
+
+impl Counted {
+    /// Number of entries in a checkpoint.
+    pub(in crate::walker) fn entries(&self) -> u64 {
+        (self.cached.len() + self.executions.len() + self.visits.len()) as u64
+    }
+}
+
+impl Tallies {
+    /// Creates counts of zero.
+    pub(in crate::walker) fn new(graph: &Graph) -> Self {
+        Self {
+            counts: vec![NodeCounts::default(); graph.nodes.len()],
+            changed: Vec::new(),
+            known: vec![false; graph.nodes.len()],
+            counting: 0,
+        }
+    }
+
+    /// Restores the counts from a checkpoint. The error is the name of a node that the graph does not have.
+    pub(in crate::walker) fn restore(graph: &Graph, counted: Counted) -> Result<Self, String> {
+        let mut tallies = Self::new(graph);
+        let mut take = |counts: BTreeMap<String, u64>, set: fn(&mut NodeCounts, u64)| {
+            for (node, count) in counts {
+                let Some(index) = graph.find(&node) else { return Err(node) };
+                set(tallies.of_mut(index), count);
+            }
+            Ok(())
+        };
+        take(counted.cached, |counts, count| counts.cached = count)?;
+        take(counted.executions, |counts, count| counts.executions = count)?;
+        take(counted.visits, |counts, count| counts.visits = count)?;
+        tallies.note_known();
+        tallies.changed.clear();
+        Ok(tallies)
+    }
+
+    /// The counts of a node.
+    pub(in crate::walker) fn of(&self, node: NodeIndex) -> NodeCounts {
+        self.counts.get(node.0 as usize).copied().unwrap_or_default()
+    }
+
+    /// Returns the counts of a node to change, and marks them as changed.
+    pub(in crate::walker) fn of_mut(&mut self, node: NodeIndex) -> &mut NodeCounts {
+        if self.changed.last() != Some(&node) {
+            self.changed.push(node);
+        }
+        &mut self.counts[node.0 as usize]
+    }
+
+    /// Takes over another walker's counts, except for the visits.
+    pub(in crate::walker) fn take_spent(&mut self, other: &Self) {
+        for (place, (own, other)) in (0..).zip(self.counts.iter_mut().zip(&other.counts)) {
+            if (own.executions, own.cached) != (other.executions, other.cached) {
+                (own.executions, own.cached) = (other.executions, other.cached);
+                self.changed.push(NodeIndex(place));
+            }
+        }
+    }
+
+    /// Number of nodes with any count when the changes were last taken.
+    pub(in crate::walker) const fn counting(&self) -> u64 {
+        self.counting
+    }
+
+    /// Returns all counts by the names of the nodes.
+    pub(in crate::walker) fn all(&self, graph: &Graph) -> Counted {
+        self.counted(graph, (0..).map(NodeIndex).take(self.counts.len()))
+    }
+
+    /// Returns the changes since the last call, by the names of the nodes.
+    pub(in crate::walker) fn take_changed(&mut self, graph: &Graph) -> Counted {
+        self.note_known();
+        let changed = std::mem::take(&mut self.changed);
+        self.counted(graph, changed)
+    }
+
+    fn note_known(&mut self) {
+        for node in &self.changed {
+            let at = node.0 as usize;
+            if !self.known[at] && self.counts[at] != NodeCounts::default() {
+                self.known[at] = true;
+                self.counting += 1;
+            }
+        }
+    }
+
+    fn counted(&self, graph: &Graph, nodes: impl IntoIterator<Item = NodeIndex>) -> Counted {
+        let mut counted = Counted::default();
+        for node in nodes {
+            let NodeCounts { cached, executions, visits } = self.of(node);
+            let maps = [
+                (&mut counted.cached, cached),
+                (&mut counted.executions, executions),
+                (&mut counted.visits, visits),
+            ];
+            for (map, count) in maps {
+                if count > 0 {
+                    map.insert(graph.node(node).name.clone(), count);
+                }
+            }
+        }
+        counted
+    }
+}

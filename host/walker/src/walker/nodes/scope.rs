@@ -1,0 +1,124 @@
+//! Values and scopes that templates of a node read.
+
+use serde_json::{Value, json};
+
+use crate::graph::{Node, NodeIndex};
+use crate::walker::Walker;
+use crate::walker::budget::run_budget::Trouble;
+use crate::walker::nodes::feedback::feedback;
+use crate::walker::tasks::superstep::Activated;
+use graph_core::node::{Category, Failure};
+use graph_core::policy::TemplateMode;
+use graph_core::template::{Root, Scope, TemplateError};
+use graph_core::work::{FuelExhausted, Meter, rates, size};
+
+impl Walker {
+    /// Builds the values that templates of a node read as `node` and `run`.
+    pub(in crate::walker) fn context(
+        &self,
+        node: &Node,
+        active: &Activated,
+        meter: &Meter,
+    ) -> Result<Context, FuelExhausted> {
+        if !self.uses_context && !self.graph.edges_read_node(active.node()) {
+            return Ok(Context::default());
+        }
+        meter.charge(node.metadata.as_ref().map_or(0, size::of).saturating_add(rates::CONTEXT))?;
+        let mut about =
+            json!({ "id": node.name, "name": node.name, "visit": active.visit(), "metadata": node.metadata });
+        if node.feedback {
+            let previous = self.previous(node, active.node(), meter)?;
+            about["feedback"] = previous.as_ref().map_or(Value::Null, |_| feedback(node, active.visit()));
+            about["previous"] = previous.unwrap_or_default();
+        }
+        Ok(Context { node: about, run: self.run_document() })
+    }
+
+    /// Builds the context for the edges of a node, if they read `node`.
+    pub(in crate::walker) fn edge_context(
+        &self,
+        node: &Node,
+        index: NodeIndex,
+        visit: u64,
+        meter: &Meter,
+    ) -> Result<Option<Context>, FuelExhausted> {
+        let active = Activated::new(index, None, visit, 0);
+        if self.graph.edges_read_node(index) {
+            self.context(node, &active, meter).map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// Returns the value that templates read as `run`.
+    pub(in crate::walker) fn run_document(&self) -> Value {
+        let identity = &self.setup.identity;
+        json!({
+            "id": identity.run,
+            "root_id": identity.root,
+            "parent_id": identity.parent,
+            "graph": self.graph.id,
+            "superstep": self.line.step() + 1,
+            "step": self.line.step(),
+        })
+    }
+
+    /// Builds the scope of a node's templates.
+    pub(in crate::walker) fn scope<'a>(
+        &'a self,
+        context: &'a Context,
+        argument: Option<&'a Value>,
+        item: Option<(&'a str, &'a Value)>,
+    ) -> Scope<'a> {
+        let mut scope = Scope::new()
+            .with("state", Root::Fields(&self.channels))
+            .with("inputs", Root::Value(&self.setup.inputs))
+            .with("node", Root::Value(&context.node))
+            .with("run", Root::Value(&context.run));
+        if let Some(argument) = argument.or(item.map(|(_, value)| value)) {
+            scope = scope.with("argument", Root::Value(argument));
+        }
+        if let Some((name, value)) = item {
+            scope = scope.with(name, Root::Value(value));
+        }
+        scope
+    }
+
+    /// Evaluates a template of a node. Missing paths become warnings, or a failure in the strict mode.
+    pub(in crate::walker) fn evaluate(
+        &self,
+        template: &graph_core::template::ValueTemplate,
+        scope: &Scope<'_>,
+        node: &Node,
+        warnings: &mut Vec<String>,
+        meter: &Meter,
+    ) -> Result<Value, Trouble> {
+        let mut missing = Vec::new();
+        let value = template.evaluate(scope, self.graph.templates, &mut missing, meter);
+        let strict = self.graph.templates == TemplateMode::Strict;
+        for path in missing.into_iter().filter(|_| !strict) {
+            warnings.push(format!("node `{}`: `{path}` is missing and read as null", node.name));
+        }
+        value.map_err(|error| match error {
+            TemplateError::Exhausted(exhausted) => Trouble::Exhausted(exhausted),
+            error => {
+                let message = format!("node `{}`: {error}", node.name);
+                Trouble::Failed(Failure::new(Category::InvalidInput, message))
+            }
+        })
+    }
+}
+
+/// The values that templates read as `node` and `run`.
+#[derive(Debug, Default)]
+pub(in crate::walker) struct Context {
+    node: Value,
+    run: Value,
+}
+
+impl Context {
+    /// The value that templates and edges read as `node`.
+    pub(in crate::walker) const fn node(&self) -> &Value {
+        &self.node
+    }
+}
