@@ -1,6 +1,6 @@
 //! Example values that a schema accepts, for commands that work as they are typed.
 
-use graph_core::schema::{InputSchema, SchemaFailure};
+use graph_core::schema::{InputSchema, SchemaFailure, referred};
 use graph_core::work::Meter;
 use graph_core::work::rates::VISIT;
 use serde_json::{Map, Value, json};
@@ -60,7 +60,7 @@ impl<'s> Example<'s> {
         }
         if let Some(reference) = keys.get("$ref").and_then(Value::as_str) {
             self.meter.charge_each(reference.len(), VALUE).ok()?;
-            return self.of(self.root.pointer(reference.strip_prefix('#')?)?, depth + 1);
+            return self.of(referred(self.root, reference)?, depth + 1);
         }
         for alternatives in ["anyOf", "oneOf"].iter().filter_map(|key| keys.get(*key)?.as_array()) {
             if let Some(value) = alternatives.iter().find_map(|schema| self.of(schema, depth + 1)) {

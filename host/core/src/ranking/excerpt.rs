@@ -6,6 +6,8 @@ use super::query::Query;
 const EXCERPT_WORDS: usize = 24;
 /// Length of the longest excerpt, in bytes.
 const MAX_EXCERPT: usize = 500;
+/// The end of an excerpt after which the text goes on.
+const MORE: &str = " …";
 /// Length of the part of a text that is searched for a word of the query, in bytes.
 const MAX_SEARCHED: usize = 64 << 10;
 
@@ -19,18 +21,18 @@ impl Query {
         let mut words = text.split_whitespace().skip(from);
         let mut line = if from > 0 { "…".to_owned() } else { String::new() };
         for word in words.by_ref().take(EXCERPT_WORDS) {
-            if line.len() > MAX_EXCERPT {
-                break;
-            }
             if !line.is_empty() {
                 line.push(' ');
             }
             line.push_str(&word[..word.floor_char_boundary(MAX_EXCERPT)]);
+            if line.len() > MAX_EXCERPT {
+                break;
+            }
         }
-        if words.next().is_some() {
-            line.push_str(" …");
+        if line.len() > MAX_EXCERPT || words.next().is_some() {
+            line.truncate(line.floor_char_boundary(MAX_EXCERPT - MORE.len()));
+            line.push_str(MORE);
         }
-        line.truncate(line.floor_char_boundary(MAX_EXCERPT));
         line
     }
 }

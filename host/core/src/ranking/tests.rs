@@ -78,6 +78,15 @@ fn an_excerpt_is_around_the_first_hit() {
     assert_eq!(excerpt("Needle", &text), format!("… {before}the needle,{after} …"));
     assert_eq!(excerpt("none", "short\n text"), "short text");
     assert_eq!(excerpt("é", &"é".repeat(300)), "é".repeat(250));
+    // What is cut off is told, whatever the words are that do not fit.
+    for word in [20, 21, 24, 50, 100, 400, 499, 500, 501, 600].map(|length| "w".repeat(length)) {
+        for count in [2, 3, 10, 24, 25, 60] {
+            let text = vec![word.as_str(); count].join(" ");
+            let shown = excerpt("none", &text);
+            assert!(shown.len() <= 500, "{shown}");
+            assert!(shown == text || shown.ends_with(" …"), "{} × {count}: {shown}", word.len());
+        }
+    }
     assert_eq!(excerpt("cafe", "a cafe\u{301}, CAFÉ"), "a cafe\u{301}, CAFÉ");
     assert_eq!(
         excerpt("needle", &format!("{}needle", "straw ".repeat(20_000))),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::referred;
 use crate::work::{FuelExhausted, Meter, rates};
 
 /// Largest number of places of a schema that are visited. Real schemas have hundreds.
@@ -56,8 +57,8 @@ impl<'v> Search<'_, 'v> {
         {
             self.found.push(text);
         }
-        let reference = keywords.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix('#'));
-        if let Some(target) = reference.and_then(|pointer| self.root.pointer(pointer)) {
+        let reference = keywords.get("$ref").and_then(Value::as_str);
+        if let Some(target) = reference.and_then(|reference| referred(self.root, reference)) {
             self.look(target, value, deep)?;
         }
         for name in ["allOf", "anyOf", "oneOf"] {
@@ -123,6 +124,12 @@ mod tests {
         });
         assert_eq!(texts_of_format(&schema, &value, "model"), ["b", "c", "a", "d"]);
         assert!(texts_of_format(&schema, &json!({ "model": null, "list": 3 }), "model").is_empty());
+    }
+
+    #[test]
+    fn a_reference_is_decoded() {
+        let schema = json!({ "$ref": "#/$defs/a%20b", "$defs": { "a b": { "format": "model" } } });
+        assert_eq!(texts_of_format(&schema, &json!("a"), "model"), ["a"]);
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::referred;
+
 /// Marks an input that contains an agent's rules.
 const APPROVALS: &str = "approvals";
 /// Marks an input that contains an agent's tools.
@@ -74,8 +76,8 @@ fn inputs_of_format(schema: &Value, format: &str) -> Result<Vec<String>, Vec<Str
             names.insert(name);
             reached.insert(std::ptr::from_ref(part));
         }
-        let target = keywords.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix('#'));
-        parts.extend(target.and_then(|pointer| schema.pointer(pointer)).map(|target| (target, input)));
+        let target = keywords.get("$ref").and_then(Value::as_str).and_then(|name| referred(schema, name));
+        parts.extend(target.map(|target| (target, input)));
         for name in ["allOf", "anyOf", "oneOf"] {
             let all = keywords.get(name).and_then(Value::as_array).into_iter().flatten();
             parts.extend(all.map(|part| (part, input)));
@@ -164,6 +166,7 @@ mod tests {
             json!({ "properties": { "rules": { "allOf": [{ "oneOf": [mark] }] } } }),
             json!({ "properties": { "rules": { "$ref": "#/$defs/rules" } }, "$defs": { "rules": mark } }),
             json!({ "properties": { "rules": { "$ref": "#/x" } }, "x": { "$ref": "#/a~1b/0" }, "a/b": [mark] }),
+            json!({ "properties": { "rules": { "$ref": "#/x%20y" } }, "x y": mark }),
             json!({ "allOf": [{ "properties": { "rules": mark } }] }),
             json!({ "$ref": "#/$defs/all", "$defs": { "all": { "properties": { "rules": mark } } } }),
             json!({ "if": { "required": ["x"] }, "then": { "properties": { "rules": mark } } }),

@@ -13,6 +13,7 @@ mod explain;
 mod marks;
 mod message;
 mod program;
+mod referred;
 mod report;
 mod seen;
 
@@ -22,3 +23,4 @@ mod tests;
 pub use annotated::{every_text_of_format, texts_of_format};
 pub use check::{InputSchema, SchemaError, SchemaFailure, SchemaProblem};
 pub use marks::InputMarks;
+pub use referred::referred;

@@ -88,17 +88,24 @@ impl TrustStore {
 
     /// Returns the first key of the succession that leads to a key.
     pub(super) fn author(&self, key: KeyId) -> KeyId {
+        let before =
+            |key: KeyId| self.entries(key).find_map(|entry| entry.succeeds.as_ref()).map(|key| key.id);
         let mut author = key;
-        // A cyclic succession ends at one of its keys, which is the same for each key in it.
         let mut seen = BTreeSet::new();
         while seen.insert(author) {
-            let before = self.entries(author).find_map(|entry| entry.succeeds.as_ref());
-            match before {
-                Some(before) => author = before.id,
+            match before(author) {
+                Some(before) => author = before,
                 None => return author,
             }
         }
-        seen.into_iter().next().unwrap_or(key)
+        // A cyclic succession has no first key: its smallest one is the same for each key in it, or that leads into it.
+        let mut smallest = author;
+        let mut next = before(author);
+        while let Some(key) = next.filter(|key| *key != author) {
+            smallest = smallest.min(key);
+            next = before(key);
+        }
+        smallest
     }
 
     /// Checks whether the valid ones among the keys that signed an item earlier satisfy the requirements for it at this time: for items
@@ -242,6 +249,24 @@ mod tests {
         store.keys[0].succeeds = Some(name(4));
         assert_eq!(store.author(key(1).id()), store.author(key(4).id()));
         assert!(store.enough("acme/x", &signed(&[1, 4])).is_err());
+    }
+
+    #[test]
+    fn a_key_that_leads_into_a_cycle_is_no_author_of_its_own() {
+        // Whatever the order of the ids is, one of the keys outside has a smaller one than those of the cycle.
+        for cycle in [[1, 2], [1, 3], [2, 3], [3, 4], [1, 4], [2, 4]] {
+            let mut store = store(2);
+            let outside: Vec<u8> = (1..=4).filter(|seed| !cycle.contains(seed)).collect();
+            let mut follow =
+                |seed: u8, before: u8| store.keys[usize::from(seed) - 1].succeeds = Some(name(before));
+            follow(cycle[0], cycle[1]);
+            follow(cycle[1], cycle[0]);
+            follow(outside[0], cycle[0]);
+            follow(outside[1], outside[0]);
+            let authors: BTreeSet<KeyId> = (1..=4).map(|seed| store.author(key(seed).id())).collect();
+            assert_eq!(authors.len(), 1, "{cycle:?}");
+            assert!(store.enough("acme/x", &signed(&[1, 2, 3, 4])).is_err(), "{cycle:?}");
+        }
     }
 
     proptest! {

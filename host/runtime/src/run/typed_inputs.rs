@@ -1,6 +1,7 @@
 //! Inputs that are typed on a command line, `KEY=VALUE`; the graph's `config_schema` declares the type of each value.
 
 use graph_core::json::{self, TreeLimit, canonical_string};
+use graph_core::schema::referred;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
@@ -95,8 +96,8 @@ fn declared_types(schema: &Value, root: &Value, left: usize) -> DeclaredTypes {
     if let Some(value) = schema.get("const") {
         return DeclaredTypes::of_value(value);
     }
-    let reference = schema.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix('#'));
-    if let Some(found) = reference.and_then(|pointer| root.pointer(pointer)) {
+    let reference = schema.get("$ref").and_then(Value::as_str);
+    if let Some(found) = reference.and_then(|reference| referred(root, reference)) {
         return below(found);
     }
     for key in ["anyOf", "oneOf"] {
@@ -129,6 +130,7 @@ mod tests {
             json!({ "enum": ["1", "2"] }),
             json!({ "const": "x" }),
             json!({ "$ref": "#/$defs/zip" }),
+            json!({ "$ref": "#/%24defs/zip" }),
             json!({ "allOf": [{ "minLength": 1 }, { "$ref": "#/$defs/zip" }] }),
             json!({ "anyOf": [{ "type": "string", "minLength": 3 }, { "const": "" }] }),
         ] {

@@ -105,17 +105,21 @@ pub fn validate(params: &Value, dispatch: &DispatchPatterns, meter: &Meter) -> R
     };
     let mut report = Report::of(&diagnostics);
     let mut valid = graph.is_some();
-    let mut missing = Vec::new();
+    let (mut missing, mut omits_missing) = (Vec::new(), false);
     for (node, action) in graph.iter().flat_map(actions) {
-        meter.charge(rates::VISIT)?;
+        // The rest of a long list costs less than reading the document, which is charged.
+        if !omits_missing {
+            meter.charge(rates::VISIT)?;
+        }
         if let Some(refusal) = HostItem::refusal_of(action) {
             valid = false;
             let node = one_line(&node, LONGEST);
             report.refuse(&format!("`{node}` can never be performed: {refusal}"));
         }
-        let Some(capability) = lacks(action, dispatch) else { continue };
-        if missing.len() == MOST_MISSING {
-            break;
+        let Some(capability) = lacks(action, dispatch).filter(|_| !omits_missing) else { continue };
+        omits_missing = missing.len() == MOST_MISSING;
+        if omits_missing {
+            continue;
         }
         let (node, capability) = (one_line(&node, LONGEST), one_line(&capability, LONGEST));
         report.say(&format!("`{node}` will be denied: this run does not have the capability `{capability}`"));

@@ -106,6 +106,34 @@ fn a_mapping_is_the_same_as_its_text() {
 }
 
 #[test]
+fn what_is_never_performed_is_found_behind_a_long_list_of_missing_capabilities() {
+    let lacking = |count: usize| {
+        let nodes: Vec<_> =
+            (0..count).map(|at| format!("n{at}: {{ action: {{ item_id: u/x }} }}, ")).collect();
+        let names: Vec<_> = (0..count).map(|at| format!("n{at}, ")).collect();
+        let never = "{ item_id: rye/agent/threads/orchestrator, params: { operation: read_transcript } }";
+        format!(
+            "tool_type: graph\nconfig: {{ start: [{}z], nodes: {{ {}z: {{ action: {never} }} }} }}\n",
+            names.concat(),
+            nodes.concat()
+        )
+    };
+    for count in [0, 99, 100, 101, 150] {
+        let report = checked(lacking(count));
+        assert_eq!(report["valid"], json!(false), "{count}: {report}");
+        assert!(report["text"].as_str().unwrap().contains("`z` can never be performed"), "{count}");
+        assert_eq!(report["missing"].as_array().map(Vec::len), Some((count + 1).min(100)), "{count}");
+    }
+    let hook = lacking(150)
+        .replace("z: { action:", "z: {} }, hooks: [{ id: z, event: error, action:")
+        .replace(" } } }\n", " }] }\n");
+    assert!(
+        checked(hook.as_str())["text"].as_str().unwrap().contains("`hook:z` can never be performed"),
+        "{hook}"
+    );
+}
+
+#[test]
 fn params_are_what_the_schema_says() {
     for item in HostItem::ALL {
         assert!(InputSchema::compile(&item.params_schema(), &Meter::of_one_step()).is_ok());

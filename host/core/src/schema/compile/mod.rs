@@ -9,6 +9,7 @@ mod shape;
 mod uri;
 
 pub(super) use build::compile;
+pub(super) use uri::decoded;
 
 /// Largest number of errors that are reported for one schema.
 const MOST_ERRORS: usize = 50;

@@ -109,7 +109,7 @@ fn without_dots(path: &str) -> String {
 }
 
 /// Decodes the percent-encoded bytes of a fragment; `None` if the result is not UTF-8.
-pub(super) fn decoded(fragment: &str) -> Option<String> {
+pub(in crate::schema) fn decoded(fragment: &str) -> Option<String> {
     let hex = |byte: Option<&u8>| byte.and_then(|&byte| char::from(byte).to_digit(16));
     let bytes = fragment.as_bytes();
     let mut found = Vec::with_capacity(bytes.len());

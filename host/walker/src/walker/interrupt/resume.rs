@@ -97,10 +97,13 @@ impl Walker {
             let told = status.as_ref().map(|status| status.status);
             walker.stop.restore_end(end, told, !walker.hooks.planned().is_empty());
             if let Some(status) = status {
+                walker.unwritten.accept(status.accepted);
                 walker.stop.restore_error(status.error);
                 walker.allowance.restore_dispatch(status.dispatch);
                 walker.warnings.extend(status.warnings);
             }
+            // Another turn is pinned to what was accepted for it.
+            walker.unwritten.accept(accepted);
             return Ok(walker);
         }
         if let Some(status) = status {

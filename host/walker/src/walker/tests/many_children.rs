@@ -141,6 +141,43 @@ fn two_requests_to_stop_take_the_same_work_for_each_open_child_run() {
     }
 }
 
+/// Records of child runs that a boundary has replaced are not stored before the run stops, however many there were.
+#[test]
+fn records_that_are_dropped_do_not_count_as_waiting() {
+    let items: Vec<usize> = (0..60).collect();
+    let root = graph(
+        "t/root",
+        &format!(
+            "start: a, max_steps: 1000, channels: {{n: {{reducer: sum}}}}, nodes: {{a: {{type: foreach, parallel: true, over: {}, \
+             as: x, action: {{item_id: t/small}}, assign: {{n: 1}}, next: [{{to: a, when: {{path: state.n, op: lt, value: 40}}}}, {{to: []}}]}}}}",
+            json!(items)
+        ),
+    );
+    let small = graph("t/small", "start: a, nodes: {a: {}}");
+    let mut setup =
+        setup_with(&root, Arc::new(Graphs::from([("t/small".to_owned(), small)])), Durability::Exit);
+    let limits = RunLimits { steps: 1_000_000, ..RunLimits::DEFAULT };
+    setup.manifest = Arc::new((*setup.manifest).clone().with_run_limits(limits));
+    let mut tree = RunTree::new(root, setup);
+    let mut waiting = VecDeque::from([Event::Started]);
+    let mut stored_at = None;
+    let mut status = None;
+    while let Some(event) = waiting.pop_front() {
+        for effect in tree.handle(Timestamp(1), event).unwrap() {
+            match effect {
+                Effect::Persist(persist) => {
+                    stored_at.get_or_insert(tree.summary().steps);
+                    waiting.push_back(Event::Persisted(persist.id));
+                }
+                Effect::Continue => waiting.push_back(Event::Continued),
+                Effect::Suspend(stopped) | Effect::Finish(stopped) => status = Some(stopped),
+                _ => {}
+            }
+        }
+    }
+    assert_eq!((status, stored_at), (Some(Status::Completed), Some(40)), "{:?}", tree.summary().error);
+}
+
 #[test]
 fn a_waiting_child_run_counts_its_nodes() {
     let holds = |nodes: usize| {

@@ -3,6 +3,7 @@
 
 mod bounds;
 mod cache;
+mod ended;
 mod forms;
 mod graphs;
 mod growth;

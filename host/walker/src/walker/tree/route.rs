@@ -14,9 +14,6 @@ use graph_core::item::{ItemType, Primary};
 use graph_core::record::{CacheEntry, Record, Status};
 use graph_core::time::Timestamp;
 
-/// Logical bytes of a record that is held back, besides those that its run counts as stored: the part that a checkpoint repeats.
-const HELD: u64 = 2 << 10;
-
 /// Effects that have not reached their receivers.
 #[derive(Debug)]
 pub(super) struct Route {
@@ -253,7 +250,6 @@ impl RunTree {
             }
             _ => None,
         };
-        self.held_size = self.held_size.saturating_add(HELD);
         self.held.insert(at.unwrap_or(self.held.len()), (Arc::clone(namespace), persist));
     }
 
@@ -267,7 +263,6 @@ impl RunTree {
     pub(super) fn hand_out_held(&mut self, route: &mut Route) {
         self.forget_held();
         let mut held = std::mem::take(&mut self.held);
-        self.held_size = 0;
         let mut newest: BTreeMap<Arc<str>, usize> = BTreeMap::new();
         for (at, (namespace, persist)) in held.iter().enumerate() {
             if matches!(persist.record, Record::Checkpoint(_)) {

@@ -25,6 +25,8 @@ use graph_core::time::Timestamp;
 
 /// Number of child runs, or of waiting records, up to which all are checked after each event that may concern them.
 const FEW: usize = 16;
+/// Logical bytes of a record that is held back, besides those that its run counts as stored: the part that a checkpoint repeats.
+const HELD: u64 = 2 << 10;
 
 /// Walkers of a graph and of the graphs that its nodes name.
 #[derive(Debug)]
@@ -37,8 +39,6 @@ pub struct RunTree {
     pub(super) persists: u64,
     /// Under `durability: exit`: records that wait until the root run stops, in the order in which they are to be stored.
     pub(super) held: Vec<(Arc<str>, Box<Persist>)>,
-    /// Logical bytes of the records held back since the last were handed out, besides those that their runs count as stored.
-    pub(super) held_size: u64,
     /// Number of waiting records when those of ended child runs were last dropped; none if no child run has ended since.
     held_since: Option<usize>,
     /// Number of events since the size of the waiting records was last checked.
@@ -103,7 +103,6 @@ impl RunTree {
             sent: VecDeque::new(),
             persists: 0,
             held: Vec::new(),
-            held_size: 0,
             held_since: None,
             unweighed: 0,
             results: BTreeMap::new(),
@@ -243,7 +242,7 @@ impl RunTree {
         self.unweighed = 0;
         visits::add(self.children.len());
         let walkers = || std::iter::once(&self.root).chain(self.children.values().map(|child| &child.walker));
-        let waits = walkers().map(Walker::unstored).fold(self.held_size, u64::saturating_add);
+        let waits = walkers().map(Walker::unstored).fold(self.held_size(), u64::saturating_add);
         // Writes of a commit to channels are not final before it is complete.
         if waits <= SPILL || walkers().any(Walker::is_between_boundaries) {
             return Ok(());
@@ -480,6 +479,11 @@ impl RunTree {
             brought = brought.saturating_sub(1);
             is_brought || namespace.is_empty() || children.contains_key(namespace)
         });
+    }
+
+    /// Logical bytes of the waiting records, besides those that their runs count as stored.
+    pub(super) fn held_size(&self) -> u64 {
+        HELD.saturating_mul(self.held.len() as u64)
     }
 
     /// Number of waiting records that a resume has brought: those up to the record that the root run continues.
