@@ -17,9 +17,14 @@ interface Waiting {
   done: (done: Done) => void;
 }
 
+/** In the place of a call's id: the slot waits for its new worker. */
+const REPLACED = -1;
+
 interface Slot {
   worker: Worker;
   id?: number;
+  /** Ends its call if the worker does not return. */
+  timer?: ReturnType<typeof setTimeout>;
   /** Aborts the questions of its call. */
   asking?: AbortController;
   /** Grants of its call and of the components that it has called: no other grant may be in a question. */
@@ -74,6 +79,10 @@ export class Pool {
   }
 
   private advance(): void {
+    // No worker could be started in the place of the last one.
+    if (this.slots.length === 0) {
+      for (const { call, done } of this.waiting.splice(0)) done(brokenDown(call, "a worker could not be started", []));
+    }
     for (const slot of this.slots) {
       if (slot.id !== undefined) continue;
       const next = this.waiting.shift();
@@ -85,14 +94,14 @@ export class Pool {
       slot.asking = asking;
       slot.spent = [];
       slot.grants = new Set([call.grant]);
-      const timer = setTimeout(() => {
+      slot.timer = setTimeout(() => {
         done(late(call, slot.spent));
         void this.replace(slot);
       }, call.limits.timeout * PATIENCE);
       const ended = (result: Done): void => {
-        clearTimeout(timer);
         asking.abort();
         if (slot.id !== call.id) return;
+        clearTimeout(slot.timer);
         delete slot.id;
         done(result);
         this.advance();
@@ -105,8 +114,7 @@ export class Pool {
           if (question.ask === "tool") slot.grants.add((told as { grant?: string }).grant ?? call.grant);
         } catch (error) {
           if (asking.signal.aborted) return;
-          clearTimeout(timer);
-          done(failed(call, "internal", `the host broke down while it performed this task: ${words(error)}`, 0, slot.spent));
+          done(brokenDown(call, words(error), slot.spent));
           return this.replace(slot);
         }
         if (!asking.signal.aborted) worker.postMessage({ answered: asked, told } satisfies Answered);
@@ -117,7 +125,7 @@ export class Pool {
         else ended(data);
       };
       worker.onerror = (event) => {
-        ended(failed(call, "internal", `the host broke down while it performed this task: ${event.message}`, 0, slot.spent));
+        ended(brokenDown(call, event.message, slot.spent));
       };
       worker.postMessage(call);
     }
@@ -125,12 +133,17 @@ export class Pool {
 
   /** Terminates a worker that does not return, and starts another one in its place. */
   private async replace(slot: Slot): Promise<void> {
+    if (slot.id === REPLACED) return;
+    clearTimeout(slot.timer);
     slot.asking?.abort();
     slot.worker.terminate();
-    // The slot gets no call before the new worker is ready.
-    slot.id ??= 0;
-    slot.worker = await this.begin();
-    delete slot.id;
+    slot.id = REPLACED;
+    try {
+      slot.worker = await this.begin();
+      delete slot.id;
+    } catch {
+      this.slots.splice(this.slots.indexOf(slot), 1);
+    }
     this.advance();
   }
 }
@@ -145,6 +158,11 @@ function checkGrant(question: Question, grants: Set<string>): void {
 function failed(call: Call, category: string, message: string, fuel: number, entries: string[]): Done {
   const failure = JSON.stringify({ category, message });
   return { id: call.id, logs: [], report: object({ failure, fuel: String(fuel), journal: `[${entries.join(",")}]` }) };
+}
+
+/** Returns the failure of a call that the host could not perform. */
+function brokenDown(call: Call, why: string, spent: string[]): Done {
+  return failed(call, "internal", `the host broke down while it performed this task: ${why}`, 0, spent);
 }
 
 /** Returns the failure of a call that does not return. Its model use counts; the rest of its journal is not known. */
