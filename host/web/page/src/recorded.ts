@@ -65,8 +65,14 @@ function markOf(record: RecordLine): Mark {
   };
 }
 
-/** Prefix of the error of a run that reached its deadline. */
-const TIME_LIMIT = "the run's time limit";
+/** Prefix of the message of a run that reached its deadline, in records from before errors stated their limit. */
+const EARLIER_TIME_LIMIT = "the run's time limit";
+
+/** Whether the error of a stopped run says that it reached its deadline. */
+function isDeadline(error: Map<string, string>): boolean {
+  if (error.has("limit")) return string(error.get("limit")) === "timeout";
+  return string(error.get("message")).startsWith(EARLIER_TIME_LIMIT);
+}
 
 export class Recorded {
   private readonly lines = new Map<string, Mark[]>();
@@ -131,7 +137,7 @@ export class Recorded {
       case "status": {
         if (fields.has("accepted")) this.refuse("it was resumed with changes that its host accepted");
         const error = members(fields.get("error") ?? "{}");
-        if (record.namespace !== "" && string(fields.get("status")) === "limit" && string(error.get("message")).startsWith(TIME_LIMIT)) {
+        if (record.namespace !== "" && string(fields.get("status")) === "limit" && isDeadline(error)) {
           this.refuse(`the child run ${record.namespace} stopped at its deadline`);
         }
         for (const [task, used] of members(fields.get("tasks") ?? "{}")) longer(known(task), elements(members(used).get("journal") ?? "[]"));
