@@ -34,8 +34,9 @@ impl Undisturbed {
     /// Reports whether a question of the run has a deadline that is in the past at `now`.
     fn has_asked_until(&self, now: Timestamp) -> bool {
         let asked = self.actual.result["interrupts"].as_array();
-        asked
-            .is_some_and(|asked| asked.iter().any(|one| Question::of(&one["payload"]).expired(now).is_some()))
+        asked.is_some_and(|asked| {
+            asked.iter().any(|one| Question::from_payload(&one["payload"]).expired(now).is_some())
+        })
     }
 
     /// Reports whether the run ended at a budget, or asks for more of one.

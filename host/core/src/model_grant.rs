@@ -23,7 +23,7 @@ const STOP: &str = "stop";
 /// Largest number of calls or tokens that one answer adds.
 const MOST: u64 = 1_000_000_000_000;
 /// Largest amount of money that one answer adds, in millionths: as much as a JSON number can hold with six decimals.
-const MOST_MONEY: u64 = 1_000_000_000_000_000;
+const MOST_ADDED_COST: u64 = 1_000_000_000_000_000;
 
 /// An answer to the question about a used-up budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl ModelGrant {
         let error = |reason: String| GrantError { reason, figure };
         let amount = |figure: ModelFigure, value: &Value| {
             let (most, what) = match figure {
-                ModelFigure::Cost => (MOST_MONEY, "a decimal number with at most six decimals"),
+                ModelFigure::Cost => (MOST_ADDED_COST, "a decimal number with at most six decimals"),
                 _ => (MOST, "a whole number"),
             };
             let read = match figure {
@@ -312,7 +312,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_recorded_says_the_same(
-            calls in 0..=MOST, input in 0..=MOST, output in 0..=MOST, cost in 0..=MOST_MONEY,
+            calls in 0..=MOST, input in 0..=MOST, output in 0..=MOST, cost in 0..=MOST_ADDED_COST,
         ) {
             let added = ModelUse { calls, input, output, cost };
             let grant = if added.is_nothing() { ModelGrant::Stop } else { ModelGrant::Add(added) };

@@ -14,7 +14,7 @@
 //! use serde_json::json;
 //!
 //! let payload = json!({ "type": "ask", "question": "Which one?", "choices": ["replace X with Y", "4", "no"] });
-//! let question = Question::of(&payload);
+//! let question = Question::from_payload(&payload);
 //! assert_eq!(question.read("replace X with Y").unwrap(), json!("replace X with Y"));
 //! // The text of a choice comes before its number.
 //! assert_eq!(question.read("4").unwrap(), json!("4"));
@@ -106,7 +106,7 @@ pub enum AnswerError {
 
 impl<'p> Question<'p> {
     /// Reads the form of a payload. A payload without a form accepts any answer.
-    pub fn of(payload: &'p Value) -> Self {
+    pub fn from_payload(payload: &'p Value) -> Self {
         let Value::Object(fields) = payload else { return Self::default() };
         let choices = ["choices", "options"].into_iter().find_map(|key| fields.get(key)?.as_array());
         // The host ignores a list of other values.
@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn texts_come_before_numbers_and_numbers_before_other_text() {
         let payload = json!({ "choices": ["2", "b", 7, true], "other": true });
-        let question = Question::of(&payload);
+        let question = Question::from_payload(&payload);
         for (typed, answer) in [
             ("2", json!("2")),
             (" b ", json!("b")),
@@ -363,27 +363,30 @@ mod tests {
     #[test]
     fn the_choices_of_a_component_are_suggestions() {
         let payload = json!({ "choices": ["accept", "replace X with Y"] });
-        let question = Question::of(&payload);
+        let question = Question::from_payload(&payload);
         assert_eq!(question.read("replace a with b").unwrap(), json!("replace a with b"));
         assert_eq!(question.read("2").unwrap(), json!("replace X with Y"));
         assert_eq!(question.read("{\"a\":1}").unwrap(), json!({ "a": 1 }));
         assert_eq!(question.accept(json!({ "a": 1 })).unwrap(), json!({ "a": 1 }));
         let closed = json!({ "choices": ["accept"], "other": false });
-        assert!(matches!(Question::of(&closed).read("2"), Err(AnswerError::Choice(_))));
+        assert!(matches!(Question::from_payload(&closed).read("2"), Err(AnswerError::Choice(_))));
     }
 
     #[test]
     fn json_that_the_schema_refuses_is_tried_as_text() {
         let text = json!({ "schema": { "type": "string" } });
-        assert_eq!(Question::of(&text).read("4").unwrap(), json!("4"));
-        assert_eq!(Question::of(&text).read("{\"a\":1,\"a\":2}").unwrap(), json!("{\"a\":1,\"a\":2}"));
+        assert_eq!(Question::from_payload(&text).read("4").unwrap(), json!("4"));
+        assert_eq!(
+            Question::from_payload(&text).read("{\"a\":1,\"a\":2}").unwrap(),
+            json!("{\"a\":1,\"a\":2}")
+        );
         let number = json!({ "schema": { "type": "integer", "minimum": 3 } });
-        assert_eq!(Question::of(&number).read("4").unwrap(), json!(4));
-        assert!(matches!(Question::of(&number).read("2"), Err(AnswerError::Schema(_))));
+        assert_eq!(Question::from_payload(&number).read("4").unwrap(), json!(4));
+        assert!(matches!(Question::from_payload(&number).read("2"), Err(AnswerError::Schema(_))));
         let none = json!("how many?");
-        assert_eq!(Question::of(&none).read("4").unwrap(), json!(4));
-        assert_eq!(Question::of(&none).read("four").unwrap(), json!("four"));
-        assert!(matches!(Question::of(&none).read("{\"a\":1,\"a\":2}"), Err(AnswerError::Json(_))));
+        assert_eq!(Question::from_payload(&none).read("4").unwrap(), json!(4));
+        assert_eq!(Question::from_payload(&none).read("four").unwrap(), json!("four"));
+        assert!(matches!(Question::from_payload(&none).read("{\"a\":1,\"a\":2}"), Err(AnswerError::Json(_))));
     }
 
     #[test]
@@ -398,25 +401,31 @@ mod tests {
             ("1.5", json!(1.5), json!(1.5)),
             ("-5", json!(-5), json!(-5)),
         ] {
-            assert_eq!(Question::of(&free).read(typed).unwrap(), as_free, "{typed}");
-            assert_eq!(Question::of(&text).read(typed).unwrap(), json!(typed));
-            assert_eq!(Question::of(&number).read(typed).unwrap(), as_number, "{typed}");
+            assert_eq!(Question::from_payload(&free).read(typed).unwrap(), as_free, "{typed}");
+            assert_eq!(Question::from_payload(&text).read(typed).unwrap(), json!(typed));
+            assert_eq!(Question::from_payload(&number).read(typed).unwrap(), as_number, "{typed}");
         }
         let choices = json!({ "type": "ask", "choices": ["a", "b"] });
-        assert_eq!(Question::of(&choices).read("2").unwrap(), json!("b"));
+        assert_eq!(Question::from_payload(&choices).read("2").unwrap(), json!("b"));
         for typed in ["02", "+2", "2.0", "0", "3", "2e0"] {
-            assert!(matches!(Question::of(&choices).read(typed), Err(AnswerError::Choice(_))), "{typed}");
-            assert!(Question::of(&choices).accept(json!(typed)).is_err(), "{typed}");
+            assert!(
+                matches!(Question::from_payload(&choices).read(typed), Err(AnswerError::Choice(_))),
+                "{typed}"
+            );
+            assert!(Question::from_payload(&choices).accept(json!(typed)).is_err(), "{typed}");
         }
     }
 
     #[test]
     fn what_no_form_is_takes_any_answer() {
         for payload in [json!({ "choices": [{ "label": "x" }] }), json!({ "choices": "x" }), json!([1])] {
-            assert_eq!(Question::of(&payload).accept(json!({ "a": 1 })).unwrap(), json!({ "a": 1 }));
+            assert_eq!(
+                Question::from_payload(&payload).accept(json!({ "a": 1 })).unwrap(),
+                json!({ "a": 1 })
+            );
         }
         let bad = json!({ "schema": { "type": 7 } });
-        assert!(matches!(Question::of(&bad).accept(json!(1)), Err(AnswerError::Question(_))));
+        assert!(matches!(Question::from_payload(&bad).accept(json!(1)), Err(AnswerError::Question(_))));
     }
 
     #[test]
@@ -424,11 +433,11 @@ mod tests {
         let until = Timestamp(1_000);
         let asked = payload(json!({ "question": "?", "default": 7, "about": null }), Some(until));
         assert_eq!(asked.get("about"), None);
-        assert_eq!(Question::of(&asked).expired(Timestamp(999)), None);
+        assert_eq!(Question::from_payload(&asked).expired(Timestamp(999)), None);
         let expired = ExpiredQuestion { until, default: Some(json!(7)) };
-        assert_eq!(Question::of(&asked).expired(until), Some(expired));
+        assert_eq!(Question::from_payload(&asked).expired(until), Some(expired));
         let other = json!({ "until": until.to_string(), "default": 7 });
-        assert_eq!(Question::of(&other).expired(Timestamp(2_000)), None);
+        assert_eq!(Question::from_payload(&other).expired(Timestamp(2_000)), None);
     }
 
     #[test]

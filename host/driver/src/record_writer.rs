@@ -105,7 +105,7 @@ struct Batch {
 }
 
 impl Batch {
-    fn of(queue: &[Queued]) -> Self {
+    fn new(queue: &[Queued]) -> Self {
         let values = queue.iter().flat_map(|queued| &queued.persist.values);
         Self { records: queue.len(), bytes: values.map(|value| value.json.len()).sum() }
     }
@@ -302,7 +302,7 @@ impl RecordWriter {
                 }
             }
             Mode::Thread { records, .. } => {
-                let (id, batch) = (self.newest, Batch::of(&queue));
+                let (id, batch) = (self.newest, Batch::new(&queue));
                 let sent = records.as_ref().is_some_and(|records| records.send(queue).is_ok());
                 let failed = (!sent).then(|| WRITER_ENDED.to_owned());
                 if sent {
@@ -447,7 +447,7 @@ impl Writer {
         let mut refused: Option<Refusal> = None;
         while let Ok(first) = waiting.recv() {
             let batch: Vec<_> = std::iter::once(first).chain(waiting.try_iter()).flatten().collect();
-            let size = Batch::of(&batch);
+            let size = Batch::new(&batch);
             // No record may be stored after one that is missing.
             let written = match (&refused, batch.last()) {
                 (Some(_), Some(last)) => Some(Written { id: last.persist.id, refused: refused.clone() }),

@@ -27,7 +27,7 @@ impl GuestFault {
     }
 
     /// Returns the end of the attempt in a journal entry; `None` if the entry is an answer.
-    pub(crate) fn of(entry: &JournalEntry) -> Option<Self> {
+    pub(crate) fn from_entry(entry: &JournalEntry) -> Option<Self> {
         let failure = as_fault(&entry.result.0).filter(|_| !entry.ok)?;
         Some(Self { is_of_models: entry.shortage().is_some(), ..failure.into() })
     }

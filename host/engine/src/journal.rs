@@ -110,7 +110,7 @@ impl SharedJournal {
         };
         let inner = match journal {
             Journal::Record => record(None),
-            Journal::Live(live) => record(Some(LiveBounds::of(live))),
+            Journal::Live(live) => record(Some(LiveBounds::new(live))),
             Journal::Replay(entries) => {
                 Inner::Replay { reader: JournalReader::new(entries), difference: None }
             }
@@ -174,7 +174,7 @@ impl SharedJournal {
                     LiveDecision::World => Ok(AnswerSource::World),
                     LiveDecision::Recorded(entry) => {
                         entries.push(entry.clone());
-                        if let Some(fault) = GuestFault::of(&entry) {
+                        if let Some(fault) = GuestFault::from_entry(&entry) {
                             return Err(fault.into());
                         }
                         Ok(AnswerSource::Recorded(RecordedAnswer { place: entries.len() - 1, entry }))
@@ -193,7 +193,7 @@ impl SharedJournal {
             }
             Inner::Replay { reader, difference } => match reader.take(interface, function, request) {
                 Ok((place, entry)) => {
-                    if let Some(fault) = GuestFault::of(&entry) {
+                    if let Some(fault) = GuestFault::from_entry(&entry) {
                         return Err(fault.into());
                     }
                     Ok(AnswerSource::Recorded(RecordedAnswer { place, entry }))
@@ -326,7 +326,7 @@ impl SharedJournal {
         failure: Failure,
     ) -> GuestFault {
         let ended = entry(interface, function, request, Err(result));
-        let fault = GuestFault::of(&ended).unwrap_or_else(|| failure.into());
+        let fault = GuestFault::from_entry(&ended).unwrap_or_else(|| failure.into());
         if let Inner::Record { entries, .. } = &mut *self.inner() {
             entries.push(ended);
         }

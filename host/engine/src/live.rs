@@ -57,7 +57,7 @@ struct Allowance {
 }
 
 impl Allowance {
-    fn of(recorded: &[JournalEntry], interface: &str) -> Self {
+    fn new(recorded: &[JournalEntry], interface: &str) -> Self {
         let recorded = recorded.iter().filter(|entry| entry.interface == interface).count();
         Self { recorded, left: recorded }
     }
@@ -76,15 +76,15 @@ impl Allowance {
 }
 
 impl LiveBounds {
-    pub(crate) fn of(live: LiveCalls) -> Self {
+    pub(crate) fn new(live: LiveCalls) -> Self {
         let called = |entry: &JournalEntry| {
             let used = entry.result.0.get(CALLED);
             used.and_then(|used| serde_json::from_value(used.clone()).ok()).unwrap_or(HostUse::NOTHING)
         };
         Self {
-            requests: Allowance::of(&live.recorded, HTTP),
-            calls_of_models: Allowance::of(&live.recorded, MODEL),
-            calls_of_items: Allowance::of(&live.recorded, TOOLS),
+            requests: Allowance::new(&live.recorded, HTTP),
+            calls_of_models: Allowance::new(&live.recorded, MODEL),
+            calls_of_items: Allowance::new(&live.recorded, TOOLS),
             inside: live.recorded.iter().filter(|entry| entry.interface == TOOLS).map(called).collect(),
             unused: live.recorded.into_iter().map(Some).collect(),
             sends: live.sends,
@@ -158,7 +158,7 @@ mod tests {
     }
 
     fn bounds(recorded: &[JournalEntry], sends: bool) -> LiveBounds {
-        LiveBounds::of(LiveCalls { recorded: recorded.to_vec(), sends })
+        LiveBounds::new(LiveCalls { recorded: recorded.to_vec(), sends })
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl Kind {
     }
 
     /// Returns the kind of an artifact by its manifest; `None` for any other artifact.
-    pub fn of(manifest: &Manifest) -> Option<Self> {
+    pub fn from_manifest(manifest: &Manifest) -> Option<Self> {
         Self::of_type(manifest.artifact_type.as_deref(), &manifest.config.media_type)
     }
 
@@ -252,14 +252,14 @@ pub fn artifacts(item: &Item<'_>) -> Result<(Artifact, Option<Artifact>), NoLaye
     let Some((media_type, _)) = media_type else {
         return Err(NoLayerError { kind: config.kind, extension: extension.to_owned() });
     };
-    let mut described = Descriptor::of(media_type, &layer);
+    let mut described = Descriptor::new(media_type, &layer);
     let name = config.id.rsplit('/').next().unwrap_or(&config.id);
     described.annotations.insert(annotation::TITLE.to_owned(), format!("{name}.{extension}"));
     let manifest = Manifest {
         schema_version: 2,
         media_type: Some(media::MANIFEST.to_owned()),
         artifact_type: config.kind.artifact_type().map(str::to_owned),
-        config: Descriptor::of(config_type, config_bytes.as_bytes()),
+        config: Descriptor::new(config_type, config_bytes.as_bytes()),
         layers: vec![described],
         subject: None,
         annotations,
@@ -267,7 +267,7 @@ pub fn artifacts(item: &Item<'_>) -> Result<(Artifact, Option<Artifact>), NoLaye
     let artifact = Artifact { manifest, blobs: vec![config_bytes.into_bytes(), layer] };
     let signature = match item.content {
         Content::Component { envelope, .. } => {
-            Some(attach::envelope(Descriptor::of(media::MANIFEST, &artifact.manifest.to_bytes()), envelope))
+            Some(attach::envelope(Descriptor::new(media::MANIFEST, &artifact.manifest.to_bytes()), envelope))
         }
         Content::Text { .. } => None,
     };

@@ -48,8 +48,8 @@ pub fn envelope(subject: Descriptor, envelope: &str) -> Artifact {
         schema_version: 2,
         media_type: Some(media::MANIFEST.to_owned()),
         artifact_type: Some(media::ENVELOPE.to_owned()),
-        config: Descriptor::of(media::EMPTY, b"{}"),
-        layers: vec![Descriptor::of(media::ENVELOPE, envelope.as_bytes())],
+        config: Descriptor::new(media::EMPTY, b"{}"),
+        layers: vec![Descriptor::new(media::ENVELOPE, envelope.as_bytes())],
         subject: Some(subject),
         annotations: BTreeMap::from([("in-toto.io/predicate-type".to_owned(), PREDICATE_TYPE.to_owned())]),
     };
@@ -112,7 +112,7 @@ mod tests {
             digest,
             size,
             annotations,
-            ..Descriptor::of(media::MANIFEST, b"")
+            ..Descriptor::new(media::MANIFEST, b"")
         });
         std::fs::write(path, index.to_bytes()).unwrap();
     }

@@ -88,7 +88,7 @@ impl CompanionKind {
     }
 
     /// Returns the kind with a media type; `None` for any other type.
-    pub fn of(media_type: &str) -> Option<Self> {
+    pub fn from_media_type(media_type: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.media_type() == media_type)
     }
 }
@@ -204,13 +204,13 @@ pub fn attach(
 ) -> Result<Artifact, PullError> {
     companions.sort_by(|one, other| (one.kind, &one.title).cmp(&(other.kind, &other.title)));
     for companion in companions {
-        let mut described = Descriptor::of(companion.kind.media_type(), &companion.bytes);
+        let mut described = Descriptor::new(companion.kind.media_type(), &companion.bytes);
         described.annotations.insert(annotation::TITLE.to_owned(), companion.title);
         artifact.manifest.layers.push(described);
         artifact.blobs.push(companion.bytes);
     }
     if let Some(envelope) = envelope {
-        artifact.manifest.layers.push(Descriptor::of(STATEMENT, envelope.as_bytes()));
+        artifact.manifest.layers.push(Descriptor::new(STATEMENT, envelope.as_bytes()));
         artifact.blobs.push(envelope.into_bytes());
     }
     let id = artifact.manifest.annotations.get(annotation::ITEM).map_or("the graph", String::as_str);
@@ -240,7 +240,7 @@ pub fn read(name: &str, manifest: &Manifest) -> Result<Companions, PullError> {
     titles.extend(graph.map(|title| title.to_lowercase()));
     for (layer, described) in manifest.layers.iter().enumerate().skip(1) {
         let wrong = |reason| wrong(layer, reason);
-        let Some(kind) = CompanionKind::of(&described.media_type) else {
+        let Some(kind) = CompanionKind::from_media_type(&described.media_type) else {
             if Kind::Graph.layers().iter().any(|(media_type, _)| *media_type == described.media_type) {
                 return Err(wrong(CompanionError::SecondItem { found: shown(&described.media_type) }));
             }
@@ -383,14 +383,21 @@ pub fn fetch_text(
 /// Returns the number of cases that an artifact claims to have, for listings. Nothing about them has been checked.
 pub fn stated_cases(manifest: &Manifest) -> usize {
     let is_case = |layer: &&Descriptor| layer.media_type == CompanionKind::Case.media_type();
-    if Kind::of(manifest) == Some(Kind::Graph) { manifest.layers.iter().filter(is_case).count() } else { 0 }
+    if Kind::from_manifest(manifest) == Some(Kind::Graph) {
+        manifest.layers.iter().filter(is_case).count()
+    } else {
+        0
+    }
 }
 
 /// Reports whether two manifests differ only in layers that graph-host derives from the graph, which are the manifest
 /// and the picture. Another version of graph-host may derive them differently.
 pub(crate) fn differ_in_derived_only(one: &Manifest, other: &Manifest) -> bool {
     let is_derived = |layer: &Descriptor| {
-        matches!(CompanionKind::of(&layer.media_type), Some(CompanionKind::Manifest | CompanionKind::Picture))
+        matches!(
+            CompanionKind::from_media_type(&layer.media_type),
+            Some(CompanionKind::Manifest | CompanionKind::Picture)
+        )
     };
     let has_derived = |manifest: &Manifest| manifest.layers.iter().any(is_derived);
     // The statement layer is ignored because it depends on what it signs. Therefore a version that was published

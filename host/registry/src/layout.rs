@@ -300,7 +300,7 @@ impl Transport for Layout {
             if !known.manifests.iter().any(|listed| listed.digest == digest) {
                 known.manifests.push(entry.clone());
                 self.put_blob(&known.to_bytes())?;
-                referrers = Some((tag, Descriptor::of(media::INDEX, &known.to_bytes())));
+                referrers = Some((tag, Descriptor::new(media::INDEX, &known.to_bytes())));
             }
         }
         let _lock = self.lock()?;
@@ -344,8 +344,8 @@ mod tests {
             schema_version: 2,
             media_type: Some(media::MANIFEST.to_owned()),
             artifact_type: None,
-            config: Descriptor::of(media::EMPTY, b"{}"),
-            layers: vec![Descriptor::of(media::WASM, layer)],
+            config: Descriptor::new(media::EMPTY, b"{}"),
+            layers: vec![Descriptor::new(media::WASM, layer)],
             subject,
             annotations: BTreeMap::new(),
         }
@@ -386,7 +386,7 @@ mod tests {
         assert_eq!(layout.blob(&Digest::of_bytes(b"one"), 3).unwrap(), b"one");
         assert!(matches!(layout.blob(&Digest::of_bytes(b"one"), 2), Err(TransportError::TooLarge { .. })));
 
-        let about = Descriptor::of(media::MANIFEST, &one.to_bytes());
+        let about = Descriptor::new(media::MANIFEST, &one.to_bytes());
         let referrer = manifest(b"envelope", Some(about));
         let referrer = layout.put_manifest(&referrer, None).unwrap();
         let found = layout.referrers(&digest, media::EMPTY).unwrap();
@@ -525,7 +525,7 @@ mod tests {
         let entry = |number: usize| {
             let name = (annotation::REF_NAME.to_owned(), format!("a/b:1.0.{number}"));
             let annotations = BTreeMap::from([name]);
-            Descriptor { annotations, ..Descriptor::of(media::MANIFEST, &number.to_le_bytes()) }
+            Descriptor { annotations, ..Descriptor::new(media::MANIFEST, &number.to_le_bytes()) }
         };
         let index = Index { manifests: (0..count).map(entry).collect(), ..Index::empty() };
         fs::write(folder.join("oci-layout"), VERSION).unwrap();

@@ -186,7 +186,7 @@ fn to_bytes(document: &impl Serialize) -> Vec<u8> {
 
 impl Descriptor {
     /// Returns the descriptor of content.
-    pub fn of(media_type: &str, bytes: &[u8]) -> Self {
+    pub fn new(media_type: &str, bytes: &[u8]) -> Self {
         Self {
             media_type: media_type.to_owned(),
             digest: Digest::of_bytes(bytes),
@@ -253,8 +253,8 @@ mod tests {
             schema_version: 2,
             media_type: Some(media::MANIFEST.to_owned()),
             artifact_type: None,
-            config: Descriptor::of(media::EMPTY, b"{}"),
-            layers: vec![Descriptor::of(media::WASM, b"x")],
+            config: Descriptor::new(media::EMPTY, b"{}"),
+            layers: vec![Descriptor::new(media::WASM, b"x")],
             subject: None,
             annotations: [("b", "2"), ("a", "1")].map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
         };
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn what_is_no_manifest_is_refused_with_the_reason() {
-        let index = Index { manifests: vec![Descriptor::of(media::MANIFEST, b"x")], ..Index::empty() };
+        let index = Index { manifests: vec![Descriptor::new(media::MANIFEST, b"x")], ..Index::empty() };
         assert_eq!(Manifest::read(&index.to_bytes()), Err(ManifestError::Index(1)));
         let reasons = [
             ("[]", "an object"),

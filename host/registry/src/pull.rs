@@ -312,7 +312,7 @@ pub fn pull(
     let fetched = fetch_manifest(transport, reference)?;
     let manifest = Manifest::read(&fetched.bytes)
         .map_err(|reason| PullError::Manifest { reference: name.clone(), reason })?;
-    let kind = Kind::of(&manifest)
+    let kind = Kind::from_manifest(&manifest)
         .filter(|_| manifest.subject.is_none())
         .ok_or_else(|| PullError::NotAnItem { reference: name.clone(), found: shown(manifest.kind()) })?;
     let from = Arriving { transport, name: &name, manifest: &manifest, digest: fetched.digest };
@@ -371,7 +371,7 @@ pub fn unvouched(transport: &dyn Transport, reference: &Reference) -> Result<Unv
     let fetched = fetch_manifest(transport, reference)?;
     let manifest = Manifest::read(&fetched.bytes)
         .map_err(|reason| PullError::Manifest { reference: name.clone(), reason })?;
-    match Kind::of(&manifest).filter(|_| manifest.subject.is_none()) {
+    match Kind::from_manifest(&manifest).filter(|_| manifest.subject.is_none()) {
         Some(Kind::Component) => {}
         Some(kind) => return Err(PullError::NotAComponent { reference: name, kind }),
         None => return Err(PullError::NotAnItem { reference: name, found: shown(manifest.kind()) }),
@@ -387,7 +387,7 @@ pub fn unvouched(transport: &dyn Transport, reference: &Reference) -> Result<Unv
     {
         return Err(PullError::Tag { reference: name, actual: stated.clone() });
     }
-    let subject = Descriptor::of(media::MANIFEST, &fetched.bytes);
+    let subject = Descriptor::new(media::MANIFEST, &fetched.bytes);
     Ok(UnverifiedComponent { bytes, subject, id: stated.id, version: stated.version.or(tagged) })
 }
 

@@ -143,7 +143,9 @@ fn offer(
         Err(error) => return Err(error),
     };
     let Ok(manifest) = Manifest::read(&fetched.bytes) else { return Ok(None) };
-    let Some(kind) = Kind::of(&manifest).filter(|_| manifest.subject.is_none()) else { return Ok(None) };
+    let Some(kind) = Kind::from_manifest(&manifest).filter(|_| manifest.subject.is_none()) else {
+        return Ok(None);
+    };
     let said = |key: &str| manifest.annotations.get(key).map(|text| shown(text));
     Ok(Some(Offer {
         reference,

@@ -251,7 +251,7 @@ pub(crate) fn listed(manifest: &Manifest, bytes: &[u8]) -> Descriptor {
     Descriptor {
         artifact_type: Some(manifest.kind().to_owned()),
         annotations: manifest.annotations.clone(),
-        ..Descriptor::of(media::MANIFEST, bytes)
+        ..Descriptor::new(media::MANIFEST, bytes)
     }
 }
 

@@ -330,7 +330,7 @@ pub fn describe(transport: &dyn Transport, reference: &Reference) -> Result<Desc
     let fetched = fetch_manifest(transport, reference)?;
     let manifest =
         Manifest::read(&fetched.bytes).map_err(|reason| PullError::Manifest { reference: name(), reason })?;
-    let kind = Kind::of(&manifest)
+    let kind = Kind::from_manifest(&manifest)
         .filter(|_| manifest.subject.is_none())
         .ok_or_else(|| PullError::NotAnItem { reference: name(), found: shown(manifest.kind()) })?;
     let annotated = |key: &str| manifest.annotations.get(key).cloned();
@@ -363,7 +363,7 @@ pub fn describe(transport: &dyn Transport, reference: &Reference) -> Result<Desc
         content: None,
         has_signed_version: kind == Kind::Component,
     };
-    Ok(DescribedVersion { about, kind, manifest: Descriptor::of(media::MANIFEST, &fetched.bytes) })
+    Ok(DescribedVersion { about, kind, manifest: Descriptor::new(media::MANIFEST, &fetched.bytes) })
 }
 
 /// Reads the id and version in the configuration of a text's artifact.
@@ -409,8 +409,8 @@ fn artifact(manifest: &Descriptor, envelope: &str, key: KeyId, at: Timestamp) ->
         schema_version: 2,
         media_type: Some(media::MANIFEST.to_owned()),
         artifact_type: Some(YANK_ARTIFACT.to_owned()),
-        config: Descriptor::of(media::EMPTY, b"{}"),
-        layers: vec![Descriptor::of(media::ENVELOPE, envelope.as_bytes())],
+        config: Descriptor::new(media::EMPTY, b"{}"),
+        layers: vec![Descriptor::new(media::ENVELOPE, envelope.as_bytes())],
         subject: Some(manifest.clone()),
         annotations,
     };

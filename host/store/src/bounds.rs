@@ -61,13 +61,13 @@ pub(crate) struct Page {
 
 impl Page {
     /// Returns an empty page of at most `most` records.
-    pub(crate) const fn of(most: usize) -> Self {
+    pub(crate) const fn new(most: usize) -> Self {
         Self { most, records: 0, bytes: 0 }
     }
 
     /// Reports whether a page of these records is full, by their number or by their size.
     pub(crate) fn is_full<'r>(records: impl IntoIterator<Item = &'r SignedRecord>, most: usize) -> bool {
-        let mut page = Self::of(most);
+        let mut page = Self::new(most);
         records.into_iter().for_each(|record| page.add(record));
         !page.has_room()
     }

@@ -415,7 +415,7 @@ impl CheckpointStore for MemoryStore {
         limit: usize,
     ) -> Result<Vec<SignedRecord>, ReadError> {
         let state = self.lock();
-        let mut page = Page::of(limit);
+        let mut page = Page::new(limit);
         Ok(state
             .checkpoints_after(run, namespace, after)
             .iter()
@@ -432,7 +432,7 @@ impl CheckpointStore for MemoryStore {
         limit: usize,
     ) -> Result<Vec<SignedRecord>, ReadError> {
         let state = self.lock();
-        let mut page = Page::of(limit);
+        let mut page = Page::new(limit);
         Ok(state
             .checkpoints_after(run, namespace, after)
             .iter()
@@ -452,7 +452,7 @@ impl CheckpointStore for MemoryStore {
         let checkpoints = state.namespace(run, namespace).map_or(&[][..], |namespace| &namespace.checkpoints);
         let end = checkpoints
             .partition_point(|checkpoint| before.is_none_or(|before| checkpoint.sequence < before));
-        let mut page = Page::of(limit);
+        let mut page = Page::new(limit);
         Ok(checkpoints[..end].iter().rev().map(alone).take_while(|record| page.takes(record)).collect())
     }
 
@@ -469,7 +469,7 @@ impl CheckpointStore for MemoryStore {
             None => Bound::Unbounded,
             Some((kind, task)) => Bound::Excluded((kind, task.to_owned())),
         };
-        let mut page = Page::of(limit);
+        let mut page = Page::new(limit);
         let rest = namespace.pending.range((start, Bound::Unbounded)).map(|(_, record)| record);
         Ok(rest.take_while(|record| page.takes(record)).cloned().collect())
     }
@@ -488,7 +488,7 @@ impl CheckpointStore for MemoryStore {
             };
             (before.saturating_add(record.events) > after).then_some((*before, record))
         });
-        let mut page = Page::of(limit);
+        let mut page = Page::new(limit);
         let page = rest.take_while(|(_, record)| page.takes(record));
         Ok(page.map(|(before, record)| NumberedRecord { before, record: record.clone() }).collect())
     }

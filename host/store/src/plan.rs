@@ -77,7 +77,7 @@ pub(crate) fn plan_import<'a>(
 pub(crate) fn next_of_import(
     records: &mut dyn Iterator<Item = Result<NumberedRecord, ImportError>>,
 ) -> Result<Vec<NumberedRecord>, ImportError> {
-    let (mut found, mut page) = (Vec::new(), Page::of(IMPORTED));
+    let (mut found, mut page) = (Vec::new(), Page::new(IMPORTED));
     while page.has_room()
         && let Some(numbered) = records.next().transpose()?
     {

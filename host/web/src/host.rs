@@ -51,7 +51,7 @@ pub struct Random(ChaCha20Rng);
 
 impl Random {
     /// Starts the stream of a seed of 32 bytes. A seed of another length is replaced by its digest.
-    pub fn of(seed: &[u8]) -> Self {
+    pub fn from_seed(seed: &[u8]) -> Self {
         Self(ChaCha20Rng::from_seed(whole(seed)))
     }
 
@@ -177,9 +177,9 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_numbers() {
-        let mut first = Random::of(&[7; 32]);
-        let mut second = Random::of(&[7; 32]);
+        let mut first = Random::from_seed(&[7; 32]);
+        let mut second = Random::from_seed(&[7; 32]);
         assert_eq!((first.bytes(5), first.number()), (second.bytes(5), second.number()));
-        assert_ne!(first.number(), Random::of(&[8; 32]).number());
+        assert_ne!(first.number(), Random::from_seed(&[8; 32]).number());
     }
 }

@@ -98,7 +98,7 @@ impl Component {
         let verified = VerifiedComponent::verify(bytes.into(), envelope, &store(trust)?, item, at)
             .map_err(|error| refused(&error))?;
         let interfaces = verified.statement().map(|statement| statement.predicate.interfaces.clone());
-        Self::of(verified, &interfaces.unwrap_or_default())
+        Self::from_verified(verified, &interfaces.unwrap_or_default())
     }
 
     /// Accepts an unsigned component that its user is developing, with the interfaces that it imports.
@@ -111,10 +111,10 @@ impl Component {
         let bytes = Arc::from(bytes);
         let verified = VerifiedComponent::under_development(bytes, item, &store(trust)?)
             .map_err(|error| refused(&error))?;
-        Self::of(verified, imports)
+        Self::from_verified(verified, imports)
     }
 
-    fn of(verified: VerifiedComponent, declared: &[String]) -> Result<Self, Problem> {
+    fn from_verified(verified: VerifiedComponent, declared: &[String]) -> Result<Self, Problem> {
         let declared = declared.iter().map(|name| InterfaceName::parse(name)).collect::<Result<_, _>>();
         let declared = declared.map_err(|error| Problem::new("invalid_document", error.to_string()))?;
         Ok(Self { verified, declared, function: None })

@@ -85,7 +85,7 @@ impl<'b> Sections<'b> {
                 state.blobs.insert(Digest::of_bytes(blob), blob.to_vec());
             }
             if !self.signature.is_empty() {
-                let mut listed = Descriptor::of(media::MANIFEST, &signature);
+                let mut listed = Descriptor::new(media::MANIFEST, &signature);
                 listed.artifact_type = Some(media::ENVELOPE.to_owned());
                 state.referrers.push((subject, listed));
             }
@@ -174,7 +174,7 @@ impl Transport for Memory {
         let digest = Digest::of_bytes(&bytes);
         let mut state = self.state.borrow_mut();
         if let Some(subject) = &manifest.subject {
-            state.referrers.push((subject.digest, Descriptor::of(media::MANIFEST, &bytes)));
+            state.referrers.push((subject.digest, Descriptor::new(media::MANIFEST, &bytes)));
         }
         state.manifests.insert(digest, bytes);
         if let Some(tag) = tag {
@@ -217,7 +217,7 @@ pub fn seeds(component: &[u8], envelope: &str) -> Vec<Vec<u8>> {
         );
         found.push(artifact.manifest.to_bytes());
     }
-    let index = Index { manifests: vec![Descriptor::of(media::MANIFEST, b"x")], ..Index::empty() };
+    let index = Index { manifests: vec![Descriptor::new(media::MANIFEST, b"x")], ..Index::empty() };
     found.push(index.to_bytes());
     let described =
         |media_type: &str| json!({ "mediaType": media_type, "digest": Digest::of_bytes(b""), "size": 1 });

@@ -153,7 +153,7 @@ fn trust(text: &str, manifest: &Manifest, now: Timestamp) -> usize {
 fn grants(text: &str, manifest: &Manifest) -> usize {
     let Ok(interface) = InterfaceName::parse(text) else { return 0 };
     let declared = [interface];
-    let ceiling = graph_core::capability::Ceiling::of([]);
+    let ceiling = graph_core::capability::Ceiling::from_kinds([]);
     let request = GrantRequest {
         item_id: text,
         declared: &declared,

@@ -106,7 +106,7 @@ fn build(args: &Args, context: &Context) -> Result<Exit> {
     let description = described.description.clone();
     let summary = &description.description.summary;
     if let Some(key) = &key {
-        let ceiling = args.may.clone().map(Ceiling::of);
+        let ceiling = args.may.clone().map(Ceiling::from_kinds);
         let claims = Claims { id: &id, version: &version, ceiling, limits: None };
         sign_component_file(&envelope, &component, described, claims, key)?;
     } else if envelope.exists() {

@@ -149,7 +149,7 @@ fn component(
     let component = VerifiedComponent::under_development(bytes, id.path(), &TrustStore::default())
         .map_err(|error| refused(&error))?;
     let described = context.block_on(describe(&component, &context.host))??;
-    let ceiling = args.may.clone().map(Ceiling::of);
+    let ceiling = args.may.clone().map(Ceiling::from_kinds);
     let claims = Claims { id: id.path(), version, ceiling, limits: None };
     let description = described.description.clone();
     let statement = sign_component_file(envelope, &component, described, claims, key)?;

@@ -314,7 +314,7 @@ fn add(args: Add, context: &Context) -> Result<EditReport> {
     let key = TrustedKey {
         key: verifying_key(&context.host.home, &args.key)?,
         items: patterns(&args.items)?,
-        ceiling: Ceiling::of(args.may),
+        ceiling: Ceiling::from_kinds(args.may),
         not_before: args.not_before,
         not_after: args.not_after,
         revoked: None,

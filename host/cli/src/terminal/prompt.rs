@@ -33,7 +33,7 @@ pub async fn ask(
     for interrupt in open {
         output.note(question(interrupt, Some(run)));
         // An expired question accepts no answer.
-        if Question::of(&interrupt.payload.0).expired(now()).is_some() {
+        if Question::from_payload(&interrupt.payload.0).expired(now()).is_some() {
             continue;
         }
         if interrupt.payload.0.is_null() {
@@ -65,7 +65,7 @@ pub async fn ask(
 
 /// Checks whether an interrupt needs an answer: it is neither a pause nor expired.
 pub fn needs_answer(asked: &InterruptRecord) -> bool {
-    !asked.payload.0.is_null() && Question::of(&asked.payload.0).expired(now()).is_none()
+    !asked.payload.0.is_null() && Question::from_payload(&asked.payload.0).expired(now()).is_none()
 }
 
 fn prompt() {
@@ -94,7 +94,7 @@ fn answer(line: &str, payload: &Value) -> Reply {
     if line.is_empty() {
         return if payload.is_null() { Reply::GoOn } else { Reply::Again("an answer is needed".to_owned()) };
     }
-    match Question::of(payload).read(line) {
+    match Question::from_payload(payload).read(line) {
         Ok(value) => Reply::Value(value),
         Err(error @ AnswerError::Json(_)) => Reply::Again(format!("{error}; {AS_TEXT}")),
         Err(error) => Reply::Again(block(&error.to_string(), "  ")),
@@ -147,7 +147,7 @@ pub fn question(interrupt: &InterruptRecord, run: Option<&str>) -> String {
     if let (true, Some(run)) = (is_shortened, run) {
         let _ = write!(shown, "\n  {}", all_of_it(&format!("runs show {run} --all")));
     }
-    let form = Question::of(payload);
+    let form = Question::from_payload(payload);
     if let Some(expired) = form.expired(now()) {
         let _ = write!(shown, "\n  {}", styled(output::CAUTION, expired_line(&expired, now())));
         return shown;

@@ -344,7 +344,7 @@ fn asked(summary: &Summary) -> impl Iterator<Item = &InterruptRecord> {
 /// Returns the command line that resumes the run. It can be copied unchanged, apart from words in capitals.
 pub fn resume_command(run: &str, summary: &Summary) -> Option<String> {
     let questions = asked(summary).count();
-    let is_open = |open: &&InterruptRecord| Question::of(&open.payload.0).expired(now()).is_none();
+    let is_open = |open: &&InterruptRecord| Question::from_payload(&open.payload.0).expired(now()).is_none();
     let open: Vec<_> = asked(summary).filter(is_open).collect();
     let base = format!("graph-host resume {run}");
     let limit = summary.error.as_ref().map(StoppingLimit::of);

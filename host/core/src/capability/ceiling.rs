@@ -21,7 +21,7 @@ pub struct Ceiling {
 
 impl Ceiling {
     /// Creates a ceiling of these kinds and logging, without limits.
-    pub fn of(kinds: impl IntoIterator<Item = CapabilityKind>) -> Self {
+    pub fn from_kinds(kinds: impl IntoIterator<Item = CapabilityKind>) -> Self {
         let mut kinds: BTreeSet<_> = kinds.into_iter().collect();
         kinds.insert(CapabilityKind::Log);
         Self { kinds, limits: None }
@@ -47,9 +47,11 @@ mod tests {
     #[test]
     fn an_intersection_is_never_wider_than_either() {
         let small = TaskLimits { fuel: 5, ..TaskLimits::DEFAULT };
-        let one =
-            Ceiling { limits: Some(small), ..Ceiling::of([CapabilityKind::Clocks, CapabilityKind::Random]) };
-        let two = Ceiling::of([CapabilityKind::Clocks, CapabilityKind::Filesystem]);
+        let one = Ceiling {
+            limits: Some(small),
+            ..Ceiling::from_kinds([CapabilityKind::Clocks, CapabilityKind::Random])
+        };
+        let two = Ceiling::from_kinds([CapabilityKind::Clocks, CapabilityKind::Filesystem]);
         let both = one.intersection(&two);
         assert_eq!(both.kinds, BTreeSet::from([CapabilityKind::Log, CapabilityKind::Clocks]));
         assert_eq!(both.limits, Some(small));

@@ -43,7 +43,7 @@ pub struct ManifestReach {
 
 impl ManifestReach {
     /// Collects everything that a manifest allows to be reached.
-    pub fn of(manifest: &Manifest) -> Self {
+    pub fn from_manifest(manifest: &Manifest) -> Self {
         let mut reach = Self::default();
         reach.dispatch.extend(manifest.dispatch().iter().map(ToString::to_string));
         for entry in manifest.items() {
@@ -131,7 +131,7 @@ mod tests {
             Ok(read) => read,
             Err(problems) => panic!("{problems}"),
         };
-        let shown = ManifestReach::of(&manifest).to_string();
+        let shown = ManifestReach::from_manifest(&manifest).to_string();
         for part in [
             "https://a.example:8443",
             "https://b.example",
@@ -145,7 +145,7 @@ mod tests {
             assert!(shown.contains(part), "{part} in {shown}");
         }
         assert!(!shown.contains('\u{1b}'), "{shown:?}");
-        assert_eq!(ManifestReach::of(&Manifest::deny_all()).to_string(), "");
+        assert_eq!(ManifestReach::from_manifest(&Manifest::deny_all()).to_string(), "");
     }
 
     #[test]

@@ -83,7 +83,7 @@ impl SecretValue {
         if !(SHORTEST..=LONGEST).contains(&value.len()) || !is_visible {
             return Err(UnusableSecret { name: rule.name.clone() });
         }
-        let forms = SecretEncodings::of(&value);
+        let forms = SecretEncodings::new(&value);
         Ok(Self { handle: handle(&rule.name), rule: rule.clone(), value, forms })
     }
 

@@ -347,7 +347,7 @@ fn read_figures(mut fields: Fields<'_>, otherwise: ModelUse) -> ModelUse {
 }
 
 /// Largest amount of money, in millionths: 10^12 units.
-const MOST_MONEY: u64 = 1_000_000_000_000_000_000;
+const MOST_MONEY_IN_DOCUMENT: u64 = 1_000_000_000_000_000_000;
 
 /// Reads an amount of money as millionths: a decimal number with at most six decimals.
 pub fn read_money(fields: &mut Fields<'_>, key: &'static str) -> Option<u64> {
@@ -356,7 +356,7 @@ pub fn read_money(fields: &mut Fields<'_>, key: &'static str) -> Option<u64> {
         Yaml::Number(number) => cost_of(number),
         _ => None,
     };
-    let read = read.filter(|read| *read <= MOST_MONEY);
+    let read = read.filter(|read| *read <= MOST_MONEY_IN_DOCUMENT);
     if read.is_none() {
         let what = format!(
             "`{key}` has to be a number such as `0.25`, with at most six decimals and at most 1000000000000"

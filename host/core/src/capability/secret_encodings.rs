@@ -31,7 +31,7 @@ pub(super) struct SecretEncodings(Vec<Form>);
 
 impl SecretEncodings {
     /// Computes the forms of a value.
-    pub(super) fn of(value: &str) -> Self {
+    pub(super) fn new(value: &str) -> Self {
         let value = value.as_bytes();
         let plain = Form { alphabet: Alphabet::Plain, bytes: value.to_vec(), shared: (false, false) };
         let digits = value.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect();
@@ -229,7 +229,7 @@ mod tests {
     const VALUE: &str = "a/b\"c\\d%e f+~?>";
 
     fn taken(text: &str) -> String {
-        String::from_utf8(SecretEncodings::of(VALUE).replaced(text.as_bytes().to_vec(), b"*")).unwrap()
+        String::from_utf8(SecretEncodings::new(VALUE).replaced(text.as_bytes().to_vec(), b"*")).unwrap()
     }
 
     #[test]
@@ -280,7 +280,7 @@ mod tests {
         ) {
             let text = [&before[..], value.as_bytes(), &behind].concat();
             for encoded in [STANDARD.encode(&text), URL_SAFE.encode(&text)] {
-                let shown = SecretEncodings::of(&value).replaced(encoded.clone().into_bytes(), b"*");
+                let shown = SecretEncodings::new(&value).replaced(encoded.clone().into_bytes(), b"*");
                 let shown = String::from_utf8(shown).unwrap();
                 prop_assert_eq!(shown.matches('*').count(), 1, "{}", encoded);
                 // At most the characters that contain no bit of the value remain.
@@ -306,7 +306,7 @@ mod tests {
             };
             let part = &form[..cut.index(form.len() - 1)];
             let text = format!("{before}{part}");
-            prop_assert!(SecretEncodings::of(&value).unfinished(text.as_bytes()) <= before.len(), "{}", text);
+            prop_assert!(SecretEncodings::new(&value).unfinished(text.as_bytes()) <= before.len(), "{}", text);
         }
 
         #[test]

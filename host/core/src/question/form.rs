@@ -45,27 +45,27 @@ impl FormSources {
         }
         let given = |key: &str| asked.get(key).unwrap_or(&Value::Null);
         if self.choices != FormSource::Absent {
-            check_choices(given("choices")).map_err(FormError::Invalid)?;
+            check_choices(given("choices")).map_err(FormError::Question)?;
         }
         if self.other == FormSource::Template && !given("other").is_boolean() {
             let found = kind(given("other"));
-            return Err(FormError::Invalid(format!("`other` is {found}, and `true` or `false` is needed")));
+            return Err(FormError::Question(format!("`other` is {found}, and `true` or `false` is needed")));
         }
         if self.schema == FormSource::Template {
             let work = Meter::of_one_step();
             let checked = check_schema(given("schema"), &work);
             meter.charge(work.spent())?;
-            checked.map_err(FormError::Invalid)?;
+            checked.map_err(FormError::Question)?;
         }
         let default = given("default");
         if !default.is_null() {
             let form = payload(asked.clone(), None);
             let work = Meter::of_one_step();
-            let accepted = Question::of(&form).accept_within(default.clone(), &work);
+            let accepted = Question::from_payload(&form).accept_within(default.clone(), &work);
             meter.charge(work.spent())?;
             if let Err(error) = accepted {
                 let message = format!("`default` is no answer that the question accepts: {error}");
-                return Err(FormError::Invalid(message));
+                return Err(FormError::Question(message));
             }
         }
         Ok(())
@@ -76,7 +76,7 @@ impl FormSources {
 #[derive(Debug)]
 pub enum FormError {
     /// A template gives an invalid part of a form.
-    Invalid(String),
+    Question(String),
     /// The fuel for the check is used up.
     Exhausted(FuelExhausted),
 }
@@ -136,7 +136,7 @@ mod tests {
         };
         let check = |form: Value| match sources.check(&form, &Meter::of_one_step()) {
             Ok(()) => String::new(),
-            Err(FormError::Invalid(message)) => message,
+            Err(FormError::Question(message)) => message,
             Err(FormError::Exhausted(exhausted)) => exhausted.to_string(),
         };
         for fine in

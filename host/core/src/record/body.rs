@@ -65,12 +65,7 @@ impl RecordKind {
     }
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
-pub(super) const fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
-pub(super) const fn is_none_yet(count: &u32) -> bool {
-    *count == 0
+/// Checks whether a count is zero. Records leave such counts out.
+pub(super) fn is_zero<N: Default + PartialEq>(count: &N) -> bool {
+    *count == N::default()
 }

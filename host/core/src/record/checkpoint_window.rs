@@ -114,7 +114,7 @@ impl ChainReader {
     /// Reads only the link of the preceding checkpoint.
     pub fn earlier_link(&mut self, record: &SignedRecord) -> Result<CheckpointLink, ChainError> {
         self.check(record)?;
-        let link = CheckpointLink::of(record)?;
+        let link = CheckpointLink::from_record(record)?;
         self.come_to(record, link.parent)?;
         Ok(link)
     }
@@ -157,7 +157,7 @@ impl ChainReader {
 
 impl CheckpointLink {
     /// Reads the link of a checkpoint whose digest was checked before.
-    fn of(record: &SignedRecord) -> Result<Self, DecodeError> {
+    fn from_record(record: &SignedRecord) -> Result<Self, DecodeError> {
         let (kind, run, sequence) = (record.kind, record.run.clone(), record.sequence);
         let link: Self = json::read(&*record.body, TreeLimit::RECORD).map_err(|error| {
             DecodeError::Malformed { kind, run: run.clone(), sequence, reason: error.to_string() }

@@ -30,7 +30,7 @@ impl CumulativeState {
     }
 
     /// Returns the stamps and counts of a whole checkpoint.
-    pub fn of(checkpoint: &Checkpoint) -> Self {
+    pub fn from_checkpoint(checkpoint: &Checkpoint) -> Self {
         Self {
             cached: checkpoint.cached.clone(),
             channels: checkpoint.channels.clone(),

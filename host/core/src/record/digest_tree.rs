@@ -44,12 +44,12 @@ impl Default for Node {
 impl DigestTree {
     /// Inserts an entry, or replaces its digest.
     pub fn set(&mut self, name: &str, value: Digest) {
-        self.top.set(name, value, &mut KeyPosition::of(name), 0);
+        self.top.set(name, value, &mut KeyPosition::new(name), 0);
     }
 
     /// Removes an entry, and returns `true` if it was present.
     pub fn remove(&mut self, name: &str) -> bool {
-        self.top.remove(name, &mut KeyPosition::of(name), 0)
+        self.top.remove(name, &mut KeyPosition::new(name), 0)
     }
 
     /// Returns the digest of all entries.
@@ -88,7 +88,7 @@ impl Node {
         let count = entries.len();
         let mut sides = Box::new([Self::default(), Self::default()]);
         for (name, value) in entries {
-            let mut place = KeyPosition::of(&name);
+            let mut place = KeyPosition::new(&name);
             sides[place.side(depth)].set(&name, value, &mut place, depth + 1);
         }
         self.below = Below::Branch { count, sides };
@@ -156,7 +156,7 @@ struct KeyPosition<'n> {
 }
 
 impl<'n> KeyPosition<'n> {
-    const fn of(name: &'n str) -> Self {
+    const fn new(name: &'n str) -> Self {
         Self { name, digest: None }
     }
 
@@ -193,7 +193,7 @@ mod tests {
         let side = |wanted: usize| {
             let entries: Vec<_> = entries
                 .iter()
-                .filter(|(name, _)| KeyPosition::of(name).side(depth) == wanted)
+                .filter(|(name, _)| KeyPosition::new(name).side(depth) == wanted)
                 .copied()
                 .collect();
             specified(&entries, depth + 1)

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::body::is_none_yet;
+use super::body::is_zero;
 use super::value::CanonicalValue;
 use crate::digest::Digest;
 use crate::hook_event::{Control, HookEvent};
@@ -78,7 +78,7 @@ pub struct HookRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
     /// Number of dispatches of its item under its checkpoint, this call included; 0 if it was denied, or needs no dispatch.
-    #[serde(default, skip_serializing_if = "is_none_yet")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub dispatches: u32,
     /// The event.
     pub event: HookEvent,
@@ -118,7 +118,7 @@ pub struct HookRecord {
     /// The answer of its item; null if the hook failed.
     pub result: CanonicalValue,
     /// Number of times that the run had continued after a failure or a limit under its checkpoint.
-    #[serde(default, skip_serializing_if = "is_none_yet")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub resumes: u32,
     /// The id of the root run.
     pub run: String,
@@ -139,7 +139,7 @@ pub struct HookSummary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
     /// Number of dispatches of its item under its checkpoint; 0 if it was denied, or needs no dispatch.
-    #[serde(default, skip_serializing_if = "is_none_yet")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub dispatches: u32,
     /// The event.
     pub event: HookEvent,
@@ -165,7 +165,7 @@ pub struct HookSummary {
 
 impl HookSummary {
     /// Creates the summary of a record.
-    pub fn of(record: &HookRecord) -> Self {
+    pub fn from_record(record: &HookRecord) -> Self {
         Self {
             call: record.call.clone(),
             control: record.control,

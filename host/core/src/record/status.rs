@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::accepted::AcceptedPinChange;
-use super::body::{is_none_yet, is_zero};
+use super::body::is_zero;
 use super::hook::HookSummary;
 use super::task::{InterruptRecord, TaskUse};
 use super::value::CanonicalValue;
@@ -245,7 +245,7 @@ pub struct StatusRecord {
     /// The record digest of its checkpoint.
     pub checkpoint: Digest,
     /// For a child run: the dispatch of its parent's task for which it runs, from 1.
-    #[serde(default, skip_serializing_if = "is_none_yet")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub dispatch: u32,
     /// The error, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -272,7 +272,7 @@ pub struct StatusRecord {
     /// `true` if the static interrupts of this boundary have been passed.
     pub released: bool,
     /// Number of times that the run has continued after a failure or a limit under this checkpoint.
-    #[serde(default, skip_serializing_if = "is_none_yet")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub resumes: u32,
     /// The id of the root run.
     pub run: String,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::body::{is_none_yet, is_zero};
+use super::body::is_zero;
 use super::cache::{CacheHit, TaskCache};
 use super::event::TaskEvent;
 use super::journal::AttemptJournal;
@@ -86,7 +86,7 @@ pub struct TaskRecord {
     /// The attempt, from 1.
     pub attempt: u32,
     /// Number of times that hooks were asked about a failure of the task.
-    #[serde(default, skip_serializing_if = "is_none_yet")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub asked: u32,
     /// The task's state with respect to the cache of results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -132,7 +132,7 @@ pub struct TaskRecord {
     /// The task's result, failure or question.
     pub outcome: PendingOutcome,
     /// Number of attempts that hooks have requested.
-    #[serde(default, skip_serializing_if = "is_none_yet")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub retried: u32,
     /// The id of the root run.
     pub run: String,
@@ -274,10 +274,10 @@ pub struct ModelReservation {
 #[serde(deny_unknown_fields)]
 pub struct TaskUse {
     /// Number of times that hooks were asked about a failure of the task.
-    #[serde(default, skip_serializing_if = "is_none_yet")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub asked: u32,
     /// Number of attempts that count against its retry policy.
-    #[serde(default, skip_serializing_if = "is_none_yet")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub attempts: u32,
     /// Number of dispatches of its item.
     pub dispatches: u32,

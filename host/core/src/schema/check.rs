@@ -74,7 +74,7 @@ impl InputSchema {
     pub fn validate_and_fill(&self, mut value: Value, meter: &Meter) -> Result<Value, SchemaFailure> {
         if let Err(error) = defaults::fill(&self.program, &mut value, meter) {
             return Err(match error {
-                DefaultsError::EvaluationError(EvaluationError::Exhausted(exhausted)) => {
+                DefaultsError::Evaluation(EvaluationError::Exhausted(exhausted)) => {
                     SchemaFailure::Exhausted(exhausted)
                 }
                 error => SchemaFailure::Problems(vec![whole(error.to_string())]),

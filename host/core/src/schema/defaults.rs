@@ -15,7 +15,7 @@ const MOST: usize = 10_000;
 pub(super) enum DefaultsError {
     /// The fuel is used up, or subschemas are nested too deeply.
     #[error(transparent)]
-    EvaluationError(#[from] EvaluationError),
+    Evaluation(#[from] EvaluationError),
     /// The defaults of the schema require further defaults without end.
     #[error("the schema's defaults have no end")]
     Endless,
@@ -29,7 +29,7 @@ pub(super) fn fill(program: &Program, value: &mut Value, meter: &Meter) -> Resul
 
 impl From<FuelExhausted> for DefaultsError {
     fn from(exhausted: FuelExhausted) -> Self {
-        Self::EvaluationError(exhausted.into())
+        Self::Evaluation(exhausted.into())
     }
 }
 

@@ -35,7 +35,7 @@ pub struct InputMarks {
 
 impl InputMarks {
     /// Reads the marks of a schema.
-    pub fn of(schema: &Value) -> Self {
+    pub fn from_schema(schema: &Value) -> Self {
         let mut elsewhere = None;
         let mut marked = |format| match inputs_of_format(schema, format) {
             Ok(names) => names,
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     fn approvals(schema: &Value) -> Vec<String> {
-        let marks = InputMarks::of(schema);
+        let marks = InputMarks::from_schema(schema);
         assert_eq!(marks.elsewhere, None, "{schema}");
         marks.approvals
     }
@@ -213,15 +213,19 @@ mod tests {
                 "/properties/x/prefixItems/0",
             ),
         ] {
-            let found = InputMarks::of(&schema).elsewhere.unwrap();
+            let found = InputMarks::from_schema(&schema).elsewhere.unwrap();
             assert_eq!(format!("/{}", found.join("/")), place, "{schema}");
         }
         let nested = json!({ "properties": { "rules": mark, "x": { "items": { "format": "tools" } } } });
-        assert!(InputMarks::of(&nested).elsewhere.is_some(), "names of rules are those of tools");
+        assert!(InputMarks::from_schema(&nested).elsewhere.is_some(), "names of rules are those of tools");
         let tools = json!({ "properties": { "x": { "items": { "format": "tools" } } } });
-        assert_eq!(InputMarks::of(&tools), InputMarks::default(), "without rules, tools are not read");
+        assert_eq!(
+            InputMarks::from_schema(&tools),
+            InputMarks::default(),
+            "without rules, tools are not read"
+        );
         let above = json!({ "properties": { "x": { "items": { "format": "approvals-above" } } } });
-        assert!(InputMarks::of(&above).elsewhere.is_some());
+        assert!(InputMarks::from_schema(&above).elsewhere.is_some());
     }
 
     #[test]
@@ -234,10 +238,10 @@ mod tests {
                 "$defs": { "all": { "allOf": parts }, "rules": { "format": "approvals" } },
             })
         };
-        assert!(InputMarks::of(&chain(1_000)).elsewhere.is_some());
+        assert!(InputMarks::from_schema(&chain(1_000)).elsewhere.is_some());
         let many: serde_json::Map<_, _> = (0..=MOST_MARKED)
             .map(|number| (format!("p{number}"), json!({ "format": "approvals" })))
             .collect();
-        assert!(InputMarks::of(&json!({ "properties": many })).elsewhere.is_some());
+        assert!(InputMarks::from_schema(&json!({ "properties": many })).elsewhere.is_some());
     }
 }

@@ -365,8 +365,8 @@ impl VerifiedComponent {
         match (&self.standing, &self.statement) {
             (ComponentStanding::Signed { ceiling, .. }, _) => Ceiling::clone(ceiling),
             (ComponentStanding::BuiltIn, Some(statement)) => statement.predicate.ceiling.clone(),
-            (ComponentStanding::BuiltIn, None) => Ceiling::of([]),
-            (ComponentStanding::Unsigned, _) => Ceiling::of(CapabilityKind::ALL),
+            (ComponentStanding::BuiltIn, None) => Ceiling::from_kinds([]),
+            (ComponentStanding::Unsigned, _) => Ceiling::from_kinds(CapabilityKind::ALL),
         }
     }
 }

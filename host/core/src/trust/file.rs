@@ -152,7 +152,7 @@ impl TrustStore {
             key.items.clone_from(items);
         }
         if let Some(kinds) = &change.kinds {
-            key.ceiling.kinds = Ceiling::of(kinds.iter().copied()).kinds;
+            key.ceiling.kinds = Ceiling::from_kinds(kinds.iter().copied()).kinds;
         }
         if let Some(from) = change.not_before {
             key.not_before = from;
@@ -391,7 +391,7 @@ mod tests {
         TrustedKey {
             ceiling: Ceiling {
                 limits: Some(TaskLimits { memory: 32 << 20, timeout: Duration::from_secs(5), ..UNBOUNDED }),
-                ..Ceiling::of([CapabilityKind::Clocks])
+                ..Ceiling::from_kinds([CapabilityKind::Clocks])
             },
             not_before: Some("2026-01-01".parse().unwrap()),
             not_after: Some("2027-01-01T12:00:00Z".parse().unwrap()),
@@ -443,7 +443,7 @@ mod tests {
         let edited = TrustStore::set("trust.yaml", &text, "me", &change).unwrap();
         let me = store(&edited).find("me").unwrap().clone();
         assert_eq!((me.items.len(), me.revoked), (2, Some(Revocation::Always)));
-        assert_eq!(me.ceiling, Ceiling::of([CapabilityKind::Filesystem]));
+        assert_eq!(me.ceiling, Ceiling::from_kinds([CapabilityKind::Filesystem]));
         assert!(me.not_before.is_some());
         assert!(edited.contains("# the laptop") && edited.contains("# mine"), "{edited}");
         let forever = KeyChange { not_after: Some(None), ..KeyChange::default() };

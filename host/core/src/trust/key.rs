@@ -70,14 +70,14 @@ pub struct SigningKey {
 }
 
 impl SigningKey {
-    fn of(key: ed25519_dalek::SigningKey) -> Self {
-        let id = VerifyingKey::of(key.verifying_key()).id;
+    fn new(key: ed25519_dalek::SigningKey) -> Self {
+        let id = VerifyingKey::new(key.verifying_key()).id;
         Self { key, id }
     }
 
     /// Creates the key of a seed (RFC 8032, 5.1.5): 32 bytes from a secure source of randomness.
     pub fn from_seed(seed: &[u8; 32]) -> Self {
-        Self::of(ed25519_dalek::SigningKey::from_bytes(seed))
+        Self::new(ed25519_dalek::SigningKey::from_bytes(seed))
     }
 
     /// Reads an unencrypted PKCS#8 PEM block, version 1 or 2 (RFC 5958).
@@ -85,7 +85,7 @@ impl SigningKey {
         const EXPECTED: &str = "PRIVATE KEY";
         match pem_label(text) {
             Some(EXPECTED) => ed25519_dalek::SigningKey::from_pkcs8_pem(pem_block(text))
-                .map(Self::of)
+                .map(Self::new)
                 .map_err(|error| KeyError::Malformed { reason: error.to_string() }),
             Some(found) => Err(KeyError::WrongBlock {
                 found: found.to_owned(),
@@ -154,7 +154,7 @@ pub struct VerifyingKey {
 }
 
 impl VerifyingKey {
-    fn of(key: ed25519_dalek::VerifyingKey) -> Self {
+    fn new(key: ed25519_dalek::VerifyingKey) -> Self {
         let public = Digest::from_bytes(*key.as_bytes()).hex();
         let described =
             format!(r#"{{"keytype":"ed25519","keyval":{{"public":"{public}"}},"scheme":"ed25519"}}"#);
@@ -194,7 +194,7 @@ impl VerifyingKey {
     }
 
     fn strong(key: ed25519_dalek::VerifyingKey) -> Result<Self, KeyError> {
-        if key.is_weak() { Err(KeyError::Weak) } else { Ok(Self::of(key)) }
+        if key.is_weak() { Err(KeyError::Weak) } else { Ok(Self::new(key)) }
     }
 
     /// Returns the key as SPKI in PEM, as `keys show` prints it.

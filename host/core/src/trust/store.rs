@@ -251,7 +251,7 @@ pub(super) mod tests {
             name: name.to_owned(),
             key: key.verifying_key(),
             items: items.iter().map(|pattern| ItemPattern::parse(pattern).unwrap()).collect(),
-            ceiling: Ceiling::of([]),
+            ceiling: Ceiling::from_kinds([]),
             not_before: None,
             not_after: None,
             revoked: None,

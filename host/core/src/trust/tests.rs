@@ -43,7 +43,10 @@ fn predicate() -> Predicate {
                 why: "to tell it".to_owned(),
             }],
         },
-        ceiling: Ceiling { limits: Some(TaskLimits::DEFAULT), ..Ceiling::of([CapabilityKind::Clocks]) },
+        ceiling: Ceiling {
+            limits: Some(TaskLimits::DEFAULT),
+            ..Ceiling::from_kinds([CapabilityKind::Clocks])
+        },
         limits: None,
     }
 }
@@ -82,7 +85,7 @@ fn payload() -> Value {
 
 fn store() -> TrustStore {
     TrustStore::new(vec![TrustedKey {
-        ceiling: Ceiling::of([CapabilityKind::Clocks, CapabilityKind::Random]),
+        ceiling: Ceiling::from_kinds([CapabilityKind::Clocks, CapabilityKind::Random]),
         ..entry("acme", &key(1), &["acme/*"])
     }])
 }
@@ -106,7 +109,7 @@ fn a_signed_component_is_let_in_with_the_narrower_ceiling() {
         let ceiling = verified.ceiling();
         assert_eq!(
             ceiling.kinds,
-            Ceiling::of([CapabilityKind::Clocks]).kinds,
+            Ceiling::from_kinds([CapabilityKind::Clocks]).kinds,
             "random is in the key's alone"
         );
         assert_eq!(ceiling.limits, Some(TaskLimits::DEFAULT));

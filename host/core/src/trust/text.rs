@@ -323,7 +323,7 @@ struct Parts<'t> {
 }
 
 impl<'t> Parts<'t> {
-    fn of(text: &'t str) -> Self {
+    fn parse(text: &'t str) -> Self {
         let begin = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
         let line_end = |from: usize| text[from..].find('\n').map_or(text.len(), |end| from + end + 1);
         let begin = if text[begin..].starts_with("#!") { line_end(begin) } else { begin };
@@ -344,13 +344,13 @@ impl<'t> Parts<'t> {
 
 /// Returns the range of a text's signature line, with its line break; `None` if it has none.
 pub fn signature_line(text: &str) -> Option<Range<usize>> {
-    let parts = Parts::of(text);
+    let parts = Parts::parse(text);
     parts.line.map(|_| parts.before.len()..text.len() - parts.after.len())
 }
 
 /// Returns the text without its signature line, which is the signed text.
 pub fn unsigned_text(text: &str) -> String {
-    let parts = Parts::of(text);
+    let parts = Parts::parse(text);
     [parts.before, parts.after].concat()
 }
 
@@ -374,7 +374,7 @@ fn sign_in(
     key: &SigningKey,
     at: Timestamp,
 ) -> String {
-    let parts = Parts::of(text);
+    let parts = Parts::parse(text);
     let digest = parts.digest();
     let signature = key.sign(domain, message(id, at, &digest).as_bytes());
     let (open, close) = mark.around();
@@ -424,7 +424,7 @@ pub fn built_in_text(id: &str, store: &TrustStore) -> TextStanding {
 }
 
 fn standing_of(kind: TextKind, id: &str, text: &str, store: &TrustStore, at: Moment) -> TextStanding {
-    let parts = Parts::of(text);
+    let parts = Parts::parse(text);
     match parts.line {
         Some(line) => {
             let content = CommentMark::ALL.into_iter().find_map(|mark| mark.inside(line));
@@ -583,7 +583,7 @@ mod tests {
             let signed = signed(text, CommentMark::Hash);
             assert!(is_signed(&signed), "{signed:?}");
             assert!(signed.starts_with(BYTE_ORDER_MARK) == text.starts_with(BYTE_ORDER_MARK));
-            assert_eq!(Parts::of(&signed).digest(), Digest::of_bytes(text.as_bytes()));
+            assert_eq!(Parts::parse(&signed).digest(), Digest::of_bytes(text.as_bytes()));
         }
     }
 
@@ -706,7 +706,7 @@ mod tests {
         fn what_is_signed_verifies_and_is_otherwise_unchanged(text in "(#![a-z]{0,3}\n)?[a-z#:\n\r é]{0,80}") {
             let signed = signed(&text, CommentMark::Hash);
             prop_assert!(is_signed(&signed), "{signed:?}");
-            let parts = Parts::of(&signed);
+            let parts = Parts::parse(&signed);
             let rest = [parts.before, parts.after].concat();
             prop_assert!(rest == text || rest.strip_suffix('\n') == Some(text.as_str()));
         }

@@ -85,7 +85,7 @@ impl<'m> CompileBudget<'m> {
     }
 
     fn compiled(&self, pattern: &str) -> Result<Pattern, PatternError> {
-        match ReadPattern::of(pattern) {
+        match ReadPattern::parse(pattern) {
             Ok(read) => {
                 self.charge(read.cost())?;
                 read.compile()

@@ -81,7 +81,7 @@ pub struct ReadPattern<'p> {
 impl<'p> ReadPattern<'p> {
     /// Reads a pattern in the syntax of the `regex` crate. Of the Unicode properties, general categories, scripts and
     /// binary properties are supported. A pattern whose compilation costs more than a step of work is refused.
-    pub fn of(text: &'p str) -> Result<Self, PatternError> {
+    pub fn parse(text: &'p str) -> Result<Self, PatternError> {
         if text.len() > LONGEST {
             return Err(PatternError::TooLarge);
         }
@@ -124,9 +124,9 @@ impl<'p> ReadPattern<'p> {
 }
 
 impl Pattern {
-    /// Reads and compiles a pattern: [`ReadPattern::of`].
+    /// Reads and compiles a pattern: [`ReadPattern::parse`].
     pub fn compile(pattern: &str) -> Result<Self, PatternError> {
-        ReadPattern::of(pattern)?.compile()
+        ReadPattern::parse(pattern)?.compile()
     }
 
     /// Returns the range of the first match in a text, in bytes. Nothing is charged: the search is for a user who waits
@@ -375,7 +375,7 @@ mod tests {
             format!("(?xi){}", many(r"[\PL]", 800)),
         ] {
             let began = std::time::Instant::now();
-            assert!(matches!(ReadPattern::of(&costly), Err(PatternError::TooLarge)), "{costly:.40}");
+            assert!(matches!(ReadPattern::parse(&costly), Err(PatternError::TooLarge)), "{costly:.40}");
             assert!(began.elapsed().as_millis() < 100, "{costly:.40}");
         }
         for (plain, most) in [
@@ -384,7 +384,7 @@ mod tests {
             (r"(?i)^[\w.+-]+@[\w-]+\.[a-z]{2,}$", 3_000_000),
             (r"\w{50}", 25_000_000),
         ] {
-            let cost = ReadPattern::of(plain).unwrap().cost();
+            let cost = ReadPattern::parse(plain).unwrap().cost();
             assert!(cost < most, "{plain}: {cost}");
         }
     }

@@ -36,7 +36,7 @@ pub fn parse(text: &str, problems: &Problems) -> Option<Node> {
     if let Some(root) = super::json_document::read(text) {
         return Some(root);
     }
-    let index = Index::of(text);
+    let index = Index::new(text);
     if let Some((at, c)) = text.char_indices().find(|(_, c)| !is_printable(*c)) {
         let message = format!("the character U+{:04X} is not allowed in YAML", u32::from(c));
         let problem = Diagnostic::error(codes::YAML_CHARACTER, index.span(at, at + c.len_utf8()), message);
@@ -83,7 +83,7 @@ struct Index<'t> {
 impl<'t> Index<'t> {
     const BLOCK: usize = 64;
 
-    fn of(text: &'t str) -> Self {
+    fn new(text: &'t str) -> Self {
         let mut blocks = Vec::new();
         let mut lines = vec![(0, 0)];
         let ascii = text.is_ascii();

@@ -27,7 +27,7 @@ pub(super) fn read(engine: &wasmtime::Engine, path: &Path, mut hasher: blake3::H
         return None;
     }
     let size = usize::try_from(length).ok()?;
-    let copy = Copy::of(file.take(MAX_CODE.saturating_add(1)), size, |chunk| {
+    let copy = Copy::read(file.take(MAX_CODE.saturating_add(1)), size, |chunk| {
         hasher.update(chunk);
     })
     .ok()?;
@@ -44,7 +44,7 @@ pub(super) fn read(engine: &wasmtime::Engine, path: &Path, mut hasher: blake3::H
 
 /// Loads code that this program has just compiled, in this process or in its own child.
 pub(crate) fn load_compiled(engine: &wasmtime::Engine, code: &[u8]) -> wasmtime::Result<Component> {
-    Copy::of(code, code.len(), |_| ())?.load(engine)
+    Copy::read(code, code.len(), |_| ())?.load(engine)
 }
 
 /// Code that only this value can access, and that cannot change any more.
@@ -56,7 +56,7 @@ enum Copy {
 }
 
 impl Copy {
-    fn of(mut from: impl Read, size: usize, mut seen: impl FnMut(&[u8])) -> io::Result<Self> {
+    fn read(mut from: impl Read, size: usize, mut seen: impl FnMut(&[u8])) -> io::Result<Self> {
         #[cfg(target_os = "linux")]
         if let Ok(to) = sealed::create() {
             chunks(&mut from, |chunk| {

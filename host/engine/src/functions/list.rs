@@ -53,7 +53,7 @@ impl ExportedFunctions {
     ) -> Result<Self, FunctionsTooLarge> {
         let mut exported = Self::default();
         let types = component.component_type();
-        let exports = Exports::of(engine, &types)?;
+        let exports = Exports::new(engine, &types)?;
         let mut room = TypeRoom::of_one_component();
         for function in exports.describe(&mut room) {
             match function? {
@@ -116,7 +116,7 @@ struct Exports<'t> {
 }
 
 impl<'t> Exports<'t> {
-    fn of(engine: &'t wasmtime::Engine, types: &'t types::Component) -> Result<Self, FunctionsTooLarge> {
+    fn new(engine: &'t wasmtime::Engine, types: &'t types::Component) -> Result<Self, FunctionsTooLarge> {
         let exports = exports(engine, types)?;
         let named: Vec<_> = exports.into_iter().map(|export| (export.shown(), export)).collect();
         let mut counts = BTreeMap::new();
@@ -208,7 +208,7 @@ pub(crate) fn first_callable(
     component: &Component,
 ) -> Result<Option<FunctionDescription>, FunctionsTooLarge> {
     let types = component.component_type();
-    let exports = Exports::of(engine, &types)?;
+    let exports = Exports::new(engine, &types)?;
     let mut room = TypeRoom::of_one_component();
     let found = exports.describe(&mut room).find_map(|function| function.map(Result::ok).transpose());
     found.transpose()
@@ -231,7 +231,7 @@ pub(crate) fn look_up(
     name: &str,
 ) -> Result<FunctionLookup, FunctionsTooLarge> {
     let types = component.component_type();
-    let exports = Exports::of(engine, &types)?;
+    let exports = Exports::new(engine, &types)?;
     if let Some((known, export)) = exports.named.iter().find(|(known, _)| known == name) {
         let described = exports.described(known, export, &mut TypeRoom::of_one_component())?;
         return Ok(match described {

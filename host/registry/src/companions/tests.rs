@@ -25,7 +25,7 @@ fn trust() -> TrustStore {
         name: "me".to_owned(),
         key: key().verifying_key(),
         items: vec![ItemPattern::parse("t/*").unwrap()],
-        ceiling: Ceiling::of([]),
+        ceiling: Ceiling::from_kinds([]),
         not_before: None,
         not_after: None,
         revoked: None,
@@ -62,7 +62,7 @@ fn all() -> Vec<Companion> {
 
 /// Returns a layer as a stranger might write it.
 fn layer(media_type: &str, title: Option<&str>, size: u64) -> Descriptor {
-    let mut layer = Descriptor { size, ..Descriptor::of(media_type, b"x") };
+    let mut layer = Descriptor { size, ..Descriptor::new(media_type, b"x") };
     layer.annotations =
         title.map(|title| (annotation::TITLE.to_owned(), title.to_owned())).into_iter().collect();
     layer
@@ -248,8 +248,8 @@ fn only_a_graph_takes_something_along() {
         schema_version: 2,
         media_type: Some(media::MANIFEST.to_owned()),
         artifact_type: None,
-        config: Descriptor::of(media::WASM_CONFIG, b"{}"),
-        layers: vec![Descriptor::of(media::WASM, b"x"), case("x.case.yaml")],
+        config: Descriptor::new(media::WASM_CONFIG, b"{}"),
+        layers: vec![Descriptor::new(media::WASM, b"x"), case("x.case.yaml")],
         subject: None,
         annotations: BTreeMap::new(),
     };

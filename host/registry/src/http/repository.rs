@@ -385,7 +385,7 @@ mod tests {
     fn entry(name: &str, artifact_type: Option<&str>) -> Descriptor {
         Descriptor {
             artifact_type: artifact_type.map(str::to_owned),
-            ..Descriptor::of(media::MANIFEST, name.as_bytes())
+            ..Descriptor::new(media::MANIFEST, name.as_bytes())
         }
     }
 

@@ -58,7 +58,7 @@ pub struct SortedYanks {
 
 impl SortedYanks {
     /// Sorts envelopes into the two lists. An envelope that is not a statement about the item is left out.
-    pub fn of<'t>(envelopes: impl IntoIterator<Item = &'t str>, item: &str, judge: Judge<'_>) -> Self {
+    pub fn new<'t>(envelopes: impl IntoIterator<Item = &'t str>, item: &str, judge: Judge<'_>) -> Self {
         let now = judge.at.now;
         let (mut verified, mut others) = (Vec::new(), BTreeSet::new());
         for text in envelopes {
@@ -134,7 +134,7 @@ pub(super) fn add(
         Err(error) => return Err(error),
     };
     let all = there.iter().map(String::as_str).chain(envelopes.iter().copied());
-    let sorted = SortedYanks::of(all, id, judge);
+    let sorted = SortedYanks::new(all, id, judge);
     let list = list_of(&sorted).ok_or_else(|| TransportError::Full {
         what: format!("the list of yanks of `{}`", shown(id)),
         place: transport.place(),
@@ -146,8 +146,8 @@ pub(super) fn add(
         schema_version: 2,
         media_type: Some(media::MANIFEST.to_owned()),
         artifact_type: Some(YANK_ARTIFACT.to_owned()),
-        config: Descriptor::of(media::EMPTY, b"{}"),
-        layers: vec![Descriptor::of(LIST, &list)],
+        config: Descriptor::new(media::EMPTY, b"{}"),
+        layers: vec![Descriptor::new(LIST, &list)],
         subject: None,
         annotations: BTreeMap::new(),
     };
@@ -200,7 +200,9 @@ pub(super) fn content_of(
         return Ok(None);
     }
     let Ok(manifest) = Manifest::read(&fetched.bytes) else { return Ok(None) };
-    let (Some(kind), Some(layer)) = (Kind::of(&manifest), manifest.layers.first()) else { return Ok(None) };
+    let (Some(kind), Some(layer)) = (Kind::from_manifest(&manifest), manifest.layers.first()) else {
+        return Ok(None);
+    };
     if kind == Kind::Component {
         return Ok(Some(layer.digest));
     }

@@ -96,7 +96,7 @@ fn store() -> TrustStore {
         name: "me".to_owned(),
         key: key(1).verifying_key(),
         items: vec![ItemPattern::parse("a/*").unwrap()],
-        ceiling: Ceiling::of([]),
+        ceiling: Ceiling::from_kinds([]),
         not_before: None,
         not_after: None,
         revoked: None,
@@ -115,8 +115,8 @@ fn manifest(changes: &[(&str, &str)]) -> Manifest {
         schema_version: 2,
         media_type: Some(media::MANIFEST.to_owned()),
         artifact_type: Kind::Graph.artifact_type().map(str::to_owned),
-        config: Descriptor::of(crate::artifact::ITEM_CONFIG, b"{}"),
-        layers: vec![Descriptor::of("application/yaml", b"x")],
+        config: Descriptor::new(crate::artifact::ITEM_CONFIG, b"{}"),
+        layers: vec![Descriptor::new("application/yaml", b"x")],
         subject: None,
         annotations,
     }
@@ -136,7 +136,7 @@ fn published(transport: &dyn Transport, tag: &str) -> DescribedVersion {
         content: Some(Digest::of_bytes(b"x")),
         has_signed_version: true,
     };
-    DescribedVersion { about, kind: Kind::Graph, manifest: Descriptor::of(media::MANIFEST, &manifest) }
+    DescribedVersion { about, kind: Kind::Graph, manifest: Descriptor::new(media::MANIFEST, &manifest) }
 }
 
 fn envelope_by(seed: u8, about: &PublishedVersion, at: u64, is_yanked: bool) -> String {
@@ -170,7 +170,7 @@ fn moved(transport: &dyn Transport, tag: &str) -> DescribedVersion {
     let bytes = moved.to_bytes();
     let of = published(&Memory::default(), tag);
     let about = PublishedVersion { manifest: Digest::of_bytes(&bytes), ..of.about };
-    DescribedVersion { about, kind: Kind::Graph, manifest: Descriptor::of(media::MANIFEST, &bytes) }
+    DescribedVersion { about, kind: Kind::Graph, manifest: Descriptor::new(media::MANIFEST, &bytes) }
 }
 
 fn yank(transport: &dyn Transport, to: &DescribedVersion, seed: u8, at: u64, is_yanked: bool) -> Digest {
@@ -197,8 +197,8 @@ fn put_list(transport: &dyn Transport, envelopes: &[String]) {
     transport.put_blob(&bytes).unwrap();
     let mut listing = manifest(&[]);
     listing.artifact_type = Some(YANK_ARTIFACT.to_owned());
-    listing.config = Descriptor::of(media::EMPTY, b"{}");
-    listing.layers = vec![Descriptor::of("application/vnd.graph-host.yanks.v1+json", &bytes)];
+    listing.config = Descriptor::new(media::EMPTY, b"{}");
+    listing.layers = vec![Descriptor::new("application/vnd.graph-host.yanks.v1+json", &bytes)];
     transport.put_manifest(&listing, Some(&tag_of("a/b"))).unwrap();
 }
 
@@ -323,7 +323,7 @@ fn a_yank_of_the_first_format_is_found_at_another_manifest_of_a_directory() {
     assert!(is_yanked(&layout, &moved.about));
     // A manifest with another content is not affected.
     layout.put_blob(b"other").unwrap();
-    let other = Manifest { layers: vec![Descriptor::of("application/yaml", b"other")], ..manifest(&[]) };
+    let other = Manifest { layers: vec![Descriptor::new("application/yaml", b"other")], ..manifest(&[]) };
     let digest = layout.put_manifest(&other, Some("a/b:1.0.0")).unwrap();
     let about = PublishedVersion { manifest: digest, content: None, ..item.about };
     assert!(!is_yanked(&layout, &about));
@@ -363,7 +363,7 @@ fn what_is_no_list_of_yanks_is_reported() {
     assert!(found(&memory, &item.about).unread.is_none() && is_yanked(&memory, &item.about));
     let trust = store();
     let judge = Judge { trust: &trust, at: Moment::from(NOW) };
-    assert!(SortedYanks::of(["junk"; 10], "a/b", judge).all().is_empty());
+    assert!(SortedYanks::new(["junk"; 10], "a/b", judge).all().is_empty());
     assert_eq!(read_list(b"{}", 256), None);
     assert_eq!(read_list(&vec![b' '; MOST_LIST + 1], 256), None);
     assert_eq!(read_list(br#"["", ""]"#, 1), None);
@@ -464,11 +464,11 @@ fn junk_is_ignored() {
     let memory = Memory::default();
     let item = published(&memory, "1.0.0");
     let honest = artifact(&item.manifest, "{}", key(1).id(), Timestamp(7)).manifest;
-    let layer = |bytes: &[u8]| vec![Descriptor::of(media::ENVELOPE, bytes)];
+    let layer = |bytes: &[u8]| vec![Descriptor::new(media::ENVELOPE, bytes)];
     let junk = [
         Manifest { layers: Vec::new(), ..honest.clone() },
         Manifest { layers: layer(b"not there"), ..honest.clone() },
-        Manifest { layers: vec![Descriptor::of("text/html", b"{}")], ..honest.clone() },
+        Manifest { layers: vec![Descriptor::new("text/html", b"{}")], ..honest.clone() },
         Manifest { layers: [layer(b"{}"), layer(b"{}")].concat(), ..honest.clone() },
         Manifest { artifact_type: None, ..honest.clone() },
         // Its layer claims a size that must never be requested.
@@ -482,10 +482,10 @@ fn junk_is_ignored() {
     // Listed blobs that are no manifest, and one that is missing.
     for bytes in [&b"<html>"[..], b"\xff"] {
         memory.put_blob(bytes).unwrap();
-        memory.listed.borrow_mut().push(Descriptor::of(media::MANIFEST, bytes));
+        memory.listed.borrow_mut().push(Descriptor::new(media::MANIFEST, bytes));
     }
-    memory.listed.borrow_mut().push(Descriptor::of(media::MANIFEST, b"not there"));
-    let large = Descriptor { size: MOST_MANIFEST + 1, ..Descriptor::of(media::MANIFEST, b"large") };
+    memory.listed.borrow_mut().push(Descriptor::new(media::MANIFEST, b"not there"));
+    let large = Descriptor { size: MOST_MANIFEST + 1, ..Descriptor::new(media::MANIFEST, b"large") };
     memory.listed.borrow_mut().push(large);
     *memory.read.borrow_mut() = 0;
     let read = found(&memory, &item.about);
@@ -580,7 +580,7 @@ fn what_is_yanked_is_an_item_of_one_version() {
     let config = br#"{"id":"a/c","kind":"graph","version":"3.0.0"}"#;
     memory.put_blob(config).unwrap();
     let plain = Manifest {
-        config: Descriptor::of(crate::artifact::ITEM_CONFIG, config),
+        config: Descriptor::new(crate::artifact::ITEM_CONFIG, config),
         annotations: BTreeMap::new(),
         ..manifest(&[])
     };

@@ -554,7 +554,7 @@ impl Gatherer<'_> {
             name: format!("built-in-{}", &key.hex()[..16]),
             key,
             items: items.map_err(|error| cannot_vouch(&error))?,
-            ceiling: Ceiling::of(kinds),
+            ceiling: Ceiling::from_kinds(kinds),
             not_before: None,
             not_after: None,
             revoked: None,

@@ -318,7 +318,7 @@ fn cut(
         newest_sequence: plan.newest_sequence,
         removed: plan.removed.saturating_add(plan.before.as_ref().map_or(0, |before| before.removed)),
         run: run.to_owned(),
-        standing: (!start.checkpoint.is_whole()).then(|| CumulativeState::of(&start.checkpoint)),
+        standing: (!start.checkpoint.is_whole()).then(|| CumulativeState::from_checkpoint(&start.checkpoint)),
         visited,
         warnings,
     };

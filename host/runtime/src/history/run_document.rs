@@ -99,7 +99,7 @@ impl RunDocument<'_> {
     #[must_use]
     pub fn at(mut self, now: Timestamp) -> Self {
         for asked in &mut self.interrupts {
-            let expired = Question::of(&asked["payload"]).expired(now).is_some();
+            let expired = Question::from_payload(&asked["payload"]).expired(now).is_some();
             if asked["form"].get("until").is_some() {
                 asked["expired"] = expired.into();
             }
@@ -142,7 +142,7 @@ impl RunDocument<'_> {
 /// Makes the document of an interrupt: the question, and the form of its answer. A pause has neither.
 pub(crate) fn interrupt(interrupt: &InterruptRecord) -> Value {
     let InterruptRecord { budget, id, node, payload } = interrupt;
-    let form = (!payload.0.is_null()).then(|| Question::of(&payload.0).form());
+    let form = (!payload.0.is_null()).then(|| Question::from_payload(&payload.0).form());
     let mut shown = json!({ "id": id, "node": node, "payload": *payload.0, "form": form });
     // The host itself asks, about a budget.
     if let Some(figure) = budget {

@@ -46,7 +46,7 @@ pub(crate) fn remember(
     let there = remembered(home, id);
     let all = there.iter().map(String::as_str).chain(seen.iter().map(Yank::envelope));
     // A statement that is not trusted now was verified with another trust store, and is kept for that one.
-    let sorted = SortedYanks::of(all, id, judge);
+    let sorted = SortedYanks::new(all, id, judge);
     let list = write_list(&sorted.all(), MOST_REMEMBERED).ok_or_else(|| {
         let shown = project::shown(&path);
         Error::limit(format!("{shown} has no room for more yanks: those that it has are kept, and no others"))

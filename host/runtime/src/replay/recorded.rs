@@ -160,7 +160,7 @@ impl Recorded {
                         reserved.insert(hook.call, hook.lost.plus(hook.host.model));
                     }
                     Record::Hook(hook) => {
-                        hooks.insert(hook.call.clone(), HookSummary::of(&hook));
+                        hooks.insert(hook.call.clone(), HookSummary::from_record(&hook));
                     }
                     Record::Checkpoint(_) => {}
                 }

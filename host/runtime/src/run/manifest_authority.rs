@@ -152,7 +152,7 @@ impl KeptManifest {
 
     fn refused(&self, purpose: Purpose) -> Error {
         let Self { manifest, run, key, .. } = self;
-        let reach = ManifestReach::of(manifest);
+        let reach = ManifestReach::from_manifest(manifest);
         let named = reach.to_string();
         let reached = if named.is_empty() { " only larger budgets".to_owned() } else { named };
         let command = format!("{} --caps FILE", purpose.command(run));

@@ -447,8 +447,9 @@ pub fn apply(channels: &mut Map<String, Value>, values: Vec<ChannelValue>) -> Re
 
 /// Reads the state at a checkpoint. If its maps contain only changes, they are assembled first.
 pub fn state(store: &dyn CheckpointStore, checkpoint: &Checkpoint) -> Result<Map<String, Value>> {
-    let is_all =
-        checkpoint.state.is_none_or(|state| CumulativeState::of(checkpoint).tree().digest() == state);
+    let is_all = checkpoint
+        .state
+        .is_none_or(|state| CumulativeState::from_checkpoint(checkpoint).tree().digest() == state);
     let whole = if is_all { None } else { Some(whole(store, checkpoint)?) };
     let mut state = Map::new();
     apply(&mut state, values_at(store, whole.as_ref().unwrap_or(checkpoint))?)?;

@@ -287,7 +287,7 @@ fn is_id(name: &str) -> bool {
 
 /// Converts a typed answer to the value that its question expects.
 fn read(text: &str, asked: Option<&InterruptRecord>, run: &RunTree) -> Result<Value> {
-    let question = asked.map(|asked| Question::of(&asked.payload.0)).unwrap_or_default();
+    let question = asked.map(|asked| Question::from_payload(&asked.payload.0)).unwrap_or_default();
     let is_expired = question.expired(now()).is_some();
     let read = question.read(text);
     // The walker refuses late answers, and asks a changed question again.

@@ -212,7 +212,7 @@ pub fn component_envelope(
         interfaces: described.interfaces,
         functions: described.description.functions,
         description: described.description.description,
-        ceiling: claims.ceiling.unwrap_or_else(|| Ceiling::of(described.kinds)),
+        ceiling: claims.ceiling.unwrap_or_else(|| Ceiling::from_kinds(described.kinds)),
         limits: claims.limits,
     };
     let statement = make_statement(component.bytes(), predicate).map_err(|error| {

@@ -48,7 +48,7 @@ fn own(home: &Home) -> Result<TrustStore> {
         name: "this host".to_owned(),
         key,
         items: items.clone(),
-        ceiling: Ceiling::of([]),
+        ceiling: Ceiling::from_kinds([]),
         not_before: None,
         not_after: None,
         revoked: None,

@@ -53,7 +53,7 @@ pub(super) struct CommitLine<'a> {
 
 impl<'a> CommitLine<'a> {
     /// Returns a line with nothing but the row.
-    pub(super) const fn of(row: &'a RunRow) -> Self {
+    pub(super) const fn new(row: &'a RunRow) -> Self {
         Self { row, records: Vec::new(), generation: 0, prunings: &[], epoch: None, head: None }
     }
 }

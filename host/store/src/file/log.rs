@@ -102,7 +102,7 @@ impl Log {
         epoch: u64,
         synchronous: SyncMode,
     ) -> Result<(), StorageError> {
-        let line = CommitLine { epoch: begun_at(epoch), ..CommitLine::of(row) };
+        let line = CommitLine { epoch: begun_at(epoch), ..CommitLine::new(row) };
         Self::begin(&folder.file(NAME), &line, synchronous, |_, end| Ok(end))
     }
 
@@ -116,7 +116,7 @@ impl Log {
     ) -> Result<(), ImportError> {
         let file = folder.file(NAME);
         let mut refused = None;
-        let line = CommitLine { generation: 1, prunings, epoch: begun_at(epoch), ..CommitLine::of(row) };
+        let line = CommitLine { generation: 1, prunings, epoch: begun_at(epoch), ..CommitLine::new(row) };
         let begun = Self::begin(&file, &line, SyncMode::Full, |file, mut end| {
             let (listed, mut index) = (row.listed(), Index::default());
             let mut next = |end: u64| -> Result<Vec<NumberedRecord>, ImportError> {
@@ -167,7 +167,7 @@ impl Log {
     }
 
     /// Returns the log of an existing run, which is not read yet.
-    pub(super) fn of(folder: &FolderPlace, run: &str) -> Self {
+    pub(super) fn for_run(folder: &FolderPlace, run: &str) -> Self {
         Self {
             folder: folder.clone(),
             file: folder.file(NAME),
@@ -214,7 +214,7 @@ impl Log {
         file.seek(SeekFrom::Start(0))?;
         Read::by_ref(file).take(DIGITS as u64).read_to_end(&mut first)?;
         if first != self.first {
-            *self = Self { first, ..Self::of(&self.folder, &self.run) };
+            *self = Self { first, ..Self::for_run(&self.folder, &self.run) };
         }
         while self.damage.is_none() {
             let taken = match line::find(file, self.end)? {
@@ -328,7 +328,7 @@ impl Log {
         let next = self.fence.epoch.checked_add(1).filter(|next| *next <= plan::LARGEST);
         let epoch = next.ok_or_else(|| self.damaged("the epoch is as high as there is one"))?;
         let Some(row) = &self.row else { return Ok(self.fence) };
-        let line = CommitLine { epoch: Some(epoch), ..CommitLine::of(row) };
+        let line = CommitLine { epoch: Some(epoch), ..CommitLine::new(row) };
         self.end += write_line(&line, &mut file, self.end, SyncMode::Normal)
             .map_err(|error| fault(&self.file.path(), &too_long(error)))?;
         (self.fence.epoch, self.taken_up) = (epoch, true);
@@ -377,7 +377,7 @@ impl Log {
         }
         before()?;
         let line =
-            CommitLine { records: batch.iter().map(LineEntry::from).collect(), ..CommitLine::of(&row) };
+            CommitLine { records: batch.iter().map(LineEntry::from).collect(), ..CommitLine::new(&row) };
         match write_line(&line, &mut file, end, synchronous) {
             Ok(length) => self.end += length,
             Err(LineError::Failed(error)) => return Err(fault(&self.file.path(), &error).into()),
@@ -426,7 +426,7 @@ fn write_line(
 /// Appends a line of records with their numbers of entries, and returns the line's length.
 fn write_more(file: &mut File, end: u64, row: &RunRow, records: &[NumberedRecord]) -> io::Result<u64> {
     let records = records.iter().map(LineEntry::from).collect();
-    CommitLine { records, ..CommitLine::of(row) }.write(file, end).map_err(too_long)
+    CommitLine { records, ..CommitLine::new(row) }.write(file, end).map_err(too_long)
 }
 
 /// Reads from the line at a position at which a valid line was found before.
@@ -558,7 +558,7 @@ impl OpenLog<'_> {
 
     /// Reads a page of records.
     fn page(&mut self, places: Vec<RecordPosition>, limit: usize) -> Result<Vec<SignedRecord>, ReadError> {
-        let (mut found, mut page) = (Vec::new(), Page::of(limit));
+        let (mut found, mut page) = (Vec::new(), Page::new(limit));
         self.records(places.into_iter(), |record| {
             let takes = page.takes(&record);
             if takes {
@@ -727,7 +727,7 @@ impl OpenLog<'_> {
                 prunings: &prunings,
                 epoch: Some(epoch),
                 head,
-                ..CommitLine::of(&row)
+                ..CommitLine::new(&row)
             };
             let mut end = first.write(file, 0).map_err(too_long)?;
             let row = row.listed();

@@ -216,7 +216,7 @@ impl FileStore {
         if !logs.get(run).is_some_and(Log::is_there) {
             logs.remove(run);
             let Some(place) = self.place(run)? else { return Ok(None) };
-            keep_log(&mut logs, run, Log::of(&self.run_folder(&place), run));
+            keep_log(&mut logs, run, Log::for_run(&self.run_folder(&place), run));
         }
         let Some(log) = logs.get_mut(run) else { return Ok(None) };
         Ok(Some(look(&mut log.open()?)))
@@ -230,7 +230,7 @@ impl FileStore {
         }
         let Some(place) = self.place(run)? else { return Ok(None) };
         format::stamp(&self.folder)?;
-        Ok(Some(Log::of(&self.run_folder(&place), run)))
+        Ok(Some(Log::for_run(&self.run_folder(&place), run)))
     }
 
     /// Returns the file that is locked while a process on this machine holds a run; `None` if there is no such run.

@@ -94,7 +94,7 @@ pub(super) fn recognise(connection: &Connection, file: &str) -> Result<Knowledge
         return Err(KnowledgeStoreError::Newer { file: file.to_owned(), found: version });
     }
     let is_older = version < VERSION;
-    let found = match Shape::of(connection) {
+    let found = match Shape::read(connection) {
         Err(error) if schema::has_many_entries(&error) => {
             return Err(altered(schema::MANY_ENTRIES.to_owned()));
         }

@@ -116,7 +116,7 @@ fn history(
     let mut statuses = statuses.query(params![run, number(after), limit(most), cursor.status])?;
     let mut status = statuses.next()?.map(|row| row::history(run, row)).transpose()?;
     let heads = &mut cursor.heads;
-    let (mut found, mut page) = (Vec::new(), Page::of(most));
+    let (mut found, mut page) = (Vec::new(), Page::new(most));
     while page.has_room() {
         let told = status.as_ref().map(|status| number(status.before));
         let checkpoint_is_next = heads.first().is_some_and(|event| told.is_none_or(|told| event <= told));

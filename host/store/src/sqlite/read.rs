@@ -127,7 +127,7 @@ impl SqliteStore {
         let read = || {
             let mut statement = database.connection.prepare_cached(sql::CHECKPOINTS_UP_TO)?;
             let mut rows = statement.query(params![run, namespace, number(last), limit(count)])?;
-            let (mut found, mut page) = (Vec::new(), Page::of(count));
+            let (mut found, mut page) = (Vec::new(), Page::new(count));
             while page.has_room()
                 && let Some(row) = rows.next()?
             {
@@ -255,7 +255,7 @@ fn page(
     let after = after.map_or(-1, number);
     let mut statement = connection.prepare_cached(sql::CHECKPOINTS_AFTER)?;
     let mut rows = statement.query(params![run, namespace, after, limit(count)])?;
-    let (mut found, mut page) = (Vec::new(), Page::of(count));
+    let (mut found, mut page) = (Vec::new(), Page::new(count));
     while page.has_room()
         && let Some(row) = rows.next()?
     {
@@ -279,7 +279,7 @@ fn pending(
     most: usize,
 ) -> SqlResult<Vec<SignedRecord>> {
     let kinds = [RecordKind::Task, RecordKind::Answers, RecordKind::Hook, RecordKind::Status];
-    let (mut found, mut page) = (Vec::new(), Page::of(most));
+    let (mut found, mut page) = (Vec::new(), Page::new(most));
     for kind in kinds {
         let (statement, task) = match after {
             Some((last, _)) if kind < last => continue,

@@ -329,7 +329,7 @@ fn altered(connection: &Connection, version: u32) -> rusqlite::Result<Option<Str
         return Ok(None);
     }
     let version = version as usize;
-    let found = match Shape::of(connection) {
+    let found = match Shape::read(connection) {
         Err(error) if has_many_entries(&error) => return Ok(Some(MANY_ENTRIES.to_owned())),
         found => found?,
     };

@@ -48,7 +48,7 @@ fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
 
 impl Shape {
     /// Reads the schema of an open database. None of its statements is executed, and none of its tables is read.
-    pub(crate) fn of(connection: &Connection) -> rusqlite::Result<Self> {
+    pub(crate) fn read(connection: &Connection) -> rusqlite::Result<Self> {
         let encoding = connection.query_row("PRAGMA encoding", [], |row| row.get(0))?;
         let mut statement = connection.prepare(ENTRIES)?;
         let mut rows = statement.query([])?;
@@ -80,7 +80,7 @@ impl Shape {
     pub(crate) fn made_by<'s>(statements: impl IntoIterator<Item = &'s str>) -> rusqlite::Result<Self> {
         let connection = Connection::open_in_memory()?;
         statements.into_iter().try_for_each(|statements| connection.execute_batch(statements))?;
-        Self::of(&connection)
+        Self::read(&connection)
     }
 
     /// Returns the digest of the schema. Two schemas with the same digest have the same entries.

@@ -80,7 +80,7 @@ impl SqliteStore {
             connection,
             meter,
             synchronous: None,
-            wal_preallocation: WalPreallocation::of(&place),
+            wal_preallocation: WalPreallocation::for_database(&place),
             cache: WriteCache::default(),
             cursors: Cursors::default(),
             placed: 0,

@@ -23,7 +23,7 @@ pub(super) struct WalPreallocation {
 
 impl WalPreallocation {
     /// Returns the preallocation for the log of a database.
-    pub(super) fn of(database: &FilePlace) -> Self {
+    pub(super) fn for_database(database: &FilePlace) -> Self {
         Self { log: database.beside("-wal"), durable: 0 }
     }
 

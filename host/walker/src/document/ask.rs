@@ -104,7 +104,7 @@ fn check_together(
     match (choices, schema) {
         (Some(_), _) => {
             let form = payload(node.to_json(), None);
-            if let Err(error) = Question::of(&form).accept(default.to_json()) {
+            if let Err(error) = Question::from_payload(&form).accept(default.to_json()) {
                 no_answer(error.to_string());
             }
         }

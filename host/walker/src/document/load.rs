@@ -280,7 +280,7 @@ fn check_schema(node: &Node, schema: &Value, compiling: &CompileBudget<'_>, prob
 
 /// Reads the inputs that the schema marks for the host. Rules at places that are not read are a problem: they would have no effect.
 fn marks_of(node: &Node, schema: &Value, problems: &Problems) -> InputMarks {
-    let marks = InputMarks::of(schema);
+    let marks = InputMarks::from_schema(schema);
     if let Some(place) = &marks.elsewhere {
         let place = node.descend(place).span.first_line();
         let message = "`config_schema` marks rules, tools or `approvals-above` where they are not read";

@@ -215,7 +215,7 @@ struct Random(RefCell<host::Random>);
 
 impl host_of::GuestRandom for Random {
     fn new(seed: Vec<u8>) -> Self {
-        Self(RefCell::new(host::Random::of(&seed)))
+        Self(RefCell::new(host::Random::from_seed(&seed)))
     }
 
     fn bytes(&self, length: u32) -> Vec<u8> {

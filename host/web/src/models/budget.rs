@@ -23,17 +23,17 @@ impl Budget {
         for limits in limits {
             most = most.min(read::document("limits", limits)?);
         }
-        Ok(Self::of(&most, ModelUse::NOTHING))
+        Ok(Self::new(&most, ModelUse::NOTHING))
     }
 
     /// Opens the budget of a called component: what is left here, and at most its own limits. Its use is charged here when it has ended.
     pub fn inside(&self, limits: &str) -> Result<Self, Problem> {
         let own: TaskLimits = read::document("limits", limits)?;
         let limits = TaskLimits { model: self.own.left().min(own.model), ..own };
-        Ok(Self::of(&limits, self.used_around()))
+        Ok(Self::new(&limits, self.used_around()))
     }
 
-    fn of(limits: &TaskLimits, around: ModelUse) -> Self {
+    fn new(limits: &TaskLimits, around: ModelUse) -> Self {
         let floor = limits.model_floor.unwrap_or(ModelUse::NOTHING);
         let own = ModelBudget::new(limits.model).with_floor(floor).with_nodes(limits.model_of_nodes);
         Self { own, around }

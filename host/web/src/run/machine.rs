@@ -43,7 +43,7 @@ impl Run {
     /// Starts a run. Its first event is `started`.
     pub fn start(setup: &str) -> Result<Self, Problem> {
         let ParsedSetup { graph, setup, key, .. } = ParsedSetup::read(setup)?;
-        Ok(Self::of(RunTree::new(graph, setup), key))
+        Ok(Self::new(RunTree::new(graph, setup), key))
     }
 
     /// Restores a run from its stored records. Its first event is `resumed`.
@@ -56,7 +56,7 @@ impl Run {
         }
         let ParsedSetup { graph, setup, key, .. } = beginning;
         let tree = RunTree::restore(graph, setup, restored).map_err(Problem::integrity)?;
-        Ok(Self::of(tree, key))
+        Ok(Self::new(tree, key))
     }
 
     /// Starts a run from a checkpoint of a stored run. Its first event is `forked`.
@@ -69,7 +69,7 @@ impl Run {
         }
         let ParsedSetup { graph, setup, key, .. } = beginning;
         let tree = RunTree::fork(graph, setup, restored, &visited).map_err(Problem::integrity)?;
-        Ok(Self::of(tree, key))
+        Ok(Self::new(tree, key))
     }
 
     /// Verifies all stored records of a run, with the public key of the host that made it; returns their counts, as JSON.
@@ -78,7 +78,7 @@ impl Run {
         Ok(json!(verified).to_string())
     }
 
-    fn of(tree: RunTree, key: SigningKey) -> Self {
+    fn new(tree: RunTree, key: SigningKey) -> Self {
         Self { tree, key, under_way: BTreeMap::new(), lookups: BTreeMap::new() }
     }
 
@@ -196,7 +196,7 @@ impl Run {
         let open = self.tree.summary().interrupts;
         let read = |(id, text): (String, String)| {
             let asked = open.iter().find(|asked| asked.id == id);
-            let question = asked.map(|asked| Question::of(&asked.payload.0)).unwrap_or_default();
+            let question = asked.map(|asked| Question::from_payload(&asked.payload.0)).unwrap_or_default();
             match question.read(&text) {
                 Ok(answer) => Ok((id, answer)),
                 // A late answer is left to the walker, which refuses it as such.

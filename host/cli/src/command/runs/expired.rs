@@ -43,7 +43,7 @@ pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -
     }
     let asked = open(store, row, context).unwrap_or_default();
     let expired = |asked: InterruptRecord| {
-        let expired = Question::of(&asked.payload.0).expired(now())?;
+        let expired = Question::from_payload(&asked.payload.0).expired(now())?;
         Some(ExpiredInterrupt { asked, expired })
     };
     asked.into_iter().filter_map(expired).collect()

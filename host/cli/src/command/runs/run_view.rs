@@ -86,7 +86,7 @@ impl Pending {
                 if hook.reserved {
                     self.lost = self.lost.plus(hook.host.model);
                 } else {
-                    self.hooked.push(HookSummary::of(&hook));
+                    self.hooked.push(HookSummary::from_record(&hook));
                 }
             }
             Record::Task(task) => {

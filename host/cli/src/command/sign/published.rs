@@ -66,7 +66,7 @@ pub(super) fn sign(word: &str, args: &Args, key: &SigningKey, context: &Context)
         VerifiedComponent::under_development(bytes, &id, &nobody).map_err(|error| refused(&error))?;
     let described = context.block_on(describe(&component, &context.host))??;
     let description = described.description.clone();
-    let ceiling = args.may.clone().map(Ceiling::of);
+    let ceiling = args.may.clone().map(Ceiling::from_kinds);
     let claims = Claims { id: &id, version: &version, ceiling, limits: None };
     let (statement, envelope) = component_envelope(&component, described, claims, key)?;
     let attached = attach(&*transport, found.subject, &envelope)?;

@@ -58,7 +58,7 @@ fn known_host(key: VerifyingKey) -> Result<TrustedKey> {
         name: "a known host".to_owned(),
         key,
         items: vec![items],
-        ceiling: Ceiling::of([]),
+        ceiling: Ceiling::from_kinds([]),
         not_before: None,
         not_after: None,
         revoked: None,

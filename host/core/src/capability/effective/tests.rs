@@ -23,7 +23,7 @@ fn manifest(text: &str) -> Manifest {
 }
 
 fn all() -> Ceiling {
-    Ceiling::of(CapabilityKind::ALL)
+    Ceiling::from_kinds(CapabilityKind::ALL)
 }
 
 fn request<'a>(
@@ -85,7 +85,7 @@ fn a_grant_is_what_all_agree_on() {
 #[test]
 fn types_come_along_without_their_functions() {
     let declared = names(&FILES);
-    let ceiling = Ceiling::of([CapabilityKind::Filesystem]);
+    let ceiling = Ceiling::from_kinds([CapabilityKind::Filesystem]);
     let manifest = manifest("items: { \"examples/list\": { filesystem: [{ path: ., as: /src }] } }");
     let grant = effective_grant(&request(&declared, &ceiling, &manifest)).unwrap();
     assert_eq!(grant.kinds, BTreeSet::from([CapabilityKind::Log, CapabilityKind::Filesystem]));
@@ -104,7 +104,7 @@ fn log_and_types_need_no_manifest() {
     let declared =
         names(&["graph-host:host/log@0.1.0", "graph-host:host/events@0.1.3", "graph-host:node/types@0.1.0"]);
     let none = Manifest::deny_all();
-    let grant = effective_grant(&request(&declared, &Ceiling::of([]), &none)).unwrap();
+    let grant = effective_grant(&request(&declared, &Ceiling::from_kinds([]), &none)).unwrap();
     assert_eq!(grant, EffectiveGrant::nothing(TaskLimits::DEFAULT));
 }
 
@@ -217,7 +217,7 @@ items:
     let limits = TaskLimits { model: ModelUse { calls: 3, ..ModelUse::UNBOUNDED }, ..TaskLimits::UNBOUNDED };
     let signed = Ceiling { limits: Some(limits), ..all.clone() };
     assert_eq!(granted(&GrantRequest { ceiling: &signed, ..request }).1, ModelUse { calls: 3, ..most });
-    let unsigned = Ceiling::of([CapabilityKind::Http]);
+    let unsigned = Ceiling::from_kinds([CapabilityKind::Http]);
     let says = |request| reasons(&request).join("");
     assert!(
         says(GrantRequest { ceiling: &unsigned, ..request }).ends_with("does not reach as far as `model`")
@@ -293,7 +293,7 @@ proptest! {
         parent in prop::option::of((kinds(), folders(), limits())), node in prop::option::of(kinds()),
         folders in folders(), clocks in any::<bool>(), random in any::<bool>(), entry_limits in limits(),
     ) {
-        let ceiling = Ceiling { limits: ceiling_limits, ..Ceiling::of(ceiling) };
+        let ceiling = Ceiling { limits: ceiling_limits, ..Ceiling::from_kinds(ceiling) };
         let mut manifest = manifest("items: { \"examples/*\": { clocks: true } }");
         let entry = &mut std::sync::Arc::make_mut(&mut manifest.items)[0];
         entry.filesystem = folders.iter().map(|mount| super::super::ManifestMount { written: ".".into(), mount: mount.clone() }).collect();

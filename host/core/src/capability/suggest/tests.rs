@@ -20,7 +20,7 @@ fn read(text: &str) -> Manifest {
 }
 
 fn grant(manifest: &Manifest, item: &ItemNeeds<'_>) -> EffectiveGrant {
-    let ceiling = Ceiling::of(CapabilityKind::ALL);
+    let ceiling = Ceiling::from_kinds(CapabilityKind::ALL);
     effective_grant(&GrantRequest {
         item_id: item.item_id,
         declared: item.interfaces,

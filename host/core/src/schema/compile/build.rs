@@ -28,7 +28,7 @@ pub(in crate::schema) fn compile(schema: &Value, meter: &Meter) -> Result<Progra
         let message = format!("the schema cannot be compiled: {error}");
         vec![SchemaError { pointer: Vec::new(), message, limit: true }]
     };
-    let scan = Scan::of(schema, meter).map_err(exhausted)?;
+    let scan = Scan::new(schema, meter).map_err(exhausted)?;
     let mut builder = Builder { scan, patterns: Vec::new(), by_text: BTreeMap::new(), states: 0 };
     let nodes = builder.nodes().map_err(exhausted)?;
     let Builder { scan, patterns, .. } = builder;
@@ -295,7 +295,7 @@ impl<'s> Builder<'s, '_> {
         let translated = translated(text);
         // The actual cost is known from the states after compiling. A part of the expected cost is charged before.
         let mut before = 0;
-        let compiled = ReadPattern::of(&translated).map_or_else(
+        let compiled = ReadPattern::parse(&translated).map_or_else(
             |error| Ok(Err(error)),
             |read| {
                 before = read.cost() / EXPECTED;

@@ -58,7 +58,7 @@ pub(super) struct Scan<'s, 'm> {
 
 impl<'s, 'm> Scan<'s, 'm> {
     /// Finds all subschemas, resources and anchors of a schema.
-    pub(super) fn of(schema: &'s Value, meter: &'m Meter) -> Result<Self, FuelExhausted> {
+    pub(super) fn new(schema: &'s Value, meter: &'m Meter) -> Result<Self, FuelExhausted> {
         let mut scan = Self {
             meter,
             places: Vec::new(),
@@ -131,7 +131,7 @@ impl<'s, 'm> Scan<'s, 'm> {
                     self.name(node, fields)?;
                     for (keyword, value) in fields {
                         self.meter.charge(rates::SCHEMA_VISIT.saturating_add(keyword.len() as u64))?;
-                        if let Some(shape) = shape::of(keyword) {
+                        if let Some(shape) = shape::for_keyword(keyword) {
                             self.look_at(node, keyword, value, shape)?;
                         }
                     }

@@ -45,7 +45,7 @@ pub(super) enum Shape {
 }
 
 /// Returns the form of a keyword; `None` if the draft has no such keyword.
-pub(super) fn of(keyword: &str) -> Option<Shape> {
+pub(super) fn for_keyword(keyword: &str) -> Option<Shape> {
     Some(match keyword {
         "additionalProperties"
         | "contains"

@@ -19,7 +19,7 @@ pub(super) fn resolve(base: &str, reference: &str) -> String {
     if reference.is_empty() {
         return base.to_owned();
     }
-    let (base, reference) = (Parts::of(base), Parts::of(reference));
+    let (base, reference) = (Parts::parse(base), Parts::parse(reference));
     if reference.scheme.is_some() {
         return write(reference.scheme, reference.authority, &without_dots(reference.path), reference.query);
     }
@@ -41,7 +41,7 @@ pub(super) fn resolve(base: &str, reference: &str) -> String {
 }
 
 impl<'t> Parts<'t> {
-    fn of(text: &'t str) -> Self {
+    fn parse(text: &'t str) -> Self {
         let is_scheme = |text: &str| {
             text.starts_with(|c: char| c.is_ascii_alphabetic())
                 && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))

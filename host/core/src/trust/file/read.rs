@@ -137,7 +137,7 @@ fn read_key(node: &Node, problems: &Problems) -> Option<TrustedKey> {
     let items = fields.required("items").and_then(|node| read_items(node, problems));
     let ceiling = match fields.get("ceiling") {
         Some(node) => read_ceiling(node, problems),
-        None => Some(Ceiling::of([])),
+        None => Some(Ceiling::from_kinds([])),
     };
     let not_before = fields.filled("not_before").and_then(|node| read_time(node, "`not_before`", problems));
     let not_after = fields.filled("not_after").and_then(|node| read_time(node, "`not_after`", problems));
@@ -225,7 +225,7 @@ fn read_ceiling(node: &Node, problems: &Problems) -> Option<Ceiling> {
         Some(node) => read_limits(node, problems).map(Some),
     };
     fields.finish();
-    Some(Ceiling { limits: limits?, ..Ceiling::of(kinds?) })
+    Some(Ceiling { limits: limits?, ..Ceiling::from_kinds(kinds?) })
 }
 
 fn read_limits(node: &Node, problems: &Problems) -> Option<TaskLimits> {

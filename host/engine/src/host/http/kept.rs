@@ -32,7 +32,7 @@ pub(in crate::host) struct Destination {
 
 impl Destination {
     /// Returns the destination of a model's provider.
-    pub(in crate::host) fn of(rule: &ModelRule) -> Self {
+    pub(in crate::host) fn from_rule(rule: &ModelRule) -> Self {
         Self {
             scheme: rule.scheme,
             host: rule.host.clone(),

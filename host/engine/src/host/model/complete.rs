@@ -100,7 +100,7 @@ impl TaskState {
                 most,
                 received: Received::for_body_of(most),
                 connect: None,
-                destination: Some(Destination::of(provider.model().rule())),
+                destination: Some(Destination::from_rule(provider.model().rule())),
                 within: Some(provider.model().rule().timeout),
             },
             deadline: self.deadline.into(),

@@ -22,7 +22,7 @@ fn store(seed: u8) -> TrustStore {
         name: "me".to_owned(),
         key: key(seed).verifying_key(),
         items: vec![ItemPattern::parse("a/*").unwrap()],
-        ceiling: Ceiling::of([]),
+        ceiling: Ceiling::from_kinds([]),
         not_before: None,
         not_after: None,
         revoked: None,

@@ -37,7 +37,7 @@ impl Walker {
         (self.hooks.fuel, self.hooks.counted) = (0, 0);
         (self.hooks.host, self.hooks.counted_host) = (HostUse::default(), HostUse::default());
         let results = std::mem::take(&mut self.hooks.results);
-        self.hooks.unwritten.extend(results.values().map(HookSummary::of));
+        self.hooks.unwritten.extend(results.values().map(HookSummary::from_record));
         self.hooks.recorded.clear();
         self.hooks.planned.clear();
         self.hooks.passed = false;
@@ -112,7 +112,7 @@ impl Walker {
         if self.stop.end().is_none() || !self.hooks.passed {
             return Vec::new();
         }
-        self.hooks.results.values().map(HookSummary::of).collect()
+        self.hooks.results.values().map(HookSummary::from_record).collect()
     }
 
     /// Persists the results of hooks that are not yet persisted, at a suspension: all of them under `durability: exit`,

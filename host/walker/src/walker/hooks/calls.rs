@@ -563,7 +563,7 @@ impl Walker {
 
     #[allow(clippy::unused_self, reason = "as everything that is told of a run")]
     fn tell_of_hook(&self, record: &HookRecord, fx: &mut Vec<Effect>) {
-        fx.push(Effect::Emit(Notice::HookFinished(Box::new(HookSummary::of(record)))));
+        fx.push(Effect::Emit(Notice::HookFinished(Box::new(HookSummary::from_record(record)))));
     }
 
     fn verdict(&self, planned: &[PlannedHook]) -> Verdict {

@@ -183,7 +183,8 @@ pub(in crate::walker) fn resolve(
     match answers {
         Answers::Recorded(recorded) => return Ok(of_records(open, recorded)),
         Answers::None => {
-            let waits = open.iter().all(|asked| Question::of(&asked.payload.0).expired(now).is_none());
+            let waits =
+                open.iter().all(|asked| Question::from_payload(&asked.payload.0).expired(now).is_none());
             let is_needed = waits && questions.asked_again.is_empty() && !open.is_empty();
             if is_needed && matches!(status, Status::Interrupted | Status::Failed) {
                 return questions.needed();
@@ -238,13 +239,13 @@ fn of_records(
         let read = |value: Value| {
             let read = asked
                 .filter(|asked| asked.budget.is_none())
-                .and_then(|asked| Question::of(&asked.payload.0).accept(value.clone()).ok());
+                .and_then(|asked| Question::from_payload(&asked.payload.0).accept(value.clone()).ok());
             ResolvedAnswer::given(read.unwrap_or(value))
         };
         let answer = match answer {
             RecordedAnswer::Given(value) => read(value),
             RecordedAnswer::Expired(until) => {
-                let default = asked.and_then(|asked| default_of(&Question::of(&asked.payload.0)));
+                let default = asked.and_then(|asked| default_of(&Question::from_payload(&asked.payload.0)));
                 ResolvedAnswer { expired: Some(until), ..ResolvedAnswer::given(default.unwrap_or_default()) }
             }
             RecordedAnswer::Dropped(value) => ResolvedAnswer { form: AnswerForm::Other, ..read(value) },
@@ -285,7 +286,7 @@ fn accepted(
             }
             continue;
         }
-        let question = Question::of(&asked.payload.0);
+        let question = Question::from_payload(&asked.payload.0);
         let answer = match (answer, question.expired(now)) {
             (Some(_), Some(expired)) => {
                 let message =

@@ -74,7 +74,7 @@ pub(in crate::walker) fn answered(
             default => Ok(Asked::Answer(default.clone())),
         };
     }
-    match Question::of(&fixed).accept(given.answer.clone()) {
+    match Question::from_payload(&fixed).accept(given.answer.clone()) {
         Ok(answer) => Ok(Asked::Answer(answer)),
         // Earlier releases recorded an expired question in this way.
         Err(_) if given.answer.is_null() && until.is_some() => Err(timeout().into()),
@@ -93,7 +93,7 @@ pub(in crate::walker) fn timeout() -> Failure {
 impl From<FormError> for Trouble {
     fn from(error: FormError) -> Self {
         match error {
-            FormError::Invalid(message) => {
+            FormError::Question(message) => {
                 Failure::new(Category::InvalidInput, format!("the question cannot be asked: {message}"))
                     .into()
             }

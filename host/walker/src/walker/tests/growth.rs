@@ -129,7 +129,7 @@ fn changes_lead_to_what_is_there() {
         if checkpoint.is_whole() && checkpoint.sequence > 0 {
             let mut before = standing.clone();
             before.follow(&Checkpoint { delta: stored.checkpoints[1].delta, ..checkpoint.clone() });
-            assert_eq!(before, CumulativeState::of(checkpoint), "{}", checkpoint.sequence);
+            assert_eq!(before, CumulativeState::from_checkpoint(checkpoint), "{}", checkpoint.sequence);
         }
         standing.follow(checkpoint);
         assert_eq!(checkpoint.state, Some(standing.tree().digest()), "{}", checkpoint.sequence);
@@ -161,7 +161,7 @@ fn a_checkpoint_is_opened_with_as_few_others_however_long_the_history_is() {
         for (at, checkpoint) in stored.checkpoints.iter().enumerate() {
             standing.follow(checkpoint);
             let trusted = open(&stored, at).unwrap();
-            assert_eq!(CumulativeState::of(&trusted.checkpoint), standing, "{at}");
+            assert_eq!(CumulativeState::from_checkpoint(&trusted.checkpoint), standing, "{at}");
             assert_eq!(trusted.checkpoint.sequence - trusted.first + 1, trusted.checkpoints);
             most = most.max(trusted.checkpoints);
         }
