@@ -100,7 +100,7 @@ pub(crate) struct GraphNames {
 }
 
 impl GraphNames {
-    pub(crate) fn of(nodes: &[Node], channels: &[Channel]) -> Self {
+    pub(crate) fn new(nodes: &[Node], channels: &[Channel]) -> Self {
         let indexed = || (0..).map(NodeIndex).zip(nodes);
         let channels = channels.iter().enumerate().map(|(at, channel)| (channel.name.clone(), at));
         Self {

@@ -30,13 +30,13 @@ impl HostItem {
     }
 
     /// Returns the item that a dispatch addresses.
-    pub fn of(primary: Primary, item_type: ItemType, id: &str) -> Option<Self> {
+    pub fn of_dispatch(primary: Primary, item_type: ItemType, id: &str) -> Option<Self> {
         if primary == Primary::Execute && item_type == ItemType::Tool { Self::of_id(id) } else { None }
     }
 
     /// Returns the item that an action names by a literal id.
     pub fn of_action(action: &Action) -> Option<Self> {
-        Self::of(action.primary, action.item_type, action.item_id.literal()?.as_str()?)
+        Self::of_dispatch(action.primary, action.item_type, action.item_id.literal()?.as_str()?)
     }
 
     /// Checks whether an action is this item, or may be, since its id is a template.

@@ -83,10 +83,10 @@ impl Parameters {
         let mut problems = Vec::new();
         let mut read = Self::default();
         let own = |name: &str| declares(graph, name);
-        let given = |name: &str| inputs.get(name).filter(|value| !value.is_null());
+        let input = |name: &str| inputs.get(name).filter(|value| !value.is_null());
         // A list of patterns from the schema's default restricts the run as well.
         let filled_in = default_of(graph, CAPABILITIES);
-        match given(CAPABILITIES).or(filled_in) {
+        match input(CAPABILITIES).or(filled_in) {
             Some(value @ Value::Array(list)) => {
                 let mut wrong = Vec::new();
                 let patterns = patterns(list, &mut wrong);
@@ -102,7 +102,7 @@ impl Parameters {
             )),
             _ => {}
         }
-        if let Some(value) = given(DEPTH).filter(|_| !own(DEPTH)) {
+        if let Some(value) = input(DEPTH).filter(|_| !own(DEPTH)) {
             match value.as_u64() {
                 Some(depth) => read.depth = Some(u32::try_from(depth).unwrap_or(u32::MAX)),
                 None => problems.push(problem(
@@ -114,7 +114,7 @@ impl Parameters {
                 )),
             }
         }
-        match given(RESUME).filter(|_| !own(RESUME)) {
+        match input(RESUME).filter(|_| !own(RESUME)) {
             None => {}
             Some(Value::String(run)) if !run.is_empty() => read.resume_run_id = Some(run.clone()),
             // An id of digits only comes as a number from the command line.
@@ -130,14 +130,14 @@ impl Parameters {
             && read.resume_run_id.is_none()
             && !RESUME_OF_RYE.into_iter().any(own)
         {
-            match resumed_in_rye(RESUME_OF_RYE.map(given)) {
+            match resumed_in_rye(RESUME_OF_RYE.map(input)) {
                 Ok(run) => read.resume_run_id = run,
                 Err(wrong) => problems.push(wrong),
             }
         }
         if !graph.dialect.resumes_by_graph_run_id()
             && !RESUME_OF_RYE.into_iter().any(own)
-            && let [Some(Value::Bool(true)), Some(_)] = RESUME_OF_RYE.map(given)
+            && let [Some(Value::Bool(true)), Some(_)] = RESUME_OF_RYE.map(input)
         {
             let [resume, run] = RESUME_OF_RYE;
             problems.push(problem(
@@ -149,7 +149,7 @@ impl Parameters {
             ));
         }
         for name in ASYNC {
-            match given(name).filter(|_| !own(name)) {
+            match input(name).filter(|_| !own(name)) {
                 None => {}
                 Some(Value::Bool(detached)) => read.detached |= detached,
                 Some(other) => problems.push(problem(
@@ -366,9 +366,9 @@ mod tests {
     fn they_are_set_apart_from_the_inputs_of_the_graph() {
         let graph =
             graph("config_schema: { properties: { n: { default: 1 } }, additionalProperties: false }");
-        let given =
+        let inputs =
             json!({ "capabilities": ["execute.tool.a"], "depth": 2, "resume_run_id": "r", "async": true });
-        let checked = check_inputs(&graph, of(given), &Meter::of_one_step()).unwrap();
+        let checked = check_inputs(&graph, of(inputs), &Meter::of_one_step()).unwrap();
         let wanted = Parameters {
             capabilities: Some(vec!["execute.tool.a".to_owned()]),
             depth: Some(2),
@@ -386,10 +386,10 @@ mod tests {
     fn what_a_graph_declares_is_its_own_but_for_a_list_of_capabilities() {
         let all = "{ capabilities: {}, depth: { type: string }, resume_run_id: {}, async: {} }";
         let graph = graph(&format!("config_schema: {{ properties: {all}, additionalProperties: false }}"));
-        let given =
+        let inputs =
             of(json!({ "capabilities": "fly", "depth": "deep", "resume_run_id": 1.5, "async": "no" }));
-        let checked = check_inputs(&graph, given.clone(), &Meter::of_one_step()).unwrap();
-        assert_eq!((checked.parameters, checked.inputs), (Parameters::default(), Value::Object(given)));
+        let checked = check_inputs(&graph, inputs.clone(), &Meter::of_one_step()).unwrap();
+        assert_eq!((checked.parameters, checked.inputs), (Parameters::default(), Value::Object(inputs)));
         let listed = of(json!({ "capabilities": ["execute.tool.a"] }));
         assert!(Parameters::read(&graph, &listed).unwrap().capabilities.is_some());
         assert!(Parameters::read(&graph, &of(json!({ "capabilities": ["fly"] }))).is_err());
@@ -418,17 +418,17 @@ mod tests {
     #[test]
     fn every_mistake_is_told() {
         let graph = graph("config_schema: { properties: { n: { type: integer } } }");
-        let given = json!({
+        let inputs = json!({
             "n": "x", "capabilities": ["execute.tool.a", "exec.tool.b", 3], "depth": -1, "resume_run_id": [], "async": "yes",
         });
         let Err(InputsError::Unfit { unfit, parameters }) =
-            check_inputs(&graph, of(given), &Meter::of_one_step())
+            check_inputs(&graph, of(inputs), &Meter::of_one_step())
         else {
             panic!("it is refused")
         };
         assert_eq!(unfit.len(), 1);
-        let told: Vec<_> = parameters.iter().map(ToString::to_string).collect();
-        for (line, text) in told.iter().zip([
+        let reports: Vec<_> = parameters.iter().map(ToString::to_string).collect();
+        for (line, text) in reports.iter().zip([
             "/capabilities/1: ",
             "/capabilities/2: ",
             "/depth: ",
@@ -437,7 +437,7 @@ mod tests {
         ]) {
             assert!(line.starts_with(text), "{line}");
         }
-        assert_eq!(told.len(), 5);
+        assert_eq!(reports.len(), 5);
     }
 
     #[test]

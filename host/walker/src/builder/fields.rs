@@ -10,11 +10,11 @@ use graph_core::yaml::{Key, Mapping, MappingEntry, Node, Yaml};
 
 /// The keys of a mapping. A key that is set again keeps its place.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Fields(Mapping);
+pub(super) struct MappingFields(Mapping);
 
-impl Fields {
+impl MappingFields {
     /// Returns the keys of a mapping; none if the node is not one.
-    pub(super) fn of(node: Option<&Node>) -> Self {
+    pub(super) fn from_node(node: Option<&Node>) -> Self {
         Self(node.and_then(Node::as_mapping).cloned().unwrap_or_default())
     }
 
@@ -85,7 +85,7 @@ pub(super) fn duration(span: Duration) -> String {
 
 /// Writes limits of language models; `None` if no figure is limited.
 pub(super) fn model_limits(limits: ModelLimits) -> Option<Node> {
-    let mut fields = Fields::default();
+    let mut fields = MappingFields::default();
     for figure in ModelFigure::ALL {
         if let Some(most) = limits.of(figure) {
             // A number cannot hold all digits of the largest costs.

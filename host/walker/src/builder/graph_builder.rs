@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::fields::{Fields, duration, list, model_limits, names, text};
+use super::fields::{MappingFields, duration, list, model_limits, names, text};
 use super::hook_builder::HookBuilder;
 use super::node_builder::{NodeBuilder, Retry};
 use super::when::When;
@@ -54,7 +54,7 @@ impl BuiltGraph {
 
 /// An edge of a conditional list: it is taken if it is the first whose condition holds.
 #[derive(Clone, Debug)]
-pub struct Branch(Fields);
+pub struct Branch(MappingFields);
 
 impl Branch {
     /// Creates an edge that is taken if a condition holds.
@@ -66,7 +66,7 @@ impl Branch {
 
     /// Creates an edge that is taken if no condition before it holds.
     pub fn otherwise(to: &str) -> Self {
-        let mut fields = Fields::default();
+        let mut fields = MappingFields::default();
         fields.set("to", to);
         Self(fields)
     }
@@ -117,9 +117,9 @@ impl Branch {
 #[derive(Clone, Debug)]
 pub struct GraphBuilder {
     id: String,
-    head: Fields,
-    config: Fields,
-    channels: Fields,
+    head: MappingFields,
+    config: MappingFields,
+    channels: MappingFields,
     nodes: Vec<(String, NodeBuilder)>,
     start: Vec<Node>,
     edges: BTreeMap<String, Edges>,
@@ -136,13 +136,13 @@ enum Edges {
 impl GraphBuilder {
     /// Creates a graph without nodes. `id` is its item id, `category/name`.
     pub fn new(id: &str) -> Self {
-        let mut head = Fields::default();
+        let mut head = MappingFields::default();
         head.set("tool_type", "graph");
         Self {
             id: id.to_owned(),
             head,
-            config: Fields::default(),
-            channels: Fields::default(),
+            config: MappingFields::default(),
+            channels: MappingFields::default(),
             nodes: Vec::new(),
             start: Vec::new(),
             edges: BTreeMap::new(),
@@ -181,7 +181,7 @@ impl GraphBuilder {
 
     /// Begins the run with a send: a task of the node with an argument, a template over `inputs` and `run`.
     pub fn start_with(&mut self, node: &str, argument: impl Into<Value>) -> &mut Self {
-        let mut send = Fields::default();
+        let mut send = MappingFields::default();
         send.set("node", node);
         send.set("argument", argument);
         self.start.push(send.into_node());
@@ -362,7 +362,7 @@ impl GraphBuilder {
 
     /// Sets the limits of nodes without their own.
     pub fn limits(&mut self, limits: NodeLimits) -> &mut Self {
-        let mut fields = Fields::default();
+        let mut fields = MappingFields::default();
         for (key, value) in [("fuel", limits.fuel), ("memory", limits.memory)] {
             if let Some(value) = value {
                 fields.set(key, value);
@@ -409,7 +409,7 @@ impl GraphBuilder {
             self.contradictions.dedup();
             return Err(BuildError::Contradiction(self.contradictions));
         }
-        let mut config = Fields::default();
+        let mut config = MappingFields::default();
         config.set_node("start", one_or_list(self.start));
         if let Yaml::Mapping(settings) = self.config.into_node().value {
             for entry in settings.entries {
@@ -420,7 +420,7 @@ impl GraphBuilder {
         if channels.as_mapping().is_some_and(|channels| !channels.is_empty()) {
             config.set_node("channels", channels);
         }
-        let mut nodes = Fields::default();
+        let mut nodes = MappingFields::default();
         for (name, mut node) in self.nodes {
             if let Some(others) = self.waits.remove(&name) {
                 node.fields().set_node("wait_for", list(names(others)));

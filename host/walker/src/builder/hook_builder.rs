@@ -1,6 +1,6 @@
 //! Hooks of a graph.
 
-use super::fields::Fields;
+use super::fields::MappingFields;
 use super::node_builder::ActionBuilder;
 use super::when::When;
 use graph_core::hook_event::{Control, HookEvent};
@@ -8,12 +8,12 @@ use graph_core::yaml::Node;
 
 /// A hook of a graph that is being built.
 #[derive(Clone, Debug)]
-pub struct HookBuilder(Fields);
+pub struct HookBuilder(MappingFields);
 
 impl HookBuilder {
     /// Creates a hook that dispatches an item, whose result may control the run.
     pub fn run(event: HookEvent, action: ActionBuilder) -> Self {
-        let mut fields = Fields::default();
+        let mut fields = MappingFields::default();
         fields.set("event", event.as_str());
         fields.set_node("action", action.into_node());
         Self(fields)
@@ -21,7 +21,7 @@ impl HookBuilder {
 
     /// Creates a hook that controls the run without a dispatch.
     pub fn control(event: HookEvent, control: Control) -> Self {
-        let mut action = Fields::default();
+        let mut action = MappingFields::default();
         action.set(control.action.as_str(), true);
         if let Some(most) = control.max_retries {
             action.set("max_retries", most);
@@ -29,7 +29,7 @@ impl HookBuilder {
         if let Some(steps) = control.additional_steps {
             action.set("additional_steps", steps);
         }
-        let mut fields = Fields::default();
+        let mut fields = MappingFields::default();
         fields.set("event", event.as_str());
         fields.set_node("action", action.into_node());
         Self(fields)

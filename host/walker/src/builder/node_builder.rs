@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::fields::{Fields, duration, list, model_limits, names, text};
+use super::fields::{MappingFields, duration, list, model_limits, names, text};
 use graph_core::item::{ItemType, Primary};
 use graph_core::limits::{ModelFigure, ModelLimits};
 use graph_core::node::Category;
@@ -13,19 +13,19 @@ use graph_core::yaml::Node;
 
 /// Builder of an action: the item that a node or a hook dispatches, and its params. Values may contain templates, `${state.rows}`.
 #[derive(Clone, Debug)]
-pub struct ActionBuilder(Fields);
+pub struct ActionBuilder(MappingFields);
 
 impl ActionBuilder {
     /// Executes a tool: a component, a graph that runs as a child, or a function of the program.
     pub fn tool(item_id: impl Into<String>) -> Self {
-        let mut fields = Fields::default();
+        let mut fields = MappingFields::default();
         fields.set("item_id", item_id.into());
         Self(fields)
     }
 
     /// Performs an operation on an item of a type. A search need not name an item.
     pub fn of(primary: Primary, item_type: ItemType, item_id: Option<&str>) -> Self {
-        let mut fields = Fields::default();
+        let mut fields = MappingFields::default();
         fields.set("primary", primary.as_str());
         fields.set("item_type", item_type.as_str());
         if let Some(item_id) = item_id {
@@ -55,7 +55,7 @@ impl ActionBuilder {
 
 /// Retry policy for failed attempts.
 #[derive(Clone, Debug)]
-pub struct Retry(Fields);
+pub struct Retry(MappingFields);
 
 impl Retry {
     pub(super) fn into_node(self) -> Node {
@@ -64,7 +64,7 @@ impl Retry {
 
     /// Creates a policy with a limit of attempts, the first included.
     pub fn attempts(most: u32) -> Self {
-        let mut fields = Fields::default();
+        let mut fields = MappingFields::default();
         fields.set("max_attempts", most);
         Self(fields)
     }
@@ -107,7 +107,7 @@ impl Retry {
 
 /// Builder of a node. Edges are added to the graph; only the edges for failures and commands belong to the node.
 #[derive(Clone, Debug, Default)]
-pub struct NodeBuilder(Fields);
+pub struct NodeBuilder(MappingFields);
 
 impl NodeBuilder {
     /// Creates a node that dispatches nothing: its result is `null`, and it may assign.
@@ -117,7 +117,7 @@ impl NodeBuilder {
 
     /// Creates a node that dispatches an item.
     pub fn run(action: ActionBuilder) -> Self {
-        let mut fields = Fields::default();
+        let mut fields = MappingFields::default();
         fields.set_node("action", action.into_node());
         Self(fields)
     }
@@ -135,7 +135,7 @@ impl NodeBuilder {
     /// Creates a node that dispatches an item once for each element of a list. `variable` is the element's name in the
     /// templates of the action.
     pub fn foreach(over: impl Into<Value>, variable: &str, action: ActionBuilder) -> Self {
-        let mut fields = Fields::default();
+        let mut fields = MappingFields::default();
         fields.set("type", "foreach");
         fields.set("over", over);
         fields.set("as", variable);
@@ -145,7 +145,7 @@ impl NodeBuilder {
 
     /// Creates a node that ends the run with the graph's output.
     pub fn end() -> Self {
-        let mut fields = Fields::default();
+        let mut fields = MappingFields::default();
         fields.set("type", "return");
         Self(fields)
     }
@@ -160,7 +160,7 @@ impl NodeBuilder {
     /// Creates a node that asks a person; the answer is its result. `ask` is the mapping of the document: `{question,
     /// about, choices, other, schema, timeout, default}`.
     pub fn ask(ask: impl Into<Value>) -> Self {
-        let mut fields = Fields::default();
+        let mut fields = MappingFields::default();
         fields.set("type", "ask");
         fields.set("ask", ask);
         Self(fields)
@@ -168,7 +168,7 @@ impl NodeBuilder {
 
     /// Creates a node that fails with this category and message.
     pub fn fail(category: Category, message: &str) -> Self {
-        let mut fields = Fields::default();
+        let mut fields = MappingFields::default();
         fields.set("type", "fail");
         fields.set("fail", serde_json::json!({ "category": category.as_str(), "message": message }));
         Self(fields)
@@ -263,7 +263,8 @@ impl NodeBuilder {
     /// Limits one figure of the use of language models by a template, which gives a number or null.
     #[must_use]
     pub fn model_limit_from(mut self, figure: ModelFigure, template: impl Into<String>) -> Self {
-        let mut model = Fields::of(self.0.get("limits").and_then(|node| node.as_mapping()?.get("model")));
+        let mut model =
+            MappingFields::from_node(self.0.get("limits").and_then(|node| node.as_mapping()?.get("model")));
         model.set(figure.key(), template.into());
         self.0.set_inside("limits", "model", model.into_node());
         self
@@ -363,7 +364,7 @@ impl NodeBuilder {
         self
     }
 
-    pub(super) const fn fields(&mut self) -> &mut Fields {
+    pub(super) const fn fields(&mut self) -> &mut MappingFields {
         &mut self.0
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::fields::{Fields, list};
+use super::fields::{MappingFields, list};
 use graph_core::condition::Op;
 use graph_core::yaml::Node;
 
@@ -20,22 +20,22 @@ pub struct When(Node);
 
 /// Left side of a comparison.
 #[derive(Clone, Debug)]
-pub struct PathOf(String);
+pub struct ComparedPath(String);
 
 impl When {
     /// Starts a comparison of the value at a path: `state.x`, `result.x`, `inputs.x`, `argument`, `node.visit`, `run.id`.
-    pub fn path(path: impl Into<String>) -> PathOf {
-        PathOf(path.into())
+    pub fn path(path: impl Into<String>) -> ComparedPath {
+        ComparedPath(path.into())
     }
 
     /// Holds if any of these holds; never if there are none.
     pub fn any(conditions: impl IntoIterator<Item = Self>) -> Self {
-        Self::of("any", list(conditions.into_iter().map(|condition| condition.0).collect()))
+        Self::group("any", list(conditions.into_iter().map(|condition| condition.0).collect()))
     }
 
     /// Holds if all of these hold; always if there are none.
     pub fn all(conditions: impl IntoIterator<Item = Self>) -> Self {
-        Self::of("all", list(conditions.into_iter().map(|condition| condition.0).collect()))
+        Self::group("all", list(conditions.into_iter().map(|condition| condition.0).collect()))
     }
 
     /// Holds if both hold.
@@ -60,8 +60,8 @@ impl When {
         self.0.to_json()
     }
 
-    fn of(group: &str, conditions: Node) -> Self {
-        let mut fields = Fields::default();
+    fn group(group: &str, conditions: Node) -> Self {
+        let mut fields = MappingFields::default();
         fields.set_node(group, conditions);
         Self(fields.into_node())
     }
@@ -76,11 +76,11 @@ impl std::ops::Not for When {
     type Output = Self;
 
     fn not(self) -> Self {
-        Self::of("not", self.0)
+        Self::group("not", self.0)
     }
 }
 
-impl PathOf {
+impl ComparedPath {
     fn test(self, op: Op, value: impl Into<Value>) -> When {
         let mut fields = self.operator(op);
         fields.set("value", value);
@@ -138,8 +138,8 @@ impl PathOf {
         When(self.operator(Op::Exists).into_node())
     }
 
-    fn operator(self, op: Op) -> Fields {
-        let mut fields = Fields::default();
+    fn operator(self, op: Op) -> MappingFields {
+        let mut fields = MappingFields::default();
         fields.set("path", self.0);
         fields.set("op", op.as_str());
         fields

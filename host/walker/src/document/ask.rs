@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::scope::{IN_ACTION, Reader};
+use super::scope::{DocumentReader, IN_ACTION};
 use crate::graph::NodeKind;
 use graph_core::diagnostic::{Diagnostic, codes};
 use graph_core::keys;
@@ -27,7 +27,7 @@ fn has_template(node: &Node) -> bool {
 }
 
 /// Reads `{question, about, choices, other, schema, timeout, default}`.
-pub(super) fn read_ask(node: &Node, reader: &Reader<'_>) -> Option<NodeKind> {
+pub(super) fn read_ask(node: &Node, reader: &DocumentReader<'_>) -> Option<NodeKind> {
     let problems = reader.problems;
     let mut fields = Fields::open(node, &keys::graph::ASK, "`ask`", problems)?;
     fields.required("question");
@@ -87,7 +87,7 @@ fn check_together(
     choices: Option<&Node>,
     default: Option<&Node>,
     schema: Option<&InputSchema>,
-    reader: &Reader<'_>,
+    reader: &DocumentReader<'_>,
 ) {
     let wrong = |place: &Node, message: String| {
         reader.problems.push(Diagnostic::error(codes::WRONG_TYPE, place.span.first_line(), message));
@@ -130,7 +130,7 @@ pub(super) fn compiled(schema: &Value, budget: &CompileBudget<'_>) -> Result<Inp
 }
 
 /// Reads `{category, message, details}`.
-pub(super) fn read_fail(node: &Node, reader: &Reader<'_>) -> Option<NodeKind> {
+pub(super) fn read_fail(node: &Node, reader: &DocumentReader<'_>) -> Option<NodeKind> {
     let problems = reader.problems;
     let mut fields = Fields::open(node, &keys::graph::FAIL, "`fail`", problems)?;
     if let Some(category) = fields.filled("category").filter(|category| !is_template(category)) {

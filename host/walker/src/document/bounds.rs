@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::scope::{IN_ACTION, Reader};
+use super::scope::{DocumentReader, IN_ACTION};
 use crate::graph::NodeTemplates;
 use graph_core::capability::{DispatchPatterns, read_money};
 use graph_core::diagnostic::Problems;
@@ -13,14 +13,14 @@ use graph_core::template::ValueTemplate;
 use graph_core::yaml::{Fields, Node, Yaml};
 
 /// Reads the templates of one node. They may read the same roots as its action's templates.
-pub(super) struct Templates<'a, 'n> {
-    pub(super) reader: &'a Reader<'n>,
+pub(super) struct TemplateReader<'a, 'n> {
+    pub(super) reader: &'a DocumentReader<'n>,
     /// The name of a `foreach` item.
     pub(super) variable: Option<&'a str>,
 }
 
 /// A value of a node that may be a template.
-enum Given {
+enum TemplateValue {
     /// A constant, to be read by the caller.
     Constant,
     Template(ValueTemplate),
@@ -28,7 +28,7 @@ enum Given {
     Unreadable,
 }
 
-impl Given {
+impl TemplateValue {
     fn template(self) -> Option<ValueTemplate> {
         match self {
             Self::Template(template) => Some(template),
@@ -37,15 +37,15 @@ impl Given {
     }
 }
 
-impl Templates<'_, '_> {
-    fn read(&self, node: &Node) -> Given {
+impl TemplateReader<'_, '_> {
+    fn read(&self, node: &Node) -> TemplateValue {
         if node.as_text().is_none_or(|text| !text.contains("${")) {
-            return Given::Constant;
+            return TemplateValue::Constant;
         }
         match self.reader.template(node, IN_ACTION, self.variable) {
-            Some(template) if template.literal().is_some() => Given::Constant,
-            Some(template) => Given::Template(template),
-            None => Given::Unreadable,
+            Some(template) if template.literal().is_some() => TemplateValue::Constant,
+            Some(template) => TemplateValue::Template(template),
+            None => TemplateValue::Unreadable,
         }
     }
 }
@@ -68,15 +68,15 @@ pub(super) fn of_graph(node: &Node, problems: &Problems) -> NodeLimits {
 /// Reads the limits of a node.
 pub(super) fn of_node(
     fields: &mut Fields<'_>,
-    templates: &Templates<'_, '_>,
+    templates: &TemplateReader<'_, '_>,
     found: &mut NodeTemplates,
 ) -> NodeLimits {
     let problems = fields.problems();
     let mut limits = constants(fields);
     if let Some(node) = fields.get("timeout") {
         match templates.read(node) {
-            Given::Constant => limits.timeout = positive(Some(node), "`timeout`", problems),
-            given => found.timeout = given.template(),
+            TemplateValue::Constant => limits.timeout = positive(Some(node), "`timeout`", problems),
+            value => found.timeout = value.template(),
         }
     }
     let budgets = fields.filled("limits");
@@ -107,15 +107,15 @@ fn constants(fields: &mut Fields<'_>) -> NodeLimits {
 /// Reads the figures of a budget of models.
 fn figures(
     fields: &mut Fields<'_>,
-    templates: Option<&Templates<'_, '_>>,
+    templates: Option<&TemplateReader<'_, '_>>,
     found: &mut NodeTemplates,
 ) -> ModelLimits {
     let mut limits = ModelLimits::default();
     for figure in ModelFigure::ALL {
         let key = figure.key();
-        let given = fields.get(key).zip(templates).map(|(node, templates)| templates.read(node));
-        if let Some(given @ (Given::Template(_) | Given::Unreadable)) = given {
-            found.model.extend(given.template().map(|template| (figure, template)));
+        let value = fields.get(key).zip(templates).map(|(node, templates)| templates.read(node));
+        if let Some(value @ (TemplateValue::Template(_) | TemplateValue::Unreadable)) = value {
+            found.model.extend(value.template().map(|template| (figure, template)));
             continue;
         }
         let most = match figure {
@@ -141,12 +141,12 @@ pub(super) fn positive(node: Option<&Node>, what: &str, problems: &Problems) -> 
 /// Reads `{dispatch, interfaces}`, a list of dispatch patterns, or a template for such a list.
 pub(super) fn capabilities(
     node: &Node,
-    templates: &Templates<'_, '_>,
+    templates: &TemplateReader<'_, '_>,
     found: &mut NodeTemplates,
 ) -> Option<NodeCapabilities> {
     let problems = templates.reader.problems;
-    if let given @ (Given::Template(_) | Given::Unreadable) = templates.read(node) {
-        found.dispatch = given.template();
+    if let value @ (TemplateValue::Template(_) | TemplateValue::Unreadable) = templates.read(node) {
+        found.dispatch = value.template();
         return None;
     }
     if matches!(node.value, Yaml::List(_)) {
@@ -157,9 +157,9 @@ pub(super) fn capabilities(
     }
     let mut fields = Fields::open(node, &keys::graph::CAPABILITIES, "`capabilities`", problems)?;
     let dispatch = fields.get("dispatch").and_then(|node| match templates.read(node) {
-        Given::Constant => patterns(node, "`dispatch`", problems),
-        given => {
-            found.dispatch = given.template();
+        TemplateValue::Constant => patterns(node, "`dispatch`", problems),
+        value => {
+            found.dispatch = value.template();
             None
         }
     });

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::scope::{IN_ACTION, Reader};
+use super::scope::{DocumentReader, IN_ACTION};
 use crate::graph::{Action, CachePolicy};
 use graph_core::diagnostic::{Diagnostic, codes};
 use graph_core::item::{ItemType, Primary};
@@ -15,7 +15,7 @@ pub(super) fn read(
     action: Option<&Action>,
     has_action: bool,
     variable: Option<&str>,
-    reader: &Reader<'_>,
+    reader: &DocumentReader<'_>,
 ) -> Option<CachePolicy> {
     let (node, problems) = (&entry.value, reader.problems);
     match &node.value {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::scope::{IN_OUTPUT, IN_START, Reader};
+use super::scope::{DocumentReader, IN_OUTPUT, IN_START};
 use super::{bounds, check, hooks, node, revisit};
 use crate::compat::Dialect;
 use crate::graph::{Channel, Graph, GraphNames, NodeIndex, StartTarget};
@@ -44,7 +44,7 @@ pub(super) fn lower(
         .unwrap_or_default();
     let channel_entries = fields.filled("channels").and_then(|node| node.mapping("`channels`", problems));
     let read = reader(&entries, channel_entries, order.is_some(), (text, compiling), problems);
-    let mut reader = Reader { inputs, ..read };
+    let mut reader = DocumentReader { inputs, ..read };
 
     let name = fields.filled("name").and_then(|node| name(node, problems));
     reader.retry = fields.filled("retry").and_then(|node| node::retry(node, &reader));
@@ -100,7 +100,7 @@ pub(super) fn lower(
     fields.finish();
     let lowered: Vec<_> = entries.iter().map(|entry| node::lower(entry, &reader)).collect();
     graph.nodes = lowered.into_iter().collect::<Option<_>>()?;
-    graph.names = GraphNames::of(&graph.nodes, &graph.channels);
+    graph.names = GraphNames::new(&graph.nodes, &graph.channels);
     if !problems.has_errors() {
         check::whole(&graph, &entries, problems);
     }
@@ -123,7 +123,7 @@ fn reader<'n>(
     is_snapshot: bool,
     (text, compiling): (&'n str, &'n CompileBudget<'n>),
     problems: &'n Problems,
-) -> Reader<'n> {
+) -> DocumentReader<'n> {
     let mut names = BTreeMap::new();
     let mut barriers = BTreeSet::new();
     let mut keys: BTreeSet<&str> =
@@ -166,7 +166,7 @@ fn reader<'n>(
             keys.extend(listed.into_iter().flatten().filter_map(Node::as_text));
         }
     }
-    Reader {
+    DocumentReader {
         text,
         problems,
         names,
@@ -175,7 +175,7 @@ fn reader<'n>(
         inputs: None,
         is_graph: true,
         is_snapshot,
-        told: RefCell::default(),
+        reported: RefCell::default(),
         folding: BTreeSet::new(),
         compiling,
         retry: None,
@@ -196,7 +196,7 @@ fn name(node: &Node, problems: &Problems) -> Option<String> {
 }
 
 /// Reads `start`: a node, a send, or a list of both.
-fn start<'n>(node: &'n Node, reader: &Reader<'n>) -> Vec<StartTarget> {
+fn start<'n>(node: &'n Node, reader: &DocumentReader<'n>) -> Vec<StartTarget> {
     let items = match &node.value {
         Yaml::List(items) => items.as_slice(),
         _ => std::slice::from_ref(node),
@@ -225,7 +225,7 @@ fn start<'n>(node: &'n Node, reader: &Reader<'n>) -> Vec<StartTarget> {
     targets
 }
 
-fn send<'n>(item: &'n Node, reader: &Reader<'n>) -> Option<StartTarget> {
+fn send<'n>(item: &'n Node, reader: &DocumentReader<'n>) -> Option<StartTarget> {
     let mut fields = Fields::open(item, &keys::graph::SEND, "a send", reader.problems)?;
     let node = fields.required("node").and_then(|node| reader.target(node, "`start`"));
     let argument = fields.get("argument").map(|node| reader.template(node, IN_START, None));
@@ -238,7 +238,7 @@ fn send<'n>(item: &'n Node, reader: &Reader<'n>) -> Option<StartTarget> {
 }
 
 /// Reads a declared channel: `{reducer, default}`, or only the reducer.
-fn channel(entry: &MappingEntry, reader: &Reader<'_>) -> Option<Channel> {
+fn channel(entry: &MappingEntry, reader: &DocumentReader<'_>) -> Option<Channel> {
     let problems = reader.problems;
     let name = entry.key.name.as_str();
     let sound = reader.state_key(name, entry.key.span);

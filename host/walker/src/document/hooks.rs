@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::node;
-use super::scope::Reader;
+use super::scope::DocumentReader;
 use crate::hook::{Hook, HookAction, is_control_item};
 use graph_core::condition::Condition;
 use graph_core::diagnostic::{Diagnostic, Diagnostics, Problems, codes, excerpt, nearest};
@@ -62,7 +62,7 @@ pub fn load_hooks(source_name: &str, text: &str, layer: HookLayer) -> Result<Loa
 /// Reads a list of hooks in another document, whose text is `text`. Problems are reported, and invalid hooks left out.
 pub fn load_hook_list(node: &Node, text: &str, layer: HookLayer, problems: &Problems) -> Vec<Hook> {
     let compiling = CompileBudget::of_file();
-    let reader = Reader {
+    let reader = DocumentReader {
         text,
         problems,
         names: BTreeMap::new(),
@@ -71,7 +71,7 @@ pub fn load_hook_list(node: &Node, text: &str, layer: HookLayer, problems: &Prob
         inputs: None,
         is_graph: false,
         is_snapshot: false,
-        told: RefCell::default(),
+        reported: RefCell::default(),
         folding: BTreeSet::new(),
         compiling: &compiling,
         retry: None,
@@ -88,7 +88,7 @@ pub fn load_hooks_snapshot(document: &Value, layer: HookLayer) -> Result<Vec<Hoo
 }
 
 /// Reads `hooks`: a list of `{id, description, event, condition, action, required, layer}`.
-pub(super) fn list(node: &Node, layer: HookLayer, reader: &Reader<'_>) -> Vec<Hook> {
+pub(super) fn list(node: &Node, layer: HookLayer, reader: &DocumentReader<'_>) -> Vec<Hook> {
     let items = node.list("`hooks`", reader.problems).unwrap_or_default();
     let mut seen = BTreeSet::new();
     let mut hooks = Vec::with_capacity(items.len());
@@ -106,7 +106,7 @@ pub(super) fn list(node: &Node, layer: HookLayer, reader: &Reader<'_>) -> Vec<Ho
 }
 
 /// Reads one hook. Returns `None` if it cannot be read, or can never be asked.
-fn hook(item: &Node, layer: HookLayer, place: usize, reader: &Reader<'_>) -> Option<Hook> {
+fn hook(item: &Node, layer: HookLayer, place: usize, reader: &DocumentReader<'_>) -> Option<Hook> {
     let problems = reader.problems;
     let mut fields = Fields::open(item, &keys::hooks::HOOK, "a hook", problems)?;
     let name = fields.filled("id").and_then(|node| {
@@ -158,7 +158,7 @@ fn hook(item: &Node, layer: HookLayer, place: usize, reader: &Reader<'_>) -> Opt
 }
 
 /// Reads the event; `None` for an unknown one, an error for one that never happens in a graph.
-fn event(node: &Node, reader: &Reader<'_>) -> Option<Result<HookEvent, ()>> {
+fn event(node: &Node, reader: &DocumentReader<'_>) -> Option<Result<HookEvent, ()>> {
     let text = node.text("`event`", reader.problems)?;
     if let Some(event) = HookEvent::ALL.into_iter().find(|event| event.as_str() == text) {
         return Some(Ok(event));
@@ -180,7 +180,7 @@ fn event(node: &Node, reader: &Reader<'_>) -> Option<Result<HookEvent, ()>> {
 }
 
 /// Reads a condition over the roots of the event.
-fn condition(node: &Node, event: Option<HookEvent>, reader: &Reader<'_>) -> Option<Condition> {
+fn condition(node: &Node, event: Option<HookEvent>, reader: &DocumentReader<'_>) -> Option<Condition> {
     let mut spelled = node.clone();
     spell_categories(&mut spelled, reader.problems);
     reader.condition(&spelled, event.map(HookEvent::roots))
@@ -227,7 +227,12 @@ fn spell_category(node: &mut Node, problems: &Problems) {
 }
 
 /// Reads an item's dispatch, or a control result.
-fn action(node: &Node, event: HookEvent, layer: HookLayer, reader: &Reader<'_>) -> Option<HookAction> {
+fn action(
+    node: &Node,
+    event: HookEvent,
+    layer: HookLayer,
+    reader: &DocumentReader<'_>,
+) -> Option<HookAction> {
     let problems = reader.problems;
     let mapping = node.mapping("a hook's `action`", problems)?;
     if ["item_id", "primary", "item_type", "params"].iter().any(|key| mapping.get(key).is_some()) {

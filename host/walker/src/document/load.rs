@@ -24,7 +24,7 @@ const EXECUTOR: &str = "executor_id";
 
 /// A valid graph document.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedGraph {
     /// The graph, with names resolved; the walker needs nothing else.
     pub graph: Graph,
     /// The warnings of the document.
@@ -54,7 +54,7 @@ pub enum SignatureKind {
 }
 
 /// Reads a graph tool file. `source_name` is the file's name in messages; `id` is the graph's item id, or the name of its file.
-pub fn load(source_name: &str, text: &str, id: &str) -> Result<Loaded, Box<Diagnostics>> {
+pub fn load(source_name: &str, text: &str, id: &str) -> Result<LoadedGraph, Box<Diagnostics>> {
     load_within(source_name, text, id, &CompileBudget::of_file())
 }
 
@@ -65,11 +65,11 @@ pub fn load_within(
     text: &str,
     id: &str,
     compiling: &CompileBudget<'_>,
-) -> Result<Loaded, Box<Diagnostics>> {
+) -> Result<LoadedGraph, Box<Diagnostics>> {
     let problems = Problems::new();
     let graph = yaml::parse(text, &problems).and_then(|root| tool(&root, text, id, compiling, &problems));
     let (graph, warnings) = problems.finish(source_name, text, graph)?;
-    Ok(Loaded { graph, warnings, signature_line: signature_line(text) })
+    Ok(LoadedGraph { graph, warnings, signature_line: signature_line(text) })
 }
 
 /// Reads a bare `config` in another document, whose text is `text`. Returns `None` after reporting an error; warnings are also added to
@@ -82,8 +82,14 @@ pub fn load_config(
     problems: &Problems,
 ) -> Option<Graph> {
     let compiling = CompileBudget::of_file();
-    let parts =
-        Parts { config, schema: None, description: None, order: None, dialect, compiling: &compiling };
+    let parts = DocumentParts {
+        config,
+        schema: None,
+        description: None,
+        order: None,
+        dialect,
+        compiling: &compiling,
+    };
     let graph = assemble(parts, text, id, problems);
     graph.filter(|_| !problems.has_errors())
 }
@@ -109,7 +115,7 @@ fn snapshot(root: &Node, problems: &Problems) -> Option<Graph> {
     let order: Vec<&str> = order?.into_iter().map(|(name, _)| name).collect();
     let compiling = CompileBudget::of_file();
     let order = Some(&*order);
-    let parts = Parts { config: config?, schema, description, order, dialect, compiling: &compiling };
+    let parts = DocumentParts { config: config?, schema, description, order, dialect, compiling: &compiling };
     assemble(parts, "", id?, problems)
 }
 
@@ -154,7 +160,7 @@ fn tool(
     let schema = fields.filled("config_schema");
     let config = fields.required("config");
     fields.finish();
-    let parts = Parts { config: config?, schema, description, order: None, dialect, compiling };
+    let parts = DocumentParts { config: config?, schema, description, order: None, dialect, compiling };
     assemble(parts, text, id, problems)
 }
 
@@ -172,7 +178,7 @@ fn executor(fields: &mut Fields<'_>, problems: &Problems) -> Dialect {
 }
 
 #[derive(Clone, Copy)]
-struct Parts<'n> {
+struct DocumentParts<'n> {
     config: &'n Node,
     schema: Option<&'n Node>,
     description: Option<&'n str>,
@@ -183,7 +189,7 @@ struct Parts<'n> {
     compiling: &'n CompileBudget<'n>,
 }
 
-fn assemble(parts: Parts<'_>, text: &str, id: &str, problems: &Problems) -> Option<Graph> {
+fn assemble(parts: DocumentParts<'_>, text: &str, id: &str, problems: &Problems) -> Option<Graph> {
     let input_schema = parts.schema.map(Node::to_json);
     if let (Some(node), Some(schema)) = (parts.schema, &input_schema) {
         check_schema(node, schema, parts.compiling, problems);

@@ -23,7 +23,7 @@ mod scope;
 
 pub use hooks::{LoadedHooks, load_hook_list, load_hooks, load_hooks_snapshot};
 pub use load::{
-    Loaded, SignatureKind, SignatureLine, document_digest, load, load_config, load_snapshot, load_within,
+    LoadedGraph, SignatureKind, SignatureLine, document_digest, load, load_config, load_snapshot, load_within,
 };
 
 #[cfg(test)]

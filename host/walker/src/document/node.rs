@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::bounds::{self, Templates};
-use super::scope::{IN_ACTION, IN_ASSIGN, IN_EDGE, Reader};
+use super::bounds::{self, TemplateReader};
+use super::scope::{DocumentReader, IN_ACTION, IN_ASSIGN, IN_EDGE};
 use super::{ask, cache, revisit};
 use crate::graph::{
     Action, Assignment, CommandGrant, Edge, Foreach, Next, Node as GraphNode, NodeKind, NodeTemplates,
@@ -49,7 +49,7 @@ impl Kind {
 }
 
 /// Reads one node. If the result is `None`, or an error was reported, the node cannot be used.
-pub(super) fn lower<'n>(entry: &'n MappingEntry, reader: &Reader<'n>) -> Option<GraphNode> {
+pub(super) fn lower<'n>(entry: &'n MappingEntry, reader: &DocumentReader<'n>) -> Option<GraphNode> {
     let name = entry.key.name.as_str();
     let problems = reader.problems;
     let mut fields =
@@ -71,7 +71,7 @@ pub(super) fn lower<'n>(entry: &'n MappingEntry, reader: &Reader<'n>) -> Option<
     });
     let read_kind = kind;
     let named = variable.clone();
-    let templates = Templates { reader, variable: named.as_deref() };
+    let templates = TemplateReader { reader, variable: named.as_deref() };
     let mut bounds = NodeTemplates::default();
     let kind = node_kind(&mut fields, kind, variable, action_entry, reader);
     let lowered = GraphNode {
@@ -140,7 +140,7 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-fn variable(fields: &mut Fields<'_>, kind: Option<Kind>, reader: &Reader<'_>) -> Option<String> {
+fn variable(fields: &mut Fields<'_>, kind: Option<Kind>, reader: &DocumentReader<'_>) -> Option<String> {
     let node = fields.filled("as");
     if kind != Some(Kind::Foreach) {
         return None;
@@ -162,7 +162,7 @@ fn node_kind(
     kind: Option<Kind>,
     variable: Option<String>,
     action: Option<&Node>,
-    reader: &Reader<'_>,
+    reader: &DocumentReader<'_>,
 ) -> Option<NodeKind> {
     let problems = reader.problems;
     let output = fields.get("output").and_then(|node| reader.template(node, IN_ACTION, None));
@@ -198,7 +198,7 @@ fn node_kind(
     }
 }
 
-fn over(node: &Node, reader: &Reader<'_>) -> Option<ValueTemplate> {
+fn over(node: &Node, reader: &DocumentReader<'_>) -> Option<ValueTemplate> {
     match &node.value {
         Yaml::List(_) | Yaml::Text(_) => {}
         _ => {
@@ -221,7 +221,7 @@ pub(super) fn action(
     node: &Node,
     roots: &[&str],
     variable: Option<&str>,
-    reader: &Reader<'_>,
+    reader: &DocumentReader<'_>,
 ) -> Option<Action> {
     let problems = reader.problems;
     let mut fields = Fields::open(node, &keys::graph::ACTION, "`action`", problems)?;
@@ -252,7 +252,7 @@ fn item_id(
     node: &Node,
     roots: &[&str],
     variable: Option<&str>,
-    reader: &Reader<'_>,
+    reader: &DocumentReader<'_>,
 ) -> Option<ValueTemplate> {
     node.text("`item_id`", reader.problems)?;
     let template = reader.template(node, roots, variable)?;
@@ -265,7 +265,12 @@ fn item_id(
     Some(template)
 }
 
-fn params(node: &Node, roots: &[&str], variable: Option<&str>, reader: &Reader<'_>) -> Option<ValueTemplate> {
+fn params(
+    node: &Node,
+    roots: &[&str],
+    variable: Option<&str>,
+    reader: &DocumentReader<'_>,
+) -> Option<ValueTemplate> {
     if !matches!(node.value, Yaml::Mapping(_) | Yaml::Text(_)) {
         node.wrong_type("`params`", "a mapping, or a template that gives one", reader.problems);
         return None;
@@ -278,7 +283,7 @@ fn params(node: &Node, roots: &[&str], variable: Option<&str>, reader: &Reader<'
     Some(template)
 }
 
-fn assign(node: &Node, reader: &Reader<'_>) -> Vec<Assignment> {
+fn assign(node: &Node, reader: &DocumentReader<'_>) -> Vec<Assignment> {
     let mut writes = Vec::new();
     for entry in node.mapping("`assign`", reader.problems).into_iter().flatten() {
         let channel = &entry.key.name;
@@ -302,7 +307,7 @@ fn overwritten(node: &Node) -> Option<&Node> {
 }
 
 /// Reads a name, a list of names, or a list of `{to, when, label}`.
-fn next<'n>(node: &'n Node, reader: &Reader<'n>) -> Option<Next> {
+fn next<'n>(node: &'n Node, reader: &DocumentReader<'n>) -> Option<Next> {
     let problems = reader.problems;
     match &node.value {
         Yaml::List(items) if items.is_empty() => Some(Next::All(Vec::new())),
@@ -325,7 +330,7 @@ fn next<'n>(node: &'n Node, reader: &Reader<'n>) -> Option<Next> {
     }
 }
 
-fn edge<'n>(node: &'n Node, reader: &Reader<'n>) -> Option<Edge> {
+fn edge<'n>(node: &'n Node, reader: &DocumentReader<'n>) -> Option<Edge> {
     let problems = reader.problems;
     if node.as_mapping().is_none() {
         node.wrong_type("an edge next to others with conditions", "a mapping `{to, when}`", problems);
@@ -344,7 +349,7 @@ fn edge<'n>(node: &'n Node, reader: &Reader<'n>) -> Option<Edge> {
 }
 
 /// Warns about a list without a default edge, and about edges after one.
-fn check_defaults(node: &Node, items: &[Node], edges: &[Option<Edge>], reader: &Reader<'_>) {
+fn check_defaults(node: &Node, items: &[Node], edges: &[Option<Edge>], reader: &DocumentReader<'_>) {
     // An unreadable edge may be the default.
     if edges.iter().any(Option::is_none) {
         return;
@@ -369,7 +374,7 @@ fn check_defaults(node: &Node, items: &[Node], edges: &[Option<Edge>], reader: &
     }
 }
 
-pub(super) fn retry(node: &Node, reader: &Reader<'_>) -> Option<RetryPolicy> {
+pub(super) fn retry(node: &Node, reader: &DocumentReader<'_>) -> Option<RetryPolicy> {
     let problems = reader.problems;
     let mut fields = Fields::open(node, &keys::graph::RETRY, "`retry`", problems)?;
     let default = RetryPolicy::default();
@@ -416,7 +421,7 @@ pub(super) fn retry(node: &Node, reader: &Reader<'_>) -> Option<RetryPolicy> {
     })
 }
 
-fn wait_for<'n>(node: &'n Node, name: &str, reader: &Reader<'n>) -> Vec<crate::graph::NodeIndex> {
+fn wait_for<'n>(node: &'n Node, name: &str, reader: &DocumentReader<'n>) -> Vec<crate::graph::NodeIndex> {
     let items = match &node.value {
         Yaml::Text(_) => std::slice::from_ref(node),
         Yaml::List(items) => items,
@@ -442,7 +447,7 @@ fn wait_for<'n>(node: &'n Node, name: &str, reader: &Reader<'n>) -> Vec<crate::g
 }
 
 /// Reads `before`, `after`, or a list of both.
-fn interrupt(node: &Node, reader: &Reader<'_>) -> StaticInterrupt {
+fn interrupt(node: &Node, reader: &DocumentReader<'_>) -> StaticInterrupt {
     let items = match &node.value {
         Yaml::List(items) => items.as_slice(),
         _ => std::slice::from_ref(node),
@@ -458,7 +463,7 @@ fn interrupt(node: &Node, reader: &Reader<'_>) -> StaticInterrupt {
     pauses
 }
 
-fn command<'n>(entry: &'n MappingEntry, reader: &Reader<'n>) -> Option<CommandGrant> {
+fn command<'n>(entry: &'n MappingEntry, reader: &DocumentReader<'n>) -> Option<CommandGrant> {
     let problems = reader.problems;
     let mut fields = Fields::open(&entry.value, &keys::graph::COMMAND, "`command`", problems)?;
     let goto = fields.filled("goto");
@@ -487,7 +492,7 @@ fn command<'n>(entry: &'n MappingEntry, reader: &Reader<'n>) -> Option<CommandGr
 }
 
 /// Checks that a key is not a pattern: a pattern would name one key with a `*` in it, and deny all intended writes.
-fn is_one_key(key: &str, node: &Node, reader: &Reader<'_>) -> bool {
+fn is_one_key(key: &str, node: &Node, reader: &DocumentReader<'_>) -> bool {
     if reader.is_snapshot || !key.contains('*') {
         return true;
     }
@@ -498,7 +503,7 @@ fn is_one_key(key: &str, node: &Node, reader: &Reader<'_>) -> bool {
 }
 
 /// Reports an `overwrite` of a key that is not a channel with a reducer: only there an overwrite differs from a write.
-fn check_overwrite(key: &str, node: &Node, reader: &Reader<'_>) {
+fn check_overwrite(key: &str, node: &Node, reader: &DocumentReader<'_>) {
     if reader.folding.contains(key) {
         return;
     }

@@ -15,7 +15,7 @@ use graph_core::work::CompileBudget;
 use graph_core::yaml::{Node, Yaml};
 
 /// Shared state for reading all parts of a document.
-pub(super) struct Reader<'n> {
+pub(super) struct DocumentReader<'n> {
     /// The text to which places refer.
     pub(super) text: &'n str,
     pub(super) problems: &'n Problems,
@@ -30,7 +30,7 @@ pub(super) struct Reader<'n> {
     /// `true` if a path that is read has to be written in this document. A document of hooks is about other graphs.
     pub(super) is_graph: bool,
     /// The reported paths that are read and never written.
-    pub(super) told: RefCell<BTreeSet<String>>,
+    pub(super) reported: RefCell<BTreeSet<String>>,
     /// The declared channels whose reducers combine writes.
     pub(super) folding: BTreeSet<String>,
     /// `true` if the document is the snapshot in a run: it was checked when the run was started.
@@ -44,7 +44,7 @@ pub(super) struct Reader<'n> {
 }
 
 /// Largest number of reported names that are read and never written.
-const MOST_TOLD: usize = 20;
+const MOST_REPORTED: usize = 20;
 
 /// State keys that the graph must not write.
 const RESERVED: [&str; 4] = ["inputs", "_last_error", "_retries", rye::THREADS];
@@ -60,7 +60,7 @@ pub(super) const IN_OUTPUT: &[&str] = &["state", "inputs", "run"];
 /// Roots of an edge's condition.
 pub(super) const IN_EDGE: &[&str] = &["state", "result", "inputs", "node"];
 
-impl<'n> Reader<'n> {
+impl<'n> DocumentReader<'n> {
     /// Returns the node with a name in the document, which may be a barrier.
     pub(super) fn node_named(&self, node: &'n Node, what: &str) -> Option<NodeIndex> {
         let name = node.text(what, self.problems)?;
@@ -298,8 +298,11 @@ impl<'n> Reader<'n> {
             "inputs" => self.inputs.as_ref().is_some_and(|inputs| !inputs.contains(name)),
             _ => false,
         };
-        let mut told = self.told.borrow_mut();
-        if !leads_nowhere || told.len() >= MOST_TOLD || !told.insert(format!("{}.{name}", path.root())) {
+        let mut reported = self.reported.borrow_mut();
+        if !leads_nowhere
+            || reported.len() >= MOST_REPORTED
+            || !reported.insert(format!("{}.{name}", path.root()))
+        {
             return;
         }
         let (what, known): (_, Vec<&str>) = if path.root() == "state" {

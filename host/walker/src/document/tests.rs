@@ -23,7 +23,7 @@ fn fixture(name: &str) -> String {
     std::fs::read_to_string(root().join("tests/documents").join(name)).unwrap()
 }
 
-fn loaded(text: &str) -> Loaded {
+fn loaded(text: &str) -> LoadedGraph {
     load("graph.yaml", text, "t/graph").unwrap_or_else(|problems| panic!("{}", shown(&problems)))
 }
 

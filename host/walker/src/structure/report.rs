@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::reach::reachable;
-use crate::document::Loaded;
+use crate::document::LoadedGraph;
 use crate::graph::{Graph, Next, Node, NodeIndex, NodeKind};
 use graph_core::capability::{Manifest, capability_name};
 use graph_core::diagnostic::{codes, nearest, printable};
@@ -103,7 +103,7 @@ pub fn findings(graph: &Graph) -> Vec<Finding> {
 }
 
 /// Returns the findings of a loaded document, including its warnings about keys that no node writes.
-pub fn findings_of(loaded: &Loaded) -> Vec<Finding> {
+pub fn findings_of(loaded: &LoadedGraph) -> Vec<Finding> {
     let mut found = findings(&loaded.graph);
     let reads = loaded.warnings.iter().filter(|warning| warning.code() == codes::READS_NOTHING);
     found.extend(reads.map(|warning| Finding {
@@ -173,7 +173,7 @@ fn conflicts(graph: &Graph, is_reached: &impl Fn(NodeIndex) -> bool, found: &mut
         .map(|channel| channel.name.as_str())
         .collect();
     let mut left = MOST_WRITES;
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for list in together {
         if list.len() < 2 {
             continue;
@@ -194,7 +194,7 @@ fn conflicts(graph: &Graph, is_reached: &impl Fn(NodeIndex) -> bool, found: &mut
                 }
             }
             for (channel, writers) in writers.into_iter().filter(|(_, writers)| writers.len() > 1) {
-                if !told.insert((channel, writers.clone())) {
+                if !reported.insert((channel, writers.clone())) {
                     continue;
                 }
                 let nodes: Vec<String> =

@@ -188,7 +188,7 @@ impl TopologyReport {
 }
 
 impl TopologyLimits {
-    pub(super) fn of(graph: &Graph) -> Self {
+    pub(super) fn from_graph(graph: &Graph) -> Self {
         Self {
             max_steps: graph.max_steps,
             on_max_steps: graph.on_max_steps.as_str().to_owned(),
@@ -197,13 +197,13 @@ impl TopologyLimits {
             max_concurrency: graph.max_concurrency,
             max_fan_out: graph.max_fan_out,
             timeout_ms: milliseconds(graph.timeout),
-            nodes: NodeBounds::of(&graph.limits),
+            nodes: NodeBounds::from_limits(&graph.limits),
         }
     }
 }
 
 impl TopologyPolicies {
-    pub(super) fn of(graph: &Graph) -> Self {
+    pub(super) fn from_graph(graph: &Graph) -> Self {
         Self {
             on_error: graph.on_error.as_str().to_owned(),
             on_no_match: graph.on_no_match.as_str().to_owned(),
@@ -215,12 +215,12 @@ impl TopologyPolicies {
 }
 
 impl NodeBounds {
-    fn of(limits: &NodeLimits) -> Self {
+    fn from_limits(limits: &NodeLimits) -> Self {
         Self {
             fuel: limits.fuel,
             memory: limits.memory,
             timeout_ms: limits.timeout.map(milliseconds),
-            model: ModelBounds::of(&limits.model),
+            model: ModelBounds::from_limits(&limits.model),
         }
     }
 
@@ -230,7 +230,7 @@ impl NodeBounds {
 }
 
 impl ModelBounds {
-    fn of(limits: &ModelLimits) -> Self {
+    fn from_limits(limits: &ModelLimits) -> Self {
         Self {
             calls: limits.calls,
             input_tokens: limits.input,
@@ -262,7 +262,7 @@ fn as_written(template: &ValueTemplate) -> Value {
 }
 
 impl TopologyChannel {
-    pub(super) fn of(channel: &Channel) -> Self {
+    pub(super) fn from_channel(channel: &Channel) -> Self {
         Self {
             name: channel.name.clone(),
             reducer: channel.reducer.as_str().to_owned(),
@@ -273,19 +273,19 @@ impl TopologyChannel {
 
 impl NodePolicy {
     /// Returns the node's settings; `None` if all are at their defaults.
-    pub(super) fn of(node: &Node) -> Option<Self> {
+    pub(super) fn from_node(node: &Node) -> Option<Self> {
         let policy = Self {
-            retry: (node.retry.max_attempts > 1).then(|| TopologyRetry::of(&node.retry)),
-            limits: NodeBounds::of(&node.limits),
+            retry: (node.retry.max_attempts > 1).then(|| TopologyRetry::from_policy(&node.retry)),
+            limits: NodeBounds::from_limits(&node.limits),
             templates: templates(node),
-            cache: node.cache.as_ref().map(TopologyCache::of),
+            cache: node.cache.as_ref().map(TopologyCache::from_policy),
         };
         (policy != Self::default()).then_some(policy)
     }
 }
 
 impl TopologyRetry {
-    fn of(policy: &RetryPolicy) -> Self {
+    fn from_policy(policy: &RetryPolicy) -> Self {
         Self {
             max_attempts: policy.max_attempts,
             initial_interval_ms: milliseconds(policy.initial_interval),
@@ -298,14 +298,14 @@ impl TopologyRetry {
 }
 
 impl TopologyCache {
-    fn of(policy: &CachePolicy) -> Self {
+    fn from_policy(policy: &CachePolicy) -> Self {
         let key = policy.key.as_ref().map(as_written);
         Self { ttl_ms: milliseconds(policy.ttl), key }
     }
 }
 
 impl TopologyCommand {
-    pub(super) fn of(grant: &CommandGrant, graph: &Graph) -> Self {
+    pub(super) fn from_grant(grant: &CommandGrant, graph: &Graph) -> Self {
         Self {
             goto: grant
                 .goto

@@ -180,9 +180,9 @@ impl Topology {
             entry: graph.start.iter().map(|target| name(&target.node)).collect(),
             finish_nodes: finish.collect(),
             parallel: Some(graph.max_concurrency != Some(1)),
-            limits: Some(TopologyLimits::of(graph)),
-            policies: Some(TopologyPolicies::of(graph)),
-            channels: graph.channels.iter().map(TopologyChannel::of).collect(),
+            limits: Some(TopologyLimits::from_graph(graph)),
+            policies: Some(TopologyPolicies::from_graph(graph)),
+            channels: graph.channels.iter().map(TopologyChannel::from_channel).collect(),
             nodes: graph.nodes.iter().map(|node| describe(graph, node)).collect(),
             edges,
             report: None,
@@ -238,18 +238,18 @@ fn describe(graph: &Graph, node: &Node) -> TopologyNode {
         deferred: node.defer,
         pauses_before: node.interrupt.before,
         pauses_after: node.interrupt.after,
-        policy: NodePolicy::of(node),
-        command: node.command.as_ref().map(|grant| TopologyCommand::of(grant, graph)),
+        policy: NodePolicy::from_node(node),
+        command: node.command.as_ref().map(|grant| TopologyCommand::from_grant(grant, graph)),
         metadata: node.metadata.clone(),
         visits: None,
     }
 }
 
 /// The label of an edge, and its condition.
-type Said = (Option<String>, Option<String>);
+type EdgeText = (Option<String>, Option<String>);
 
 fn add_edges(node: &Node, name: &impl Fn(&NodeIndex) -> String, edges: &mut Vec<TopologyEdge>) {
-    let mut add = |to: Option<String>, kind, (label, when): Said, place: Option<usize>| {
+    let mut add = |to: Option<String>, kind, (label, when): EdgeText, place: Option<usize>| {
         let place = place.map(|place| u32::try_from(place).unwrap_or(u32::MAX));
         let from = Some(node.name.clone());
         edges.push(TopologyEdge { from, to, kind, label, when, place, fired: None });

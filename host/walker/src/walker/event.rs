@@ -338,7 +338,7 @@ pub struct Persist {
 
 impl Persist {
     /// Creates a persist of a record without values and results.
-    pub(super) const fn of(id: PersistId, record: Record, step: u64) -> Self {
+    pub(super) const fn new(id: PersistId, record: Record, step: u64) -> Self {
         Self { id, record, encoded: None, step, values: Vec::new(), results: Vec::new() }
     }
 

@@ -5,24 +5,24 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::budget::node_counts::Counted;
-use super::budget::run_limits::Allowance;
-use super::budget::run_usage::Totals;
-use super::budget::work_slice::Slice;
+use super::budget::node_counts::CheckpointCounts;
+use super::budget::run_limits::WalkerLimits;
+use super::budget::run_usage::RunUsage;
+use super::budget::work_slice::WorkSlice;
 use super::event::{Effect, Event, Notice, TimerId, Timing};
 use super::hooks::calls::Hooks;
-use super::hooks::schedule::Planning;
+use super::hooks::schedule::HookPlanning;
 use super::hooks::verdict::LimitCode;
-use super::records::position::RecordLine;
-use super::records::unwritten_changes::{Unwritten, Visited};
+use super::records::position::HistoryPosition;
+use super::records::unwritten_changes::{UnwrittenChanges, VisitedNodes};
 use super::records::warnings::Warnings;
 use super::setup::{HandleError, Setup, Summary, TaskDigests};
 use super::state::channels::Channels;
 use super::stop_state::{Phase, StopState};
-use super::tasks::agenda::{Agenda, Step};
-use super::tasks::commit::Committing;
-use super::tasks::making::Making;
-use super::tasks::pending_tasks::Pending;
+use super::tasks::agenda::{Agenda, AgendaStep};
+use super::tasks::commit::SuperstepCommit;
+use super::tasks::making::SuperstepDraft;
+use super::tasks::pending_tasks::PendingTasks;
 use super::tasks::result_cache::Answered;
 use super::tasks::start::limit;
 use super::tasks::superstep::Superstep;
@@ -90,29 +90,29 @@ pub struct Walker {
     /// The hasher of result digests, after the prefix that all checkpoints with these inputs share.
     pub(super) result_hasher: DomainHasher,
     /// Position in the run's history.
-    pub(super) line: RecordLine,
+    pub(super) position: HistoryPosition,
     /// Changes that the next checkpoint will contain.
-    pub(super) unwritten: Unwritten,
-    pub(super) visited: Visited,
+    pub(super) unwritten: UnwrittenChanges,
+    pub(super) visited: VisitedNodes,
     pub(super) warnings: Warnings,
     pub(super) agenda: Agenda,
     /// Use so far.
-    pub(super) totals: Totals,
+    pub(super) usage: RunUsage,
     /// The limits that hooks and resumes can raise.
-    pub(super) allowance: Allowance,
+    pub(super) limits: WalkerLimits,
     pub(super) stop: StopState,
     /// The time of the last event from outside.
     pub(super) event_time: Timestamp,
     /// Work done since that event.
-    pub(super) slice: Slice,
+    pub(super) slice: WorkSlice,
     pub(super) superstep: Option<Superstep>,
     /// The superstep whose tasks are being made.
-    pub(super) making: Option<Box<Making>>,
+    pub(super) making: Option<Box<SuperstepDraft>>,
     /// The superstep that commits.
-    pub(super) committing: Option<Box<Committing>>,
+    pub(super) committing: Option<Box<SuperstepCommit>>,
     /// The superstep that has committed, while its hooks are planned.
-    pub(super) planning: Option<Box<Planning>>,
-    pub(super) pending: Pending,
+    pub(super) planning: Option<Box<HookPlanning>>,
+    pub(super) pending: PendingTasks,
     pub(super) hooks: Hooks,
     pub(super) aborted: BTreeSet<(Arc<str>, u32)>,
 }
@@ -151,23 +151,23 @@ impl Walker {
             uses_context: uses_context(&graph),
             inputs_digest,
             result_hasher: result_hasher(&graph.digest, &inputs_digest),
-            line: RecordLine::default(),
-            unwritten: Unwritten::default(),
-            visited: Visited::new(graph.digest, Vec::new()),
+            position: HistoryPosition::default(),
+            unwritten: UnwrittenChanges::default(),
+            visited: VisitedNodes::new(graph.digest, Vec::new()),
             warnings: Warnings::default(),
             agenda: Agenda::default(),
-            totals: Totals::new(&graph),
-            allowance: Allowance::new(setup.max_steps.unwrap_or(graph.max_steps)),
+            usage: RunUsage::new(&graph),
+            limits: WalkerLimits::new(setup.max_steps.unwrap_or(graph.max_steps)),
             stop: StopState::new(),
             event_time: Timestamp::default(),
-            slice: Slice::new(rates::SLICE),
+            slice: WorkSlice::new(rates::SLICE),
             keeps_threads: keeps_threads(&graph, &setup),
             took: Timing::default(),
             superstep: None,
             making: None,
             committing: None,
             planning: None,
-            pending: Pending::default(),
+            pending: PendingTasks::default(),
             hooks: Hooks::default(),
             aborted: BTreeSet::new(),
             path: String::new(),
@@ -238,7 +238,7 @@ impl Walker {
         let begun = self.begin(&meter);
         self.count_work(&meter);
         begun.map_err(|error| HandleError::Refused { code: error.code, message: error.message })?;
-        self.line.begin(now);
+        self.position.begin(now);
         self.plan_start();
         fx.push(Effect::SetTimer { timer: TimerId::RunTimeout, at: now.after(self.run_timeout()) });
         self.reach_boundary(fx);
@@ -345,10 +345,10 @@ impl Walker {
     }
 
     fn step_limit(&self) -> Option<(LimitCode, RunError)> {
-        if self.line.step() >= self.allowance.max_steps() {
+        if self.position.step() >= self.limits.max_steps() {
             let message = format!(
                 "{} supersteps have run, which is `max_steps`, and something is next; resume with a larger total",
-                self.line.step()
+                self.position.step()
             );
             let error = RunError { limit: Some(StopLimit::MaxSteps), ..limit(None, message) };
             return Some((LimitCode::MaxSteps, error));
@@ -366,14 +366,14 @@ impl Walker {
         for visited in self.visited.newest() {
             let node = self.graph.node(*visited);
             if node.interrupt.after && named.insert(*visited) {
-                add(node, format!("{}/after/{}", self.place(self.line.step()), node.name));
+                add(node, format!("{}/after/{}", self.place(self.position.step()), node.name));
             }
         }
         named.clear();
         for next in self.agenda.next() {
             let node = self.graph.node(next.node());
             if node.interrupt.before && named.insert(next.node()) {
-                add(node, format!("{}/before/{}", self.place(self.line.step() + 1), node.name));
+                add(node, format!("{}/before/{}", self.place(self.position.step() + 1), node.name));
             }
         }
         interrupts
@@ -474,9 +474,9 @@ impl Walker {
         self.abandon_work();
         self.abort_all(fx);
         // Work that did not lead to a boundary is done again after a resume, and is charged then.
-        self.totals.forget_work();
+        self.usage.forget_work();
         self.stop.forget_requests();
-        if self.line.unwritten().is_some()
+        if self.position.unwritten().is_some()
             && let Err(error) = self.write_checkpoint(fx)
         {
             return self.unwritable(&error, fx);
@@ -520,14 +520,14 @@ impl Walker {
     /// Returns the next nodes, in task order. If the run has failed or is interrupted, nodes whose tasks have ended are left
     /// out, since they do not run again; a `foreach` is never left out, and if only the commit remains, all nodes are next.
     fn not_run(&self) -> Vec<NodeIndex> {
-        let next = || self.agenda.next().iter().map(Step::node);
+        let next = || self.agenda.next().iter().map(AgendaStep::node);
         // If a run stops before its superstep has settled, the tasks that have ended depend on the order in which they finish.
         if !matches!(self.stop.status(), Status::Failed | Status::Interrupted) {
             return next().collect();
         }
         let has_one_task = |node: NodeIndex| !matches!(self.graph.node(node).kind, NodeKind::Foreach(_));
         let mut over: BTreeMap<NodeIndex, usize> = BTreeMap::new();
-        for left in self.pending.tasks().filter(|left| left.is_over() && has_one_task(left.node())) {
+        for left in self.pending.tasks().filter(|left| left.is_settled() && has_one_task(left.node())) {
             *over.entry(left.node()).or_default() += 1;
         }
         let is_left = |node: &NodeIndex| match over.get_mut(node) {
@@ -543,23 +543,23 @@ impl Walker {
 
     /// Returns the present state of the run.
     pub fn summary(&self) -> Summary {
-        let mut tallies = self.totals.tallies().clone();
+        let mut node_counts = self.usage.node_counts().clone();
         let mut host = self.host_so_far();
         if let Some(superstep) = &self.superstep {
             for task in superstep.tasks() {
-                let counts = tallies.of_mut(superstep.node_of(task));
+                let counts = node_counts.get_mut(superstep.node_of(task));
                 counts.executions += u64::from(task.used().dispatches);
                 counts.cached += u64::from(task.caching().hit().is_some());
                 host = host.plus(task.used().host);
             }
         }
         for left in self.pending.tasks() {
-            let counts = tallies.of_mut(left.node());
+            let counts = node_counts.get_mut(left.node());
             counts.executions += u64::from(left.used().dispatches);
             counts.cached += u64::from(left.is_cached());
             host = host.plus(left.used().host);
         }
-        let Counted { executions, cached, .. } = tallies.all(&self.graph);
+        let CheckpointCounts { executions, cached, .. } = node_counts.all(&self.graph);
         let name = |node: NodeIndex| self.graph.node(node).name.clone();
         Summary {
             status: self.stop.status(),
@@ -568,7 +568,7 @@ impl Walker {
             state: self.channels.to_map(),
             output: self.stop.end().map(|end| Arc::clone(&end.output.0)),
             inputs: Arc::clone(&self.setup.inputs),
-            steps: self.line.step(),
+            steps: self.position.step(),
             visited_digest: self.visited.digest(),
             executions,
             cached,
@@ -578,7 +578,7 @@ impl Walker {
             warnings: self.warnings.all().to_vec(),
             fuel: self.all_fuel(),
             host,
-            checkpoint: self.line.last().copied(),
+            checkpoint: self.position.last().copied(),
         }
     }
 }

@@ -86,9 +86,9 @@ impl StopState {
     }
 
     /// Restores a run whose newest checkpoint is its end. An end with hooks becomes final once they have been asked.
-    /// `told` is the status in the newest status record, if there is one.
-    pub(super) fn restore_end(&mut self, end: End, told: Option<Status>, has_hooks: bool) {
-        self.status = told.unwrap_or(Status::Running);
+    /// `recorded_status` is the status in the newest status record, if there is one.
+    pub(super) fn restore_end(&mut self, end: End, recorded_status: Option<Status>, has_hooks: bool) {
+        self.status = recorded_status.unwrap_or(Status::Running);
         if !has_hooks || self.status.is_end() {
             self.phase = Phase::Finished;
             self.status = end.status;
@@ -229,8 +229,8 @@ impl StopState {
         self.kill_requested = false;
     }
 
-    /// Returns `true` once a requested stop must not wait for the commit any longer. Each call counts a time slice.
-    pub(super) const fn is_impatient(&mut self) -> bool {
+    /// Counts a time slice of a commit. Returns `true` once a requested stop must not wait for the commit any longer.
+    pub(super) const fn spend_patience(&mut self) -> bool {
         if !self.cancel_requested {
             self.patience = PATIENCE;
             return false;
@@ -271,7 +271,6 @@ impl StopState {
             kill_requested: self.kill_requested,
             ..Self::new()
         };
-        self.status = Status::Running;
     }
 
     /// Begins a fork of an ended run with that end; it is complete once the end is stored.

@@ -99,8 +99,8 @@ mod tests {
 
     #[test]
     fn limits_only_lower_and_say_which_are_their_own() {
-        let given = json!({ "fuel": 5, "steps": 7, "model": { "calls": 2, "cost": 0.25 } });
-        let limits = WrittenLimits::read(given.as_object().unwrap()).unwrap();
+        let limits = json!({ "fuel": 5, "steps": 7, "model": { "calls": 2, "cost": 0.25 } });
+        let limits = WrittenLimits::read(limits.as_object().unwrap()).unwrap();
         let lowered = limits.lower(RunLimits { steps: 3, ..RunLimits::DEFAULT });
         assert_eq!((lowered.fuel, lowered.steps, lowered.calls), (5, 3, RunLimits::DEFAULT.calls));
         assert_eq!((lowered.model.calls, lowered.model.cost), (2, 250_000));

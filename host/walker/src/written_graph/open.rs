@@ -5,8 +5,8 @@ use std::io;
 use serde_json::{Map, Value};
 
 use super::limits::WrittenLimits;
-use super::report::Report;
-use crate::document::{self, Loaded};
+use super::report::ProblemReport;
+use crate::document::{self, LoadedGraph};
 use crate::host_item::HostItem;
 use graph_core::diagnostic::{Diagnostic, Diagnostics, Span, codes};
 use graph_core::digest::Digest;
@@ -49,7 +49,7 @@ impl From<FuelExhausted> for Refusal {
 }
 
 /// Reason why a document cannot be opened.
-pub(super) enum Unopened {
+pub(super) enum OpenError {
     Invalid(Box<Diagnostics>),
     Exhausted(FuelExhausted),
     /// The document's patterns or schemas take more than one step of work may.
@@ -57,8 +57,8 @@ pub(super) enum Unopened {
 }
 
 /// A document that was opened: the graph, its warnings, and the length of its text.
-pub(super) struct Opened {
-    pub(super) loaded: Loaded,
+pub(super) struct OpenedDocument {
+    pub(super) loaded: LoadedGraph,
     pub(super) length: usize,
 }
 
@@ -93,11 +93,11 @@ impl RunCall {
     /// Loads the document. Returns the graph, and the length of its text in bytes.
     pub fn load(&self, meter: &Meter) -> Result<(crate::graph::Graph, u64), Refusal> {
         match open(&self.graph, meter) {
-            Ok(Opened { loaded, length }) => Ok((loaded.graph, length as u64)),
-            Err(Unopened::Exhausted(exhausted)) => Err(exhausted.into()),
-            Err(Unopened::Costly(failure)) => Err(Refusal::Failed(failure)),
-            Err(Unopened::Invalid(problems)) => {
-                let report = Report::of(&problems);
+            Ok(OpenedDocument { loaded, length }) => Ok((loaded.graph, length as u64)),
+            Err(OpenError::Exhausted(exhausted)) => Err(exhausted.into()),
+            Err(OpenError::Costly(failure)) => Err(Refusal::Failed(failure)),
+            Err(OpenError::Invalid(problems)) => {
+                let report = ProblemReport::from_diagnostics(&problems);
                 let more = match problems.len() {
                     0 | 1 => String::new(),
                     count => format!("; one of {count} problems, which `graph/validate` lists"),
@@ -130,34 +130,34 @@ pub(super) fn checked(item: HostItem, params: &Value, meter: &Meter) -> Result<M
 }
 
 /// Reads a document. The id follows from the text, so that a document cannot choose its own.
-pub(super) fn open(graph: &Value, meter: &Meter) -> Result<Opened, Unopened> {
+pub(super) fn open(graph: &Value, meter: &Meter) -> Result<OpenedDocument, OpenError> {
     let text = match graph {
         Value::String(text) => {
             bounded(text.len())?;
             text.clone()
         }
         graph => {
-            bounded(canonical_length(graph, meter).map_err(Unopened::Exhausted)?)?;
+            bounded(canonical_length(graph, meter).map_err(OpenError::Exhausted)?)?;
             laid_out(graph)
         }
     };
-    meter.charge_each(text.len(), rates::DOCUMENT_BYTE).map_err(Unopened::Exhausted)?;
+    meter.charge_each(text.len(), rates::DOCUMENT_BYTE).map_err(OpenError::Exhausted)?;
     let id = format!("{WRITTEN}{}", &Digest::of_bytes(text.as_bytes()).hex()[..ID]);
     let compiling = CompileBudget::of_written(text.len(), meter);
     let loaded = document::load_within(NAME, &text, &id, &compiling);
     match compiling.refused() {
         None => {}
-        Some(exhausted @ FuelExhausted::Fuel) => return Err(Unopened::Exhausted(exhausted)),
+        Some(exhausted @ FuelExhausted::Fuel) => return Err(OpenError::Exhausted(exhausted)),
         // The work is that of the document and not a step of this graph.
         Some(exhausted @ FuelExhausted::Step) => {
             let message = format!("the graph cannot be read: {}", compiling.refusal(exhausted));
-            return Err(Unopened::Costly(Failure::new(Category::Limit, message)));
+            return Err(OpenError::Costly(Failure::new(Category::Limit, message)));
         }
     }
-    Ok(Opened { loaded: loaded.map_err(Unopened::Invalid)?, length: text.len() })
+    Ok(OpenedDocument { loaded: loaded.map_err(OpenError::Invalid)?, length: text.len() })
 }
 
-fn bounded(length: usize) -> Result<(), Unopened> {
+fn bounded(length: usize) -> Result<(), OpenError> {
     if length <= MAX_TEXT {
         return Ok(());
     }
@@ -165,12 +165,12 @@ fn bounded(length: usize) -> Result<(), Unopened> {
         format!("the document has {length} bytes; of one that a run writes, at most {MAX_TEXT} are read");
     let problem = Diagnostic::error(codes::YAML_TOO_LARGE, Span::NONE, message);
     let problem = problem.help("divide it into several graphs, or save it as an item of the project");
-    Err(Unopened::Invalid(Box::new(Diagnostics::new(NAME, "", vec![problem]))))
+    Err(OpenError::Invalid(Box::new(Diagnostics::new(NAME, "", vec![problem]))))
 }
 
 /// Writes a mapping as text: over several lines, which problems can name, unless indentation makes it too long.
 fn laid_out(graph: &Value) -> String {
-    let mut out = Bounded(Vec::new());
+    let mut out = BoundedBuffer(Vec::new());
     let written = serde_json::to_writer_pretty(&mut out, graph);
     match (written, String::from_utf8(out.0)) {
         (Ok(()), Ok(text)) => text,
@@ -179,9 +179,9 @@ fn laid_out(graph: &Value) -> String {
 }
 
 /// A buffer of at most [`MAX_TEXT`] bytes.
-struct Bounded(Vec<u8>);
+struct BoundedBuffer(Vec<u8>);
 
-impl io::Write for Bounded {
+impl io::Write for BoundedBuffer {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
         if self.0.len() + piece.len() > MAX_TEXT {
             return Err(io::ErrorKind::FileTooLarge.into());

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::open::{Opened, Refusal, Unopened, checked, open};
+use super::open::{OpenError, OpenedDocument, Refusal, checked, open};
 use crate::graph::{Action, Graph};
 use crate::hook::{HookAction, is_control_item};
 use crate::host_item::HostItem;
@@ -18,7 +18,7 @@ const LONGEST: usize = 600;
 const MOST_MISSING: usize = 100;
 
 /// The problems of a document as a result or the details of a failure, within bounds.
-pub(super) struct Report {
+pub(super) struct ProblemReport {
     problems: Vec<Value>,
     text: String,
     omitted: usize,
@@ -26,8 +26,8 @@ pub(super) struct Report {
     pub(super) first: String,
 }
 
-impl Report {
-    pub(super) fn of(diagnostics: &Diagnostics) -> Self {
+impl ProblemReport {
+    pub(super) fn from_diagnostics(diagnostics: &Diagnostics) -> Self {
         let mut report = Self { problems: Vec::new(), text: String::new(), omitted: 0, first: String::new() };
         for problem in diagnostics.iter() {
             let (code, span) = (problem.code().id(), problem.span());
@@ -98,12 +98,12 @@ impl Report {
 pub fn validate(params: &Value, dispatch: &DispatchPatterns, meter: &Meter) -> Result<Value, Refusal> {
     let params = checked(HostItem::Validate, params, meter)?;
     let (graph, diagnostics) = match open(params.get("graph").unwrap_or(&Value::Null), meter) {
-        Ok(Opened { loaded, .. }) => (Some(loaded.graph), loaded.warnings),
-        Err(Unopened::Invalid(problems)) => (None, *problems),
-        Err(Unopened::Exhausted(exhausted)) => return Err(exhausted.into()),
-        Err(Unopened::Costly(failure)) => return Err(Refusal::Failed(failure)),
+        Ok(OpenedDocument { loaded, .. }) => (Some(loaded.graph), loaded.warnings),
+        Err(OpenError::Invalid(problems)) => (None, *problems),
+        Err(OpenError::Exhausted(exhausted)) => return Err(exhausted.into()),
+        Err(OpenError::Costly(failure)) => return Err(Refusal::Failed(failure)),
     };
-    let mut report = Report::of(&diagnostics);
+    let mut report = ProblemReport::from_diagnostics(&diagnostics);
     let mut valid = graph.is_some();
     let (mut missing, mut omits_missing) = (Vec::new(), false);
     for (node, action) in graph.iter().flat_map(actions) {
@@ -128,7 +128,7 @@ pub fn validate(params: &Value, dispatch: &DispatchPatterns, meter: &Meter) -> R
     if report.text.is_empty() {
         report.say("no problems");
     }
-    let Report { problems, text, omitted, .. } = report;
+    let ProblemReport { problems, text, omitted, .. } = report;
     Ok(json!({
         "valid": valid,
         "id": graph.map(|graph| graph.id),

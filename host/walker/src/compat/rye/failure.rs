@@ -92,9 +92,9 @@ impl Pattern {
 /// Builds the `classification` that `error` hooks read. A component's failure is classified by its category; a failure
 /// that a tool returned as its result has no category, and is classified by its text, as in Rye.
 pub(crate) fn classification(failure: &Failure, meter: &Meter) -> Result<Value, FuelExhausted> {
-    let given = given_as_result(failure);
-    let pattern = match (failure.category, given) {
-        (_, Some(given)) => by_text(failure, given, meter)?,
+    let returned = as_returned_result(failure);
+    let pattern = match (failure.category, returned) {
+        (_, Some(returned)) => by_text(failure, returned, meter)?,
         (Category::RateLimited, None) => Some(&RATE_LIMITED),
         (Category::Timeout, None) => Some(&TIMED_OUT),
         (Category::Transient, None) => Some(&DISCONNECTED),
@@ -108,7 +108,7 @@ pub(crate) fn classification(failure: &Failure, meter: &Meter) -> Result<Value, 
 }
 
 /// Returns the tool's result that the failure was made from, if there is one.
-fn given_as_result(failure: &Failure) -> Option<&Map<String, Value>> {
+fn as_returned_result(failure: &Failure) -> Option<&Map<String, Value>> {
     let result = failure.details.as_ref()?.as_object()?;
     let says_so = result.get("success") == Some(&Value::Bool(false))
         || result.get("status").is_some_and(|status| status == "error");
@@ -117,14 +117,14 @@ fn given_as_result(failure: &Failure) -> Option<&Map<String, Value>> {
 
 fn by_text(
     failure: &Failure,
-    given: &Map<String, Value>,
+    returned: &Map<String, Value>,
     meter: &Meter,
 ) -> Result<Option<&'static Pattern>, FuelExhausted> {
     meter.charge_each(failure.message.len().saturating_mul(PATTERNS.len()), rates::BYTE)?;
-    if given.get("cancelled") == Some(&Value::Bool(true)) {
+    if returned.get("cancelled") == Some(&Value::Bool(true)) {
         return Ok(Some(&CANCELLED));
     }
-    let code = given.get("code").and_then(Value::as_str);
+    let code = returned.get("code").and_then(Value::as_str);
     let matches = |pattern: &&&Pattern| {
         pattern.says.iter().any(|text| failure.message.contains(text))
             || code.is_some_and(|code| pattern.codes.contains(&code))
@@ -138,10 +138,10 @@ pub(crate) fn error_document(
     of_host: Value,
     meter: &Meter,
 ) -> Result<Value, FuelExhausted> {
-    let (Some(given), Value::Object(mut document)) = (given_as_result(failure), of_host.clone()) else {
+    let (Some(returned), Value::Object(mut document)) = (as_returned_result(failure), of_host.clone()) else {
         return Ok(of_host);
     };
-    for (key, value) in given {
+    for (key, value) in returned {
         document.insert(key.clone(), size::copy(value, meter)?);
     }
     Ok(Value::Object(document))

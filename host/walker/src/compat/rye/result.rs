@@ -38,10 +38,12 @@ pub(crate) fn nested_result(state: &Value, steps: u64, status: Status, output: O
 }
 
 /// Returns the entry of a failed element in a list of results: its own result if that says it failed.
-pub(crate) fn failed_result(told: &Failure) -> Value {
-    let returned = told.details.as_ref().and_then(Value::as_object).filter(|map| failure(map).is_some());
-    let mut result =
-        returned.cloned().unwrap_or_else(|| Map::from_iter([("error".to_owned(), json!(told.message))]));
+pub(crate) fn failed_result(failure_of_item: &Failure) -> Value {
+    let returned =
+        failure_of_item.details.as_ref().and_then(Value::as_object).filter(|map| failure(map).is_some());
+    let mut result = returned
+        .cloned()
+        .unwrap_or_else(|| Map::from_iter([("error".to_owned(), json!(failure_of_item.message))]));
     result.insert("status".to_owned(), json!("error"));
     Value::Object(result)
 }

@@ -8,7 +8,7 @@ use serde_json::{Number, Value};
 
 use crate::graph::Node;
 use crate::walker::Walker;
-use crate::walker::budget::run_budget::Trouble;
+use crate::walker::budget::run_budget::NodeWorkError;
 use crate::walker::state::reduce::kind;
 use graph_core::capability::{DispatchPattern, DispatchPatterns};
 use graph_core::diagnostic::excerpt;
@@ -23,33 +23,33 @@ const MOST_PATTERNS: usize = 1_000;
 
 /// The limits and dispatch patterns of a node for one of its tasks.
 #[derive(Debug)]
-pub(in crate::walker) struct Bounds {
+pub(in crate::walker) struct EvaluatedLimits {
     /// The limits, from literals and from templates.
     pub limits: NodeLimits,
     /// Dispatch patterns from templates; none permits everything.
     pub narrowing: Option<Arc<DispatchPatterns>>,
 }
 
-impl Bounds {
-    /// Creates the bounds of a node without templates.
-    pub(in crate::walker) const fn of(node: &Node) -> Self {
+impl EvaluatedLimits {
+    /// Creates the limits of a node without templates.
+    pub(in crate::walker) const fn from_literals(node: &Node) -> Self {
         Self { limits: node.limits, narrowing: None }
     }
 }
 
 impl Walker {
     /// Evaluates a node's templates.
-    pub(in crate::walker) fn bounds(
+    pub(in crate::walker) fn evaluate_limits(
         &self,
         node: &Node,
         scope: &Scope<'_>,
         warnings: &mut Vec<String>,
         meter: &Meter,
-    ) -> Result<Bounds, Trouble> {
-        let mut bounds = Bounds::of(node);
+    ) -> Result<EvaluatedLimits, NodeWorkError> {
+        let mut bounds = EvaluatedLimits::from_literals(node);
         let wrong = |key: String, reason: String| {
             let message = format!("node `{}`: `{key}` {reason}", node.name);
-            Trouble::Failed(Failure::new(Category::InvalidInput, message))
+            NodeWorkError::Failed(Failure::new(Category::InvalidInput, message))
         };
         for (figure, template) in &node.bounds.model {
             let value = self.evaluate(template, scope, node, warnings, meter)?;

@@ -6,7 +6,7 @@ use crate::graph::{Graph, NodeIndex};
 
 /// The counts of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::walker) struct NodeCounts {
+pub(in crate::walker) struct NodeCount {
     /// Number of cached results used instead of a dispatch.
     pub cached: u64,
     /// Number of dispatches of the node's item.
@@ -17,8 +17,8 @@ pub(in crate::walker) struct NodeCounts {
 
 /// The counts of the nodes of a graph.
 #[derive(Clone, Debug)]
-pub(in crate::walker) struct Tallies {
-    counts: Vec<NodeCounts>,
+pub(in crate::walker) struct NodeCounts {
+    counts: Vec<NodeCount>,
     /// The nodes whose counts changed since the newest checkpoint; some more than once.
     changed: Vec<NodeIndex>,
     /// By node: `true` if the newest checkpoint has a count of it.
@@ -29,24 +29,24 @@ pub(in crate::walker) struct Tallies {
 
 /// Counts by node name, as a checkpoint has them: zeros are left out.
 #[derive(Debug, Default)]
-pub(in crate::walker) struct Counted {
+pub(in crate::walker) struct CheckpointCounts {
     pub cached: BTreeMap<String, u64>,
     pub executions: BTreeMap<String, u64>,
     pub visits: BTreeMap<String, u64>,
 }
 
-impl Counted {
+impl CheckpointCounts {
     /// Number of entries in a checkpoint.
     pub(in crate::walker) fn entries(&self) -> u64 {
         (self.cached.len() + self.executions.len() + self.visits.len()) as u64
     }
 }
 
-impl Tallies {
+impl NodeCounts {
     /// Creates counts of zero.
     pub(in crate::walker) fn new(graph: &Graph) -> Self {
         Self {
-            counts: vec![NodeCounts::default(); graph.nodes.len()],
+            counts: vec![NodeCount::default(); graph.nodes.len()],
             changed: Vec::new(),
             known: vec![false; graph.nodes.len()],
             counting: 0,
@@ -54,30 +54,30 @@ impl Tallies {
     }
 
     /// Restores the counts from a checkpoint. The error is the name of a node that the graph does not have.
-    pub(in crate::walker) fn restore(graph: &Graph, counted: Counted) -> Result<Self, String> {
-        let mut tallies = Self::new(graph);
-        let mut take = |counts: BTreeMap<String, u64>, set: fn(&mut NodeCounts, u64)| {
+    pub(in crate::walker) fn restore(graph: &Graph, counted: CheckpointCounts) -> Result<Self, String> {
+        let mut node_counts = Self::new(graph);
+        let mut take = |counts: BTreeMap<String, u64>, set: fn(&mut NodeCount, u64)| {
             for (node, count) in counts {
                 let Some(index) = graph.find(&node) else { return Err(node) };
-                set(tallies.of_mut(index), count);
+                set(node_counts.get_mut(index), count);
             }
             Ok(())
         };
         take(counted.cached, |counts, count| counts.cached = count)?;
         take(counted.executions, |counts, count| counts.executions = count)?;
         take(counted.visits, |counts, count| counts.visits = count)?;
-        tallies.note_known();
-        tallies.changed.clear();
-        Ok(tallies)
+        node_counts.note_known();
+        node_counts.changed.clear();
+        Ok(node_counts)
     }
 
     /// The counts of a node.
-    pub(in crate::walker) fn of(&self, node: NodeIndex) -> NodeCounts {
+    pub(in crate::walker) fn get(&self, node: NodeIndex) -> NodeCount {
         self.counts.get(node.0 as usize).copied().unwrap_or_default()
     }
 
     /// Returns the counts of a node to change, and marks them as changed.
-    pub(in crate::walker) fn of_mut(&mut self, node: NodeIndex) -> &mut NodeCounts {
+    pub(in crate::walker) fn get_mut(&mut self, node: NodeIndex) -> &mut NodeCount {
         if self.changed.last() != Some(&node) {
             self.changed.push(node);
         }
@@ -100,12 +100,12 @@ impl Tallies {
     }
 
     /// Returns all counts by the names of the nodes.
-    pub(in crate::walker) fn all(&self, graph: &Graph) -> Counted {
+    pub(in crate::walker) fn all(&self, graph: &Graph) -> CheckpointCounts {
         self.counted(graph, (0..).map(NodeIndex).take(self.counts.len()))
     }
 
     /// Returns the changes since the last call, by the names of the nodes.
-    pub(in crate::walker) fn take_changed(&mut self, graph: &Graph) -> Counted {
+    pub(in crate::walker) fn take_changed(&mut self, graph: &Graph) -> CheckpointCounts {
         self.note_known();
         let changed = std::mem::take(&mut self.changed);
         self.counted(graph, changed)
@@ -114,17 +114,17 @@ impl Tallies {
     fn note_known(&mut self) {
         for node in &self.changed {
             let at = node.0 as usize;
-            if !self.known[at] && self.counts[at] != NodeCounts::default() {
+            if !self.known[at] && self.counts[at] != NodeCount::default() {
                 self.known[at] = true;
                 self.counting += 1;
             }
         }
     }
 
-    fn counted(&self, graph: &Graph, nodes: impl IntoIterator<Item = NodeIndex>) -> Counted {
-        let mut counted = Counted::default();
+    fn counted(&self, graph: &Graph, nodes: impl IntoIterator<Item = NodeIndex>) -> CheckpointCounts {
+        let mut counted = CheckpointCounts::default();
         for node in nodes {
-            let NodeCounts { cached, executions, visits } = self.of(node);
+            let NodeCount { cached, executions, visits } = self.get(node);
             let maps = [
                 (&mut counted.cached, cached),
                 (&mut counted.executions, executions),

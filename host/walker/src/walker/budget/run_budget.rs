@@ -22,17 +22,17 @@ pub(in crate::walker) const WORK_OF_ATTEMPT: u64 = 2 * STEP;
 
 /// Reason why a piece of work for a node could not be done.
 #[derive(Clone, Debug)]
-pub(in crate::walker) enum Trouble {
+pub(in crate::walker) enum NodeWorkError {
     /// The node has failed.
     Failed(Failure),
     /// The fuel for the work is used up.
     Exhausted(FuelExhausted),
 }
 
-impl Trouble {
+impl NodeWorkError {
     /// Converts the trouble of preparing a child run. If the graph was written by a run, work over the bound of a step
     /// comes from its schema, and fails the task alone.
-    pub(in crate::walker) fn of_child(self, is_written: bool) -> Self {
+    pub(in crate::walker) fn for_child(self, is_written: bool) -> Self {
         match self {
             Self::Exhausted(exhausted @ FuelExhausted::Step) if is_written => {
                 let message = format!("the graph cannot be started: {exhausted}");
@@ -43,13 +43,13 @@ impl Trouble {
     }
 }
 
-impl From<Failure> for Trouble {
+impl From<Failure> for NodeWorkError {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
 }
 
-impl From<Refusal> for Trouble {
+impl From<Refusal> for NodeWorkError {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Failed(failure) => Self::Failed(failure),
@@ -62,14 +62,14 @@ impl From<Refusal> for Trouble {
     }
 }
 
-impl From<FuelExhausted> for Trouble {
+impl From<FuelExhausted> for NodeWorkError {
     fn from(exhausted: FuelExhausted) -> Self {
         Self::Exhausted(exhausted)
     }
 }
 
 /// A limit that the run has reached, and the error that it stops with.
-pub(in crate::walker) type Reached = (LimitCode, RunError);
+pub(in crate::walker) type ReachedLimit = (LimitCode, RunError);
 
 impl Walker {
     pub(in crate::walker) fn budgets(&self) -> RunLimits {
@@ -79,7 +79,7 @@ impl Walker {
     /// Sums the additions of answers to budgets of language models so far, child runs included.
     pub(in crate::walker) fn granted(&self) -> ModelUse {
         let tasks = self.superstep.iter().flat_map(Superstep::tasks);
-        let granted = tasks.map(|task| task.used().granted).fold(self.totals.granted(), ModelUse::plus);
+        let granted = tasks.map(|task| task.used().granted).fold(self.usage.granted(), ModelUse::plus);
         self.pending.tasks().map(|left| left.used().granted).fold(granted, ModelUse::plus)
     }
 
@@ -109,7 +109,7 @@ impl Walker {
     /// Fuel used by everything that has committed, by the hooks dispatched since for the run, and by the host's work on
     /// the active superstep, without that for its tasks.
     pub(in crate::walker) fn spent(&self) -> u64 {
-        self.fuel_so_far().saturating_add(self.host_fuel_so_far()).saturating_add(self.totals.work())
+        self.fuel_so_far().saturating_add(self.host_fuel_so_far()).saturating_add(self.usage.work())
     }
 
     /// Creates a meter for work between tasks, if the tasks of the active superstep have used `by_tasks` fuel.
@@ -119,7 +119,7 @@ impl Walker {
 
     /// Counts work between tasks.
     pub(in crate::walker) fn count_work(&mut self, meter: &Meter) {
-        self.totals.add_work(meter.spent());
+        self.usage.add_work(meter.spent());
         self.slice.add(meter.spent());
     }
 
@@ -132,7 +132,11 @@ impl Walker {
     }
 
     /// Returns the error of a run whose own work exceeds a budget.
-    pub(in crate::walker) fn exhausted(&self, exhausted: FuelExhausted, node: Option<String>) -> Reached {
+    pub(in crate::walker) fn exhausted(
+        &self,
+        exhausted: FuelExhausted,
+        node: Option<String>,
+    ) -> ReachedLimit {
         match exhausted {
             FuelExhausted::Step => self.used_up(Budget::Work, STEP, node),
             FuelExhausted::Fuel => self.used_up(Budget::Fuel, self.spent(), node),
@@ -140,7 +144,7 @@ impl Walker {
     }
 
     /// Returns the error of a run that has used up a budget. `used` is its use, or the use that it would have had.
-    pub(in crate::walker) fn used_up(&self, budget: Budget, used: u64, node: Option<String>) -> Reached {
+    pub(in crate::walker) fn used_up(&self, budget: Budget, used: u64, node: Option<String>) -> ReachedLimit {
         let most = self.most_of(budget);
         let (key, unit) = (budget.as_str(), budget.unit(most));
         let at = node.as_ref().map_or(String::new(), |node| format!("node `{node}`: "));
@@ -170,7 +174,7 @@ impl Walker {
     }
 
     /// Returns the error of the first task of a superstep, in task order, that has used up a budget of the run.
-    pub(in crate::walker) fn first_exhausted(&self, superstep: &Superstep) -> Option<Reached> {
+    pub(in crate::walker) fn first_exhausted(&self, superstep: &Superstep) -> Option<ReachedLimit> {
         let found = superstep.tasks().iter().find_map(|task| match task.state() {
             TaskState::Exhausted { budget, within } => Some((task, *budget, within)),
             _ => None,
@@ -201,46 +205,46 @@ impl Walker {
     }
 
     /// Handles work for a running task that could not be done.
-    pub(in crate::walker) fn troubled(
+    pub(in crate::walker) fn end_with_error(
         &mut self,
         now: Timestamp,
         at: usize,
-        trouble: Trouble,
+        trouble: NodeWorkError,
         fx: &mut Vec<Effect>,
     ) {
         match trouble {
-            Trouble::Failed(failure) => self.failed(now, at, failure, fx),
-            Trouble::Exhausted(exhausted) => self.exhaust(now, at, budget_of(exhausted), None, fx),
+            NodeWorkError::Failed(failure) => self.failed(now, at, failure, fx),
+            NodeWorkError::Exhausted(exhausted) => self.exhaust(now, at, budget_of(exhausted), None, fx),
         }
     }
 
     /// Counts the memory of a task's result, in logical bytes. Once the sum exceeds `results`, the superstep ends,
     /// whichever task was the last one, and all reservations are charged.
-    pub(in crate::walker) fn hold(&mut self, size: u64) {
+    pub(in crate::walker) fn add_memory(&mut self, size: u64) {
         if let Some(superstep) = &mut self.superstep {
-            superstep.hold(size);
+            superstep.add_memory(size);
         }
     }
 
     /// Returns `true` if the results of the active superstep exceed the budget `results`.
-    pub(in crate::walker) fn holds_too_much(&self) -> bool {
-        self.superstep.as_ref().is_some_and(|superstep| superstep.held() > self.budgets().results)
+    pub(in crate::walker) fn exceeds_memory(&self) -> bool {
+        self.superstep.as_ref().is_some_and(|superstep| superstep.memory() > self.budgets().results)
     }
 
     /// Stops the run at a superstep whose results exceed the budget `results`.
-    pub(in crate::walker) fn stop_holding(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
+    pub(in crate::walker) fn stop_over_memory(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
         // The progress of an only task does not depend on other tasks.
         if self.superstep.as_ref().is_some_and(|superstep| superstep.tasks().len() == 1) {
             return self.exhaust(now, 0, Budget::Results, None, fx);
         }
-        let held = self.superstep.as_ref().map_or(0, Superstep::held);
+        let memory = self.superstep.as_ref().map_or(0, Superstep::memory);
         self.abort_all(fx);
         if let Some(superstep) = &mut self.superstep {
             superstep.forfeit();
         }
         // The amount that is held when the limit is passed depends on which task was the last one.
         let most = self.budgets().results;
-        let (code, error) = self.used_up(Budget::Results, held.min(most), None);
+        let (code, error) = self.used_up(Budget::Results, memory.min(most), None);
         self.stop_at_limit(now, code, error, fx);
     }
 }

@@ -2,17 +2,17 @@
 
 /// Limits of a run's supersteps, and the limits that a child run gets from its task.
 #[derive(Debug)]
-pub(in crate::walker) struct Allowance {
+pub(in crate::walker) struct WalkerLimits {
     /// Supersteps of the run itself, in all its turns.
     max_steps: u64,
     /// Supersteps of the run and those below it before its present turn.
     before_turn: u64,
-    of_task: TaskAllowance,
+    of_task: DispatchLimits,
 }
 
 /// The limits of a child run for one dispatch of its task.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::walker) struct TaskAllowance {
+pub(in crate::walker) struct DispatchLimits {
     /// Limit of supersteps of the run and the runs below it together.
     pub steps: Option<u64>,
     /// The fuel that the components of the run and of the runs below it may use together, if a node above limits that.
@@ -22,9 +22,9 @@ pub(in crate::walker) struct TaskAllowance {
     pub dispatch: u32,
 }
 
-impl Allowance {
+impl WalkerLimits {
     pub(in crate::walker) fn new(max_steps: u64) -> Self {
-        Self { max_steps, before_turn: 0, of_task: TaskAllowance::default() }
+        Self { max_steps, before_turn: 0, of_task: DispatchLimits::default() }
     }
 
     /// Limit of the run's supersteps.
@@ -86,9 +86,9 @@ impl Allowance {
 
     /// Sets the limits of a dispatch by the task. Returns `true` if the run has worked for that dispatch or a later one
     /// already: under `durability: exit`, the task may have stored nothing of later ones.
-    pub(in crate::walker) fn begin_dispatch(&mut self, of_task: TaskAllowance) -> bool {
+    pub(in crate::walker) fn begin_dispatch(&mut self, of_task: DispatchLimits) -> bool {
         let newest = self.of_task.dispatch;
-        self.of_task = TaskAllowance { dispatch: of_task.dispatch.max(newest), ..of_task };
+        self.of_task = DispatchLimits { dispatch: of_task.dispatch.max(newest), ..of_task };
         newest >= of_task.dispatch
     }
 }

@@ -1,14 +1,14 @@
 //! Use of a run, as far as it has committed.
 
 use crate::graph::{Graph, NodeIndex};
-use crate::walker::budget::node_counts::Tallies;
-use crate::walker::budget::task_usage::Used;
+use crate::walker::budget::node_counts::NodeCounts;
+use crate::walker::budget::task_usage::TaskUsage;
 use graph_core::limits::{HostUse, ModelUse};
 use graph_core::record::Checkpoint;
 
 /// Use of a run, as far as it has committed, and the host's work since.
 #[derive(Debug)]
-pub(in crate::walker) struct Totals {
+pub(in crate::walker) struct RunUsage {
     /// Fuel of components; that of the host's own work is in `host`.
     fuel: u64,
     /// Use of the host by everything that has committed.
@@ -22,10 +22,10 @@ pub(in crate::walker) struct Totals {
     /// Number of logical bytes stored when the newest checkpoint was handed out.
     stored_so_far: u64,
     /// The counts of each node.
-    tallies: Tallies,
+    node_counts: NodeCounts,
 }
 
-impl Totals {
+impl RunUsage {
     /// Creates totals of zero.
     pub(in crate::walker) fn new(graph: &Graph) -> Self {
         Self {
@@ -35,12 +35,12 @@ impl Totals {
             child_steps: 0,
             granted: ModelUse::NOTHING,
             stored_so_far: 0,
-            tallies: Tallies::new(graph),
+            node_counts: NodeCounts::new(graph),
         }
     }
 
     /// Restores the totals from a checkpoint.
-    pub(in crate::walker) const fn restore(checkpoint: &Checkpoint, tallies: Tallies) -> Self {
+    pub(in crate::walker) const fn restore(checkpoint: &Checkpoint, node_counts: NodeCounts) -> Self {
         Self {
             fuel: checkpoint.fuel,
             host: checkpoint.host,
@@ -48,7 +48,7 @@ impl Totals {
             child_steps: checkpoint.child_steps,
             granted: checkpoint.granted,
             stored_so_far: checkpoint.host.stored,
-            tallies,
+            node_counts,
         }
     }
 
@@ -83,14 +83,14 @@ impl Totals {
 
     /// The counts of each node.
     #[inline]
-    pub(in crate::walker) const fn tallies(&self) -> &Tallies {
-        &self.tallies
+    pub(in crate::walker) const fn node_counts(&self) -> &NodeCounts {
+        &self.node_counts
     }
 
     /// The counts of each node, to be changed.
     #[inline]
-    pub(in crate::walker) const fn tallies_mut(&mut self) -> &mut Tallies {
-        &mut self.tallies
+    pub(in crate::walker) const fn node_counts_mut(&mut self) -> &mut NodeCounts {
+        &mut self.node_counts
     }
 
     /// Number of logical bytes that the next checkpoint would store.
@@ -132,13 +132,13 @@ impl Totals {
     /// Counts a visit of a node.
     #[inline]
     pub(in crate::walker) fn add_visit(&mut self, node: NodeIndex) {
-        self.tallies.of_mut(node).visits += 1;
+        self.node_counts.get_mut(node).visits += 1;
     }
 
     /// Counts the use of a task. `is_cached`: a cached result was used instead of its dispatch.
     #[inline]
-    pub(in crate::walker) fn add_task(&mut self, node: NodeIndex, used: &Used, is_cached: bool) {
-        let counts = self.tallies.of_mut(node);
+    pub(in crate::walker) fn add_task(&mut self, node: NodeIndex, used: &TaskUsage, is_cached: bool) {
+        let counts = self.node_counts.get_mut(node);
         counts.executions += u64::from(used.dispatches);
         counts.cached += u64::from(is_cached);
         self.fuel = self.fuel.saturating_add(used.fuel);
@@ -156,7 +156,7 @@ impl Totals {
 
     /// Keeps the use of a run that went back to an earlier checkpoint, since that checkpoint included.
     pub(in crate::walker) fn keep_spent(&mut self, of: &Self) {
-        self.tallies.take_spent(&of.tallies);
+        self.node_counts.take_spent(&of.node_counts);
         self.fuel = of.fuel;
         self.host = of.host;
         self.granted = of.granted;

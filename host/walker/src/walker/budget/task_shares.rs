@@ -19,26 +19,26 @@ impl Walker {
         let started = |task: &Task| task.account().spent_before();
         let used: u64 = superstep.tasks().iter().map(started).fold(0, u64::saturating_add);
         let own = self
-            .totals
+            .usage
             .host()
             .fuel
             .saturating_add(self.hooks.counted_host().fuel)
-            .saturating_add(self.totals.work());
+            .saturating_add(self.usage.work());
         let spent =
-            self.totals.fuel().saturating_add(self.hooks.counted()).saturating_add(own).saturating_add(used);
+            self.usage.fuel().saturating_add(self.hooks.counted()).saturating_add(own).saturating_add(used);
         let limits = self.budgets();
         let mut left = limits.fuel.saturating_sub(spent);
         let components =
             superstep.tasks().iter().map(|task| task.start().used.fuel).fold(0, u64::saturating_add);
-        let components = components.saturating_add(self.totals.fuel()).saturating_add(self.hooks.counted());
-        let mut components_left = self.allowance.fuel_share().map(|share| share.saturating_sub(components));
+        let components = components.saturating_add(self.usage.fuel()).saturating_add(self.hooks.counted());
+        let mut components_left = self.limits.fuel_share().map(|share| share.saturating_sub(components));
         let host_used = superstep.tasks().iter().map(|task| task.start().used.host);
         let of_hooks = self.hooks.counted_host().plus(self.hooks.lost_of_run());
-        let host_used = host_used.fold(self.totals.host().plus(of_hooks), HostUse::plus);
+        let host_used = host_used.fold(self.usage.host().plus(of_hooks), HostUse::plus);
         let granted = superstep.tasks().iter().map(|task| task.used().granted);
         let granted = granted.fold(ModelUse::NOTHING, ModelUse::plus);
         let host_most =
-            HostUse { model: self.models_with(self.totals.granted().plus(granted)), ..limits.host() };
+            HostUse { model: self.models_with(self.usage.granted().plus(granted)), ..limits.host() };
         let mut host_left = host_most.less(host_used);
         let (for_hooks, host_for_hooks, retries) = self.fuel_of_error_hooks();
         let hooks = self.has_hooks(HookEvent::Error);

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::walker::tree::child_usage::ChildUse;
+use crate::walker::tree::child_usage::ChildUsage;
 use graph_core::limits::{HostUse, ModelUse};
 use graph_core::work::Meter;
 
 /// Use of a task, whatever its result.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(in crate::walker) struct Used {
+pub(in crate::walker) struct TaskUsage {
     pub dispatches: u32,
     /// `true` if the last dispatch has ended, in whatever way.
     pub ended: bool,
@@ -28,7 +28,7 @@ pub(in crate::walker) struct Used {
     pub granted: ModelUse,
 }
 
-impl Used {
+impl TaskUsage {
     /// Counts a dispatch.
     pub(in crate::walker) const fn begin(&mut self) {
         self.dispatches += 1;
@@ -52,9 +52,9 @@ impl Used {
 /// State of a task when its superstep began, or when the run was last resumed. Reservations for tasks follow from this
 /// alone, so that a crash in between does not change them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(in crate::walker) struct Start {
+pub(in crate::walker) struct TaskStart {
     /// Use of the task until then.
-    pub used: Used,
+    pub used: TaskUsage,
     /// Number of attempts that count against the retry policy.
     pub attempts: u32,
     /// `true` if the task was settled and not to run.
@@ -64,9 +64,9 @@ pub(in crate::walker) struct Start {
 /// Use and reservations of a task. Charges are taken from the reservations, so that the sum of both is the task's share.
 #[derive(Debug)]
 pub(in crate::walker) struct TaskAccount {
-    used: Used,
+    used: TaskUsage,
     /// State when the run was last started or resumed, from which shares are computed.
-    start: Start,
+    start: TaskStart,
     /// Unused fuel reserved for the task's attempts and for the host's work on them.
     reserved: u64,
     /// The part of `reserved` that components may use, if a node above limits their fuel; otherwise `u64::MAX`.
@@ -81,7 +81,7 @@ pub(in crate::walker) struct TaskAccount {
     asking: ModelUse,
     /// Name in the manifest of the model that the running attempt asks.
     asked: Option<Arc<str>>,
-    /// Lost use ([`Used::lost`]) by the model that was asked last, as far as its name is known.
+    /// Lost use ([`TaskUsage::lost`]) by the model that was asked last, as far as its name is known.
     lost_models: BTreeMap<String, ModelUse>,
 }
 
@@ -89,8 +89,8 @@ impl TaskAccount {
     /// Creates an account without use and reservations.
     pub(in crate::walker) fn new() -> Self {
         Self {
-            used: Used::default(),
-            start: Start::default(),
+            used: TaskUsage::default(),
+            start: TaskStart::default(),
             reserved: 0,
             components: u64::MAX,
             own_work: 0,
@@ -105,8 +105,8 @@ impl TaskAccount {
     /// Restores the use when the run stopped, and the state when the run was resumed.
     pub(in crate::walker) fn restore(
         &mut self,
-        used: Used,
-        start: Start,
+        used: TaskUsage,
+        start: TaskStart,
         lost_models: BTreeMap<String, ModelUse>,
     ) {
         self.used = used;
@@ -121,13 +121,13 @@ impl TaskAccount {
 
     /// Number of dispatches, and use by all attempts.
     #[inline]
-    pub(in crate::walker) const fn used(&self) -> &Used {
+    pub(in crate::walker) const fn used(&self) -> &TaskUsage {
         &self.used
     }
 
     /// State of the task when the run was last started or resumed.
     #[inline]
-    pub(in crate::walker) const fn start(&self) -> &Start {
+    pub(in crate::walker) const fn start(&self) -> &TaskStart {
         &self.start
     }
 
@@ -293,7 +293,7 @@ impl TaskAccount {
 
     /// Charges the total use of the child run, which has stopped. `ended`: the run will not be continued. The host's
     /// work for the task itself is included in the child's figure.
-    pub(in crate::walker) fn end_child(&mut self, used: &ChildUse, ended: bool) {
+    pub(in crate::walker) fn end_child(&mut self, used: &ChildUsage, ended: bool) {
         self.used.granted = self.used.granted.max(used.granted);
         let before = self.spent();
         self.components = self.components.saturating_sub(used.fuel.saturating_sub(self.used.fuel));

@@ -2,14 +2,14 @@
 
 /// Time slice: the host's work since the driver handed over the last event, and its limit.
 #[derive(Debug)]
-pub(in crate::walker) struct Slice {
+pub(in crate::walker) struct WorkSlice {
     /// Fuel of the host's work since that event.
     spent: u64,
     /// Fuel after which control returns to the driver.
     length: u64,
 }
 
-impl Slice {
+impl WorkSlice {
     pub(in crate::walker) const fn new(length: u64) -> Self {
         Self { spent: 0, length }
     }

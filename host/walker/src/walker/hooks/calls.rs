@@ -1,5 +1,8 @@
 //! State of a walker's hooks, and asking them one after the other.
 
+mod boundary;
+mod dispatch;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -7,7 +10,7 @@ use serde_json::Value;
 
 use crate::walker::Walker;
 use crate::walker::event::{Effect, Notice, PersistId, TaskReport, TaskSpec};
-use crate::walker::hooks::verdict::{PendingStop, Verdict};
+use crate::walker::hooks::verdict::{HookVerdict, PendingStop};
 use crate::walker::machine::illegal;
 use crate::walker::setup::HandleError;
 use graph_core::hook_event::{Control, HookEvent};
@@ -37,55 +40,55 @@ pub struct HookSpec {
 #[derive(Debug, Default)]
 pub(in crate::walker) struct Hooks {
     /// Fuel of the hooks that were asked about the run since the newest boundary.
-    pub(super) fuel: u64,
+    fuel: u64,
     /// The part of `fuel` used when the run was last started or resumed, plus the fuel of hooks asked since.
     /// Reservations for tasks follow from this figure, so that a crash while hooks are asked does not change them.
-    pub(super) counted: u64,
+    counted: u64,
     /// Use of the host by those hooks.
-    pub(super) host: HostUse,
+    host: HostUse,
     /// The part of `host` that counts for reservations for tasks.
-    pub(super) counted_host: HostUse,
+    counted_host: HostUse,
     /// Reservations of running calls for language models, by call.
-    pub(super) reserved: BTreeMap<String, Reserved>,
+    reserved: BTreeMap<String, HookReservation>,
     /// Possible use of language models by calls that were abandoned or interrupted by a crash, by call. The figures
     /// above do not contain it.
-    pub(super) lost: BTreeMap<String, Lost>,
+    lost: BTreeMap<String, LostUsage>,
     /// Reservations of abandoned calls that are not recorded.
-    pub(super) cut_off: Vec<HookRecord>,
+    cut_off: Vec<HookRecord>,
     /// Number of dispatches of a call before a crash, by call, if a reservation has replaced the call's result.
-    pub(super) dispatched: BTreeMap<String, u32>,
+    dispatched: BTreeMap<String, u32>,
     /// The hooks that are due at the newest boundary.
-    pub(super) planned: Vec<PlannedHook>,
+    planned: Vec<PlannedHook>,
     /// `true` once the hooks of the newest boundary have been asked.
-    pub(super) passed: bool,
+    passed: bool,
     /// Number of times that the run has continued after a failure or a limit since the newest boundary.
-    pub(super) resumes: u32,
+    resumes: u32,
     /// The results of hooks since the newest boundary, by call.
-    pub(super) results: BTreeMap<String, HookRecord>,
+    results: BTreeMap<String, HookRecord>,
     /// The calls whose results are persisted, or handed out to be.
-    pub(super) recorded: BTreeSet<String>,
+    recorded: BTreeSet<String>,
     /// The results of hooks that no checkpoint contains.
-    pub(super) unwritten: Vec<HookSummary>,
+    unwritten: Vec<HookSummary>,
     /// The total of `max_steps`, if hooks or a new turn have extended it.
-    pub(super) max_steps: Option<u64>,
+    max_steps: Option<u64>,
     /// `max_steps` as of the newest boundary. Under `durability: exit` the boundary's checkpoint is written later, and
     /// contains nothing newer than the boundary: a fork asks for the extension again, whatever the durability.
-    pub(super) max_steps_at_boundary: Option<u64>,
+    max_steps_at_boundary: Option<u64>,
     /// The hooks that the whole run waits for.
-    pub(super) queue: Option<Queue>,
+    queue: Option<HookQueue>,
     /// The stop that hooks are being asked about.
-    pub(super) stop: Option<PendingStop>,
+    stop: Option<PendingStop>,
     /// The hooks that a failed task waits for, by task.
-    pub(super) tasks: BTreeMap<Arc<str>, Queue>,
+    tasks: BTreeMap<Arc<str>, HookQueue>,
     /// Abandoned calls whose reports are still to come.
-    pub(super) aborted: BTreeSet<String>,
+    aborted: BTreeSet<String>,
     /// Id of the newest hook record that was handed out to be persisted.
-    pub(super) handed_out: Option<PersistId>,
+    handed_out: Option<PersistId>,
 }
 
 /// Reservation of a running call for language models.
 #[derive(Clone, Debug)]
-pub(super) struct Reserved {
+struct HookReservation {
     record: HookRecord,
     /// `true` if the record is persisted, or handed out to be.
     is_recorded: bool,
@@ -93,21 +96,21 @@ pub(super) struct Reserved {
 
 /// Possible use of language models by a call without a result.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lost {
+struct LostUsage {
     model: ModelUse,
     /// `true` if the call is about a task, and not about the whole run.
-    pub(super) of_task: bool,
+    of_task: bool,
 }
 
 /// Hooks that are asked one after the other.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
+struct HookQueue {
     planned: Vec<PlannedHook>,
     at: usize,
     running: Option<String>,
 }
 
-impl Queue {
+impl HookQueue {
     fn new(planned: Vec<PlannedHook>) -> Self {
         Self { planned, at: 0, running: None }
     }
@@ -145,19 +148,19 @@ impl Hooks {
     /// Starts to ask the hooks of the newest boundary.
     pub(in crate::walker) fn ask_at_boundary(&mut self) {
         self.handed_out = None;
-        self.queue = Some(Queue::new(self.planned.clone()));
+        self.queue = Some(HookQueue::new(self.planned.clone()));
     }
 
     /// Starts to ask hooks because the run is about to stop.
     pub(in crate::walker) fn ask_about_stop(&mut self, stop: PendingStop, planned: Vec<PlannedHook>) {
         self.handed_out = None;
         self.stop = Some(stop);
-        self.queue = Some(Queue::new(planned));
+        self.queue = Some(HookQueue::new(planned));
     }
 
     /// Starts to ask hooks about the failure of a task.
     pub(in crate::walker) fn ask_about_task(&mut self, task: Arc<str>, planned: Vec<PlannedHook>) {
-        self.tasks.insert(task, Queue::new(planned));
+        self.tasks.insert(task, HookQueue::new(planned));
     }
 
     /// Returns `true` if hooks are being asked about a task.
@@ -227,7 +230,7 @@ impl Hooks {
     }
 
     /// Returns the use of the host by hooks, with the possible use by calls without a result.
-    pub(super) fn used_of_host(&self) -> HostUse {
+    fn used_of_host(&self) -> HostUse {
         // Fast path: every boundary makes this call, and `lost` is nearly always empty.
         if self.lost.is_empty() { self.host } else { self.host.plus(self.lost_where(|_| true)) }
     }
@@ -237,7 +240,7 @@ impl Hooks {
         self.lost_where(|lost| !lost.of_task)
     }
 
-    pub(super) fn lost_where(&self, counts: impl Fn(&Lost) -> bool) -> HostUse {
+    fn lost_where(&self, counts: impl Fn(&LostUsage) -> bool) -> HostUse {
         if self.lost.is_empty() {
             return HostUse::default();
         }
@@ -246,11 +249,11 @@ impl Hooks {
     }
 
     /// Adds possible use by a call without a result.
-    pub(super) fn lose(&mut self, call: &str, model: ModelUse, of_task: bool) {
+    fn lose(&mut self, call: &str, model: ModelUse, of_task: bool) {
         if !model.is_nothing() {
             let known = self.lost.get(call).map_or(ModelUse::NOTHING, |lost| lost.model);
             let model = known.plus(model.counted());
-            self.lost.insert(call.to_owned(), Lost { model, of_task });
+            self.lost.insert(call.to_owned(), LostUsage { model, of_task });
         }
     }
 
@@ -268,7 +271,7 @@ impl Hooks {
 
 /// The subject that hooks are asked about.
 #[derive(Clone, Debug)]
-pub(in crate::walker) enum Subject {
+pub(in crate::walker) enum HookSubject {
     /// The run as a whole.
     Run,
     /// A task that has failed.
@@ -277,11 +280,11 @@ pub(in crate::walker) enum Subject {
 
 impl Walker {
     /// Asks the hooks of a subject from the present one on, up to the first that needs a dispatch.
-    pub(in crate::walker) fn ask(&mut self, subject: &Subject, now: Timestamp, fx: &mut Vec<Effect>) {
+    pub(in crate::walker) fn ask(&mut self, subject: &HookSubject, now: Timestamp, fx: &mut Vec<Effect>) {
         loop {
             let queue = match subject {
-                Subject::Run => self.hooks.queue.as_ref(),
-                Subject::Task(task) => self.hooks.tasks.get(task),
+                HookSubject::Run => self.hooks.queue.as_ref(),
+                HookSubject::Task(task) => self.hooks.tasks.get(task),
             };
             let Some(queue) = queue else { return };
             let Some(planned) = queue.planned.get(queue.at).cloned() else { break };
@@ -298,9 +301,9 @@ impl Walker {
                         return;
                     }
                     Err(record) => {
-                        self.tell_of_hook(&record, fx);
+                        fx.push(finished_hook(&record));
                         // Results about the run without a dispatch are not persisted before the next boundary: they are computed again.
-                        let persists = matches!(subject, Subject::Task(_));
+                        let persists = matches!(subject, HookSubject::Task(_));
                         self.keep_result((*record).clone(), persists, fx);
                         *record
                     }
@@ -312,18 +315,18 @@ impl Walker {
             }
         }
         let queue = match subject {
-            Subject::Run => self.hooks.queue.take(),
-            Subject::Task(task) => self.hooks.tasks.remove(task),
+            HookSubject::Run => self.hooks.queue.take(),
+            HookSubject::Task(task) => self.hooks.tasks.remove(task),
         };
         let planned = queue.map(|queue| queue.planned).unwrap_or_default();
         let verdict = self.verdict(&planned);
         self.follow_verdict(subject, verdict, now, fx);
     }
 
-    fn queue_of(&mut self, subject: &Subject) -> Option<&mut Queue> {
+    fn queue_of(&mut self, subject: &HookSubject) -> Option<&mut HookQueue> {
         match subject {
-            Subject::Run => self.hooks.queue.as_mut(),
-            Subject::Task(task) => self.hooks.tasks.get_mut(task),
+            HookSubject::Run => self.hooks.queue.as_mut(),
+            HookSubject::Task(task) => self.hooks.tasks.get_mut(task),
         }
     }
 
@@ -335,13 +338,13 @@ impl Walker {
     }
 
     /// Returns `true` if hooks of an event are asked because the run stops at a limit.
-    pub(super) fn is_about_limit(&self, event: HookEvent) -> bool {
+    fn is_about_limit(&self, event: HookEvent) -> bool {
         event == HookEvent::Limit || (event == HookEvent::GraphCompleted && self.stop.end().is_none())
     }
 
     /// Returns `true` if a call of a hook is running, or was abandoned and still has to be reported.
     pub(in crate::walker) fn awaits_hook(&self, call: &str) -> bool {
-        let waits = |queue: &Queue| queue.running.as_deref() == Some(call);
+        let waits = |queue: &HookQueue| queue.running.as_deref() == Some(call);
         self.hooks.aborted.contains(call)
             || self.hooks.queue.as_ref().is_some_and(waits)
             || self.hooks.tasks.values().any(waits)
@@ -364,11 +367,11 @@ impl Walker {
         let planned = queue.planned[queue.at].clone();
         let TaskReport { result, fuel, work, warnings, journal, host, lost, .. } = report;
         self.hooks.reserved.remove(call);
-        self.hooks.lose(call, lost, matches!(subject, Subject::Task(_)));
+        self.hooks.lose(call, lost, matches!(subject, HookSubject::Task(_)));
         let is_limit = result.as_ref().is_err_and(|failure: &Failure| failure.category == Category::Limit);
         let budget =
             if is_limit { self.budget_that_stopped(&subject, &planned, fuel, work, &journal) } else { None };
-        let answer = self.answer_of_hook(&planned, result);
+        let answer = read_hook_answer(&planned, result);
         let mut record = self.hook_record(&subject, &planned, answer, fuel, now);
         record.budget = budget;
         record.host = host.unwrap_or_else(|| HostUse { fuel: work, ..JournalEntry::used_by(&journal) });
@@ -376,7 +379,7 @@ impl Walker {
         record.host_total = record.host_total.plus(record.host);
         record.dispatches += 1;
         record.warnings = warnings;
-        self.tell_of_hook(&record, fx);
+        fx.push(finished_hook(&record));
         self.keep_result(record, true, fx);
         self.ask(&subject, now, fx);
         self.start_ready(now, fx);
@@ -384,13 +387,13 @@ impl Walker {
     }
 
     /// Returns the subject of a running call.
-    fn subject_of(&self, call: &str) -> Option<Subject> {
-        let waits = |queue: &Queue| queue.running.as_deref() == Some(call);
+    fn subject_of(&self, call: &str) -> Option<HookSubject> {
+        let waits = |queue: &HookQueue| queue.running.as_deref() == Some(call);
         if self.hooks.queue.as_ref().is_some_and(waits) {
-            return Some(Subject::Run);
+            return Some(HookSubject::Run);
         }
         let mut tasks = self.hooks.tasks.iter();
-        tasks.find(|(_, queue)| waits(queue)).map(|(task, _)| Subject::Task(Arc::clone(task)))
+        tasks.find(|(_, queue)| waits(queue)).map(|(task, _)| HookSubject::Task(Arc::clone(task)))
     }
 
     /// Records the reservation of a hook that is about to ask a language model, as for the attempt of a task.
@@ -411,11 +414,11 @@ impl Walker {
         record.host.model = model;
         record.reserved = true;
         let is_recorded = self.stores_hooks();
-        let reserved = Reserved { record: record.clone(), is_recorded };
+        let reserved = HookReservation { record: record.clone(), is_recorded };
         self.hooks.reserved.insert(record.call.clone(), reserved);
         if is_recorded {
             let id = self.persist(Record::Hook(record), fx);
-            self.line.waits_for(id, call, attempt);
+            self.position.waits_for(id, call, attempt);
         } else {
             fx.push(Effect::ModelRecorded { task: call, attempt });
         }
@@ -423,7 +426,7 @@ impl Walker {
 
     /// Returns `true` if results and reservations of hooks are stored at once.
     fn stores_hooks(&self) -> bool {
-        let stored = self.line.last().is_some() && self.line.unwritten().is_none();
+        let stored = self.position.last().is_some() && self.position.unwritten().is_none();
         stored && (self.setup.durability != Durability::Exit || self.stop.has_ended())
     }
 
@@ -438,35 +441,9 @@ impl Walker {
         self.hooks.results.insert(record.call.clone(), record);
     }
 
-    /// Reads the answer of a hook's item: its value and its control result.
-    #[allow(clippy::unused_self, reason = "as everything that is decided about a run")]
-    pub(super) fn answer_of_hook(
+    fn hook_record(
         &self,
-        planned: &PlannedHook,
-        result: Result<Outcome, Failure>,
-    ) -> Result<(Value, Option<Control>), Failure> {
-        let value = match result.and_then(crate::compat::rye::unwrap)? {
-            Outcome::Result(value) => value,
-            Outcome::Command { .. } => {
-                let message = "it answered with a command, and a hook can neither write nor route";
-                return Err(Failure::new(Category::Permanent, message));
-            }
-            Outcome::Interrupt(_) => {
-                let message = "hooks cannot interrupt a run";
-                return Err(Failure::new(Category::Permanent, message));
-            }
-        };
-        let control = if planned.layer == graph_core::hook_event::HookLayer::Infra.number() {
-            None
-        } else {
-            Control::read(&value).map_err(|reason| Failure::new(Category::InvalidInput, reason))?
-        };
-        Ok((value, control))
-    }
-
-    pub(super) fn hook_record(
-        &self,
-        subject: &Subject,
+        subject: &HookSubject,
         planned: &PlannedHook,
         answer: Result<(Value, Option<Control>), Failure>,
         fuel: u64,
@@ -474,8 +451,8 @@ impl Walker {
     ) -> HookRecord {
         let (so_far, host_so_far) = match subject {
             // Possible use by calls without a result is counted separately.
-            Subject::Run => (self.fuel_so_far(), self.totals.host().plus(self.hooks.host)),
-            Subject::Task(task) => self
+            HookSubject::Run => (self.fuel_so_far(), self.usage.host().plus(self.hooks.host)),
+            HookSubject::Task(task) => self
                 .superstep
                 .as_ref()
                 .and_then(|superstep| Some(*superstep.tasks()[superstep.find(task)?].used()))
@@ -489,7 +466,7 @@ impl Walker {
             PlannedAction::Run { item_id, .. } => Some(item_id.clone()),
             PlannedAction::Control { .. } | PlannedAction::Fail { .. } => None,
         };
-        let (checkpoint, sequence) = self.line.under();
+        let (checkpoint, sequence) = self.position.under();
         HookRecord {
             at: now,
             budget: None,
@@ -519,7 +496,7 @@ impl Walker {
     }
 
     /// Counts the use and warnings of a hook's result, which may be from before a crash.
-    fn take_result(&mut self, subject: &Subject, record: &HookRecord) {
+    fn take_result(&mut self, subject: &HookSubject, record: &HookRecord) {
         let named = record.failure.as_ref().map(|failure| {
             format!(
                 "hook `{}` ({}) failed ({}): {}",
@@ -533,18 +510,18 @@ impl Walker {
             .chain(named)
             .collect();
         match subject {
-            Subject::Run => {
-                let used = record.fuel_total.saturating_sub(self.totals.fuel());
+            HookSubject::Run => {
+                let used = record.fuel_total.saturating_sub(self.usage.fuel());
                 self.hooks.fuel = self.hooks.fuel.max(used);
                 self.hooks.counted = self.hooks.counted.max(used);
-                let used = record.host_total.less(self.totals.host());
+                let used = record.host_total.less(self.usage.host());
                 self.hooks.host = self.hooks.host.max(used);
                 self.hooks.counted_host = self.hooks.counted_host.max(used);
                 for warning in raised {
                     self.warn_once(warning);
                 }
             }
-            Subject::Task(task) => {
+            HookSubject::Task(task) => {
                 let Some(superstep) = &mut self.superstep else { return };
                 let Some(at) = superstep.find(task) else { return };
                 let task = superstep.task_mut(at);
@@ -561,14 +538,9 @@ impl Walker {
         self.warnings.keep_once(warning);
     }
 
-    #[allow(clippy::unused_self, reason = "as everything that is told of a run")]
-    fn tell_of_hook(&self, record: &HookRecord, fx: &mut Vec<Effect>) {
-        fx.push(Effect::Emit(Notice::HookFinished(Box::new(HookSummary::from_record(record)))));
-    }
-
-    fn verdict(&self, planned: &[PlannedHook]) -> Verdict {
+    fn verdict(&self, planned: &[PlannedHook]) -> HookVerdict {
         let results = planned.iter().filter_map(|hook| self.hooks.results.get(&hook.call));
-        Verdict::of(results)
+        HookVerdict::from_results(results)
     }
 
     /// Abandons all running hooks.
@@ -579,7 +551,7 @@ impl Walker {
         {
             if let Some(hook) = queue.running {
                 fx.push(Effect::AbortHook { hook: hook.as_str().into() });
-                if let Some(Reserved { record, is_recorded }) = self.hooks.reserved.remove(&hook) {
+                if let Some(HookReservation { record, is_recorded }) = self.hooks.reserved.remove(&hook) {
                     self.hooks.lose(&hook, record.host.model, of_task);
                     if !is_recorded {
                         self.hooks.cut_off.push(record);
@@ -590,4 +562,33 @@ impl Walker {
         }
         self.hooks.stop = None;
     }
+}
+
+/// Reads the answer of a hook's item: its value and its control result.
+fn read_hook_answer(
+    planned: &PlannedHook,
+    result: Result<Outcome, Failure>,
+) -> Result<(Value, Option<Control>), Failure> {
+    let value = match result.and_then(crate::compat::rye::unwrap)? {
+        Outcome::Result(value) => value,
+        Outcome::Command { .. } => {
+            let message = "it answered with a command, and a hook can neither write nor route";
+            return Err(Failure::new(Category::Permanent, message));
+        }
+        Outcome::Interrupt(_) => {
+            let message = "hooks cannot interrupt a run";
+            return Err(Failure::new(Category::Permanent, message));
+        }
+    };
+    let control = if planned.layer == graph_core::hook_event::HookLayer::Infra.number() {
+        None
+    } else {
+        Control::read(&value).map_err(|reason| Failure::new(Category::InvalidInput, reason))?
+    };
+    Ok((value, control))
+}
+
+/// Creates the notice that a hook has a result.
+fn finished_hook(record: &HookRecord) -> Effect {
+    Effect::Emit(Notice::HookFinished(Box::new(HookSummary::from_record(record))))
 }

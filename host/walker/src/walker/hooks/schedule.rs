@@ -19,7 +19,7 @@ use graph_core::work::{FuelExhausted, Meter, rates, size};
 
 /// A superstep that has committed, while the hooks after its tasks are planned.
 #[derive(Debug)]
-pub(in crate::walker) struct Planning {
+pub(in crate::walker) struct HookPlanning {
     superstep: Superstep,
     /// The nodes that are next.
     next: Vec<Value>,
@@ -47,7 +47,7 @@ impl Walker {
             .with("event", event.as_str())
             .with("graph_id", self.graph.id.as_str())
             .with("run", self.run_document())
-            .with("step_count", self.line.step())
+            .with("step_count", self.position.step())
     }
 
     /// Builds the context of hooks that are asked about a failed task of the active superstep.
@@ -84,9 +84,9 @@ impl Walker {
         let event = HookEvent::GraphStarted;
         if self.has_hooks(event) {
             let context = self.hook_context(event);
-            self.plan_boundary(event, &self.hook_place(self.line.step()), &context);
+            self.plan_boundary(event, &self.place(self.position.step()), &context);
         }
-        self.totals.charge_work();
+        self.usage.charge_work();
     }
 
     fn plan_boundary(&mut self, event: HookEvent, place: &str, context: &HookContext) {
@@ -113,7 +113,7 @@ impl Walker {
             .iter()
             .map(|step| Value::from(self.graph.node(step.node()).name.as_str()))
             .collect();
-        self.planning = Some(Box::new(Planning { superstep, next, at: 0 }));
+        self.planning = Some(Box::new(HookPlanning { superstep, next, at: 0 }));
         self.stop.enter(Phase::Planning);
     }
 
@@ -171,7 +171,7 @@ impl Walker {
 
     fn finish_plan(&mut self, fx: &mut Vec<Effect>) {
         self.plan_end();
-        self.totals.charge_work();
+        self.usage.charge_work();
         self.reach_boundary(fx);
     }
 
@@ -183,12 +183,12 @@ impl Walker {
         {
             let context = self
                 .hook_context(event)
-                .with("steps", self.line.step())
+                .with("steps", self.position.step())
                 .with("status", end.status.as_str())
                 .with("ended_by", end.ended_by.as_str())
                 .with("output", Value::clone(&end.output.0))
                 .with("error", Value::Null);
-            self.plan_boundary(event, &self.hook_place(self.line.step()), &context);
+            self.plan_boundary(event, &self.place(self.position.step()), &context);
         }
     }
 
@@ -260,7 +260,7 @@ impl Walker {
         }
         let context = self
             .hook_context(event)
-            .with("steps", self.line.step())
+            .with("steps", self.position.step())
             .with("status", Status::Limit.as_str())
             .with("ended_by", Value::Null)
             .with("output", Value::Null)
@@ -290,7 +290,7 @@ impl Walker {
 
     fn plan_stop(&mut self, event: HookEvent, which: &str, context: &HookContext) -> Vec<PlannedHook> {
         let mut warnings = Vec::new();
-        let place = format!("{}/{event}/{which}", self.hook_place(self.line.step() + 1));
+        let place = format!("{}/{event}/{which}", self.place(self.position.step() + 1));
         let meter = self.meter(0);
         let planned = self.plan_hooks(event, &place, context, &mut warnings, &meter);
         self.count_work(&meter);
@@ -298,10 +298,6 @@ impl Walker {
             self.warn_once(warning);
         }
         planned
-    }
-
-    fn hook_place(&self, superstep: u64) -> String {
-        self.place(superstep)
     }
 }
 

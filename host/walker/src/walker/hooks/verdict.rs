@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::hook::{ADDITIONAL_STEPS, MAX_RETRIES};
 use crate::walker::Walker;
 use crate::walker::event::Effect;
-use crate::walker::hooks::calls::Subject;
+use crate::walker::hooks::calls::HookSubject;
 use crate::walker::stop_state::Phase;
 use crate::walker::tasks::start::back_off;
 use crate::walker::tasks::superstep::Superstep;
@@ -34,7 +34,7 @@ pub(in crate::walker) struct PendingStop {
 }
 
 impl PendingStop {
-    fn of(status: Status, error: Option<RunError>) -> Self {
+    fn new(status: Status, error: Option<RunError>) -> Self {
         Self { status, error, limit: None, is_end: false }
     }
 }
@@ -77,7 +77,7 @@ impl LimitCode {
 
 /// The combined result of hooks that were asked together.
 #[derive(Debug, Default)]
-pub(in crate::walker) struct Verdict {
+pub(in crate::walker) struct HookVerdict {
     /// The first control result that its event permits, with the hook that gave it.
     control: Option<(Control, String)>,
     /// The first hook that had to succeed and has not.
@@ -86,8 +86,8 @@ pub(in crate::walker) struct Verdict {
     meaningless: Vec<String>,
 }
 
-impl Verdict {
-    pub(in crate::walker) fn of<'r>(results: impl Iterator<Item = &'r HookRecord>) -> Self {
+impl HookVerdict {
+    pub(in crate::walker) fn from_results<'r>(results: impl Iterator<Item = &'r HookRecord>) -> Self {
         let mut verdict = Self::default();
         for record in results {
             if record.required && record.failure.is_some() && verdict.failed.is_none() {
@@ -141,7 +141,7 @@ impl Walker {
         }
         self.stop.enter(Phase::Hooks);
         self.hooks.ask_at_boundary();
-        self.ask(&Subject::Run, now, fx);
+        self.ask(&HookSubject::Run, now, fx);
         true
     }
 
@@ -154,8 +154,10 @@ impl Walker {
         fx: &mut Vec<Effect>,
     ) {
         let (value, most) = match code {
-            LimitCode::MaxSteps => (Value::from(self.line.step()), Value::from(self.allowance.max_steps())),
-            LimitCode::MaxTotalSteps => (Value::from(self.line.step()), Value::from(self.max_total_steps())),
+            LimitCode::MaxSteps => (Value::from(self.position.step()), Value::from(self.limits.max_steps())),
+            LimitCode::MaxTotalSteps => {
+                (Value::from(self.position.step()), Value::from(self.max_total_steps()))
+            }
             LimitCode::MaxVisits => {
                 let most = self.graph.max_visits_per_node;
                 (most.map_or(Value::Null, |most| Value::from(most.saturating_add(1))), Value::from(most))
@@ -165,7 +167,7 @@ impl Walker {
             LimitCode::Budget(budget) => (Value::Null, Value::from(self.most_of(budget))),
         };
         let planned = self.plan_limit(code.as_str(), value, most);
-        let stop = PendingStop { limit: Some(code), ..PendingStop::of(Status::Limit, Some(error)) };
+        let stop = PendingStop { limit: Some(code), ..PendingStop::new(Status::Limit, Some(error)) };
         self.stop(now, stop, planned, fx);
     }
 
@@ -179,7 +181,7 @@ impl Walker {
         fx: &mut Vec<Effect>,
     ) {
         let planned = if open.is_empty() { Vec::new() } else { self.plan_interrupt(open) };
-        self.stop(now, PendingStop::of(status, error), planned, fx);
+        self.stop(now, PendingStop::new(status, error), planned, fx);
     }
 
     fn stop(
@@ -205,7 +207,7 @@ impl Walker {
         self.abort_all(fx);
         self.stop.enter(Phase::Hooks);
         self.hooks.ask_about_stop(stop, planned);
-        self.ask(&Subject::Run, now, fx);
+        self.ask(&HookSubject::Run, now, fx);
     }
 
     /// Stops, since no hook has the run continue. At a limit, the hooks of the end are asked first.
@@ -223,38 +225,38 @@ impl Walker {
     pub(in crate::walker) fn ask_about_failures(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
         let mut at = 0;
         while let Some(task) = self.superstep.as_ref().and_then(|superstep| superstep.tasks().get(at)) {
-            if let TaskState::Failing { failure, told } = task.state() {
-                let (failure, told) = (failure.clone(), *told);
-                self.failing(now, at, failure, told, fx);
+            if let TaskState::Failing { failure, hooks_asked } = task.state() {
+                let (failure, hooks_asked) = (failure.clone(), *hooks_asked);
+                self.failing(now, at, failure, hooks_asked, fx);
             }
             at += 1;
         }
     }
 
-    /// Asks hooks about a task that has failed, has used up its retries and has no running attempt. `told`: hooks were
+    /// Asks hooks about a task that has failed, has used up its retries and has no running attempt. `hooks_asked`: hooks were
     /// already being asked about this failure.
     pub(in crate::walker) fn failing(
         &mut self,
         now: Timestamp,
         at: usize,
         failure: Failure,
-        told: bool,
+        hooks_asked: bool,
         fx: &mut Vec<Effect>,
     ) {
         let Some(superstep) = &mut self.superstep else { return };
-        if !told {
+        if !hooks_asked {
             superstep.task_mut(at).account_mut().ask();
         }
         let mut warnings = Vec::new();
         // The evaluation of the hooks' templates was charged when they were first asked.
-        let meter = if told { Meter::of_one_step() } else { superstep.tasks()[at].account().meter() };
+        let meter = if hooks_asked { Meter::of_one_step() } else { superstep.tasks()[at].account().meter() };
         let planned = match &self.superstep {
             Some(superstep) => {
                 self.plan_error(superstep, &superstep.tasks()[at], &failure, &mut warnings, &meter)
             }
             None => return,
         };
-        if !told {
+        if !hooks_asked {
             self.count_task_work(at, meter.spent());
         }
         let Some(superstep) = &mut self.superstep else { return };
@@ -263,26 +265,26 @@ impl Walker {
             task.warn_once(warning);
         }
         let id = Arc::clone(task.id());
-        task.enter(TaskState::Failing { failure, told: true });
+        task.enter(TaskState::Failing { failure, hooks_asked: true });
         // Without this record, a crash would have the task executed again, and hook results could be about a failure that does not recur.
-        if !planned.is_empty() && !told {
+        if !planned.is_empty() && !hooks_asked {
             self.persist_task(now, at, fx);
         }
         self.hooks.ask_about_task(Arc::clone(&id), planned);
-        self.ask(&Subject::Task(id), now, fx);
+        self.ask(&HookSubject::Task(id), now, fx);
     }
 
     /// Applies the verdict of the hooks about a subject, once all have ended.
     pub(in crate::walker) fn follow_verdict(
         &mut self,
-        subject: &Subject,
-        mut verdict: Verdict,
+        subject: &HookSubject,
+        mut verdict: HookVerdict,
         now: Timestamp,
         fx: &mut Vec<Effect>,
     ) {
         let meaningless = std::mem::take(&mut verdict.meaningless);
         match subject {
-            Subject::Run => {
+            HookSubject::Run => {
                 for warning in meaningless {
                     self.warn_once(warning);
                 }
@@ -291,7 +293,7 @@ impl Walker {
                     None => self.after_boundary(verdict, now, fx),
                 }
             }
-            Subject::Task(task) => {
+            HookSubject::Task(task) => {
                 let Some(superstep) = &mut self.superstep else { return };
                 let Some(at) = superstep.find(task) else { return };
                 superstep.task_mut(at).add_warnings(meaningless);
@@ -300,7 +302,7 @@ impl Walker {
         }
     }
 
-    fn after_boundary(&mut self, verdict: Verdict, now: Timestamp, fx: &mut Vec<Effect>) {
+    fn after_boundary(&mut self, verdict: HookVerdict, now: Timestamp, fx: &mut Vec<Effect>) {
         if let Some(failed) = &verdict.failed {
             let error = hook_error(failed);
             return match failed.budget {
@@ -333,7 +335,7 @@ impl Walker {
         self.stop.enter(self.hooks.awaited_record().map_or(Phase::Ready, Phase::Boundary));
     }
 
-    fn after_stop(&mut self, stop: PendingStop, verdict: Verdict, now: Timestamp, fx: &mut Vec<Effect>) {
+    fn after_stop(&mut self, stop: PendingStop, verdict: HookVerdict, now: Timestamp, fx: &mut Vec<Effect>) {
         let status = stop.status;
         if let Some(failed) = &verdict.failed {
             let status = if failed.budget.is_some() { Status::Limit } else { Status::Failed };
@@ -353,14 +355,14 @@ impl Walker {
                     return self.stop_for_good(now, stop, fx);
                 }
                 let more = additional_steps.unwrap_or(ADDITIONAL_STEPS);
-                self.hooks.extend_to(self.allowance.extend(more));
+                self.hooks.extend_to(self.limits.extend(more));
                 self.pass_hooks();
             }
             _ => self.stop_for_good(now, stop, fx),
         }
     }
 
-    fn after_failure(&mut self, at: usize, verdict: Verdict, now: Timestamp, fx: &mut Vec<Effect>) {
+    fn after_failure(&mut self, at: usize, verdict: HookVerdict, now: Timestamp, fx: &mut Vec<Effect>) {
         let Some(superstep) = &mut self.superstep else { return };
         let task = superstep.task_mut(at);
         let TaskState::Failing { failure, .. } = task.state() else { return };

@@ -69,7 +69,7 @@ impl fmt::Display for AnsweredQuestion {
 }
 
 /// The questions of a suspended run that can be answered.
-pub(in crate::walker) struct Questions<'a> {
+pub(in crate::walker) struct OpenQuestions<'a> {
     pub open: &'a [InterruptRecord],
     /// The static interrupts of the run, which ask nothing.
     pub passive: &'a [InterruptRecord],
@@ -94,7 +94,7 @@ pub(in crate::walker) struct ResolvedAnswer {
 }
 
 impl ResolvedAnswer {
-    const fn given(value: Value) -> Self {
+    const fn new(value: Value) -> Self {
         Self { value, expired: None, form: AnswerForm::Shown }
     }
 
@@ -110,7 +110,7 @@ impl ResolvedAnswer {
     }
 }
 
-impl Questions<'_> {
+impl OpenQuestions<'_> {
     fn ids(&self) -> String {
         self.open
             .iter()
@@ -172,11 +172,11 @@ fn was_answered(answered: &AnsweredQuestion) -> HandleError {
 
 /// Resolves answers to the ids of the questions that they answer.
 pub(in crate::walker) fn resolve(
-    questions: &Questions<'_>,
+    questions: &OpenQuestions<'_>,
     answers: Answers,
     now: Timestamp,
 ) -> Result<BTreeMap<String, ResolvedAnswer>, HandleError> {
-    let Questions { open, passive, status, .. } = *questions;
+    let OpenQuestions { open, passive, status, .. } = *questions;
     // A static interrupt has no question: an answer to it only resumes the run.
     let known: &[InterruptRecord] = if open.is_empty() { passive } else { open };
     let mut resolved = BTreeMap::new();
@@ -240,13 +240,13 @@ fn of_records(
             let read = asked
                 .filter(|asked| asked.budget.is_none())
                 .and_then(|asked| Question::from_payload(&asked.payload.0).accept(value.clone()).ok());
-            ResolvedAnswer::given(read.unwrap_or(value))
+            ResolvedAnswer::new(read.unwrap_or(value))
         };
         let answer = match answer {
             RecordedAnswer::Given(value) => read(value),
             RecordedAnswer::Expired(until) => {
                 let default = asked.and_then(|asked| default_of(&Question::from_payload(&asked.payload.0)));
-                ResolvedAnswer { expired: Some(until), ..ResolvedAnswer::given(default.unwrap_or_default()) }
+                ResolvedAnswer { expired: Some(until), ..ResolvedAnswer::new(default.unwrap_or_default()) }
             }
             RecordedAnswer::Dropped(value) => ResolvedAnswer { form: AnswerForm::Other, ..read(value) },
         };
@@ -264,8 +264,8 @@ fn default_of(question: &Question<'_>) -> Option<Value> {
 
 /// Checks answers against their questions, and adds the defaults of questions that have expired. Refuses answers to expired questions.
 fn accepted(
-    questions: &Questions<'_>,
-    mut given: BTreeMap<String, Value>,
+    questions: &OpenQuestions<'_>,
+    mut answers: BTreeMap<String, Value>,
     now: Timestamp,
 ) -> Result<BTreeMap<String, ResolvedAnswer>, HandleError> {
     let refuse = |asked: &InterruptRecord, error: &dyn fmt::Display| {
@@ -274,12 +274,12 @@ fn accepted(
     };
     let mut accepted = BTreeMap::new();
     for asked in questions.open {
-        let answer = given.remove(&asked.id);
+        let answer = answers.remove(&asked.id);
         if let Some(figure) = asked.budget {
             if let Some(answer) = answer {
                 match ModelGrant::read(&answer, figure) {
                     Ok(grant) => {
-                        accepted.insert(asked.id.clone(), ResolvedAnswer::given(grant.to_value()));
+                        accepted.insert(asked.id.clone(), ResolvedAnswer::new(grant.to_value()));
                     }
                     Err(error) => return refuse(asked, &error),
                 }
@@ -294,22 +294,20 @@ fn accepted(
                 return Err(refused(ErrorCode::AnswerTooLate, message));
             }
             (Some(answer), None) => match question.accept(answer.clone()).map_err(|error| (answer, error)) {
-                Ok(answer) => ResolvedAnswer::given(answer),
-                Err((answer, _)) if questions.asked_again.contains(&asked.id) => {
-                    ResolvedAnswer::given(answer)
-                }
+                Ok(answer) => ResolvedAnswer::new(answer),
+                Err((answer, _)) if questions.asked_again.contains(&asked.id) => ResolvedAnswer::new(answer),
                 Err((_, error)) => return refuse(asked, &error),
             },
             (None, Some(expired)) => ResolvedAnswer {
                 expired: Some(expired.until),
-                ..ResolvedAnswer::given(default_of(&question).unwrap_or_default())
+                ..ResolvedAnswer::new(default_of(&question).unwrap_or_default())
             },
             (None, None) => continue,
         };
         accepted.insert(asked.id.clone(), answer);
     }
     // The rest are answers to static interrupts, and answers that replace others.
-    accepted.extend(given.into_iter().map(|(id, answer)| (id, ResolvedAnswer::given(answer))));
+    accepted.extend(answers.into_iter().map(|(id, answer)| (id, ResolvedAnswer::new(answer))));
     Ok(accepted)
 }
 

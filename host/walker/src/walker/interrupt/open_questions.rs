@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::walker::event::Answers;
 use crate::walker::interrupt::match_answers::{AnsweredQuestion, QuestionPath};
-use crate::walker::interrupt::match_answers::{Questions, resolve};
-use crate::walker::interrupt::resume::{GivenAnswers, task_of};
+use crate::walker::interrupt::match_answers::{OpenQuestions, resolve};
+use crate::walker::interrupt::resume::{AnswersByTask, task_of};
 use crate::walker::setup::HandleError;
 use crate::walker::tasks::superstep::ordinal;
 use crate::walker::tree::names::child_namespace;
@@ -15,7 +15,7 @@ use graph_core::record::{InterruptRecord, Status};
 use graph_core::time::Timestamp;
 
 /// Answers by namespace and task.
-type Given = BTreeMap<Arc<str>, GivenAnswers>;
+type AnswersByRun = BTreeMap<Arc<str>, AnswersByTask>;
 
 impl RunTree {
     /// Returns the questions of a run and those below it, in task order, each with its namespace. Nodes are named by paths from the root.
@@ -30,10 +30,10 @@ impl RunTree {
                 (ordinal(&task_of(&asked.id)), Arc::clone(&here), record)
             })
             .collect();
-        for (name, child) in &self.children {
-            if *child.parent == *namespace && self.is_open(namespace, &child.task) {
+        for (name, child) in self.children() {
+            if **child.parent() == *namespace && self.is_open(namespace, child.task()) {
                 let below = self.open(name).into_iter();
-                found.extend(below.map(|(owner, asked)| (ordinal(&child.task), owner, asked)));
+                found.extend(below.map(|(owner, asked)| (ordinal(child.task()), owner, asked)));
             }
         }
         found.sort_by_key(|(ordinal, ..)| *ordinal);
@@ -46,7 +46,11 @@ impl RunTree {
     }
 
     /// Distributes the answers over the runs that asked.
-    pub(in crate::walker) fn answers(&self, answers: Answers, now: Timestamp) -> Result<Given, HandleError> {
+    pub(in crate::walker) fn answers(
+        &self,
+        answers: Answers,
+        now: Timestamp,
+    ) -> Result<AnswersByRun, HandleError> {
         let (mut asked, mut passive) = (Vec::new(), Vec::new());
         let mut owners = BTreeMap::new();
         for (owner, question) in self.open("") {
@@ -71,16 +75,17 @@ impl RunTree {
                 asked_again.insert(question.id.clone());
             }
         }
-        let status = if asked.is_empty() { self.root.status() } else { self.summary().status };
+        let status = if asked.is_empty() { self.root().status() } else { self.summary().status };
         // A run that crashed has still to stop at the pauses of its child runs, which have not been shown yet.
-        let was_told = !self.root.is_recovered() && self.root.status() != Status::Running;
-        let passes_all = was_told && asked.is_empty() && !matches!(answers, Answers::ById(_));
-        let questions = Questions { open: &asked, passive: &passive, answered, paths, asked_again, status };
+        let was_reported = !self.root().is_recovered() && self.root().status() != Status::Running;
+        let passes_all = was_reported && asked.is_empty() && !matches!(answers, Answers::ById(_));
+        let questions =
+            OpenQuestions { open: &asked, passive: &passive, answered, paths, asked_again, status };
         let resolved = resolve(&questions, answers, now)?;
-        let mut given = Given::new();
+        let mut by_run = AnswersByRun::new();
         for (id, answer) in resolved {
             let Some((owner, task)) = owners.get(&id) else { continue };
-            let of_run = given.entry(Arc::clone(owner)).or_default();
+            let of_run = by_run.entry(Arc::clone(owner)).or_default();
             if let Some(task) = task {
                 of_run.insert(Arc::clone(task), answer.of_question(&id, now));
             }
@@ -88,16 +93,16 @@ impl RunTree {
         if passes_all {
             for question in &passive {
                 if let Some((owner, _)) = owners.get(&question.id) {
-                    given.entry(Arc::clone(owner)).or_default();
+                    by_run.entry(Arc::clone(owner)).or_default();
                 }
             }
         }
-        Ok(given)
+        Ok(by_run)
     }
 
     fn answered_by_namespace(&self) -> Vec<(Arc<str>, AnsweredQuestion)> {
         let mut found = Vec::new();
-        for namespace in std::iter::once("").chain(self.children.keys().map(|child| &**child)) {
+        for namespace in std::iter::once("").chain(self.children().keys().map(|child| &**child)) {
             let Some(walker) = self.walker(namespace) else { continue };
             found.extend(walker.answered_questions().into_iter().map(|question| {
                 let node = walker.path_of(&question.node);
@@ -133,7 +138,7 @@ impl RunTree {
 
     /// Returns `true` if the root graph has a node of that name.
     pub fn has_node(&self, name: &str) -> bool {
-        self.root.graph().find(name).is_some()
+        self.root().graph().find(name).is_some()
     }
 
     /// Returns the ids of the open questions with a name: an id, a node, or a path such as `each#2/ask`.
@@ -146,8 +151,8 @@ impl RunTree {
 
     /// Returns the path from the root run to a task of a run.
     fn path_to(&self, namespace: &str, task: &str) -> QuestionPath {
-        let mut path = match self.children.get(namespace) {
-            Some(child) => self.path_to(&child.parent, &child.task),
+        let mut path = match self.children().get(namespace) {
+            Some(child) => self.path_to(child.parent(), child.task()),
             None => QuestionPath::default(),
         };
         path.0.extend(self.walker(namespace).into_iter().flat_map(|walker| walker.question_path(task).0));
@@ -157,8 +162,8 @@ impl RunTree {
     /// Has the child runs ask questions again if changes have been accepted: open ones that may have changed, and those
     /// whose answer was given to another form.
     pub(in crate::walker) fn ask_changed_again(&mut self, now: Timestamp) {
-        for child in self.children.values_mut() {
-            child.walker.ask_changed_again(now);
+        for walker in self.child_walkers_mut() {
+            walker.ask_changed_again(now);
         }
     }
 
@@ -166,8 +171,8 @@ impl RunTree {
     /// contain the child's.
     pub(in crate::walker) fn raise_above(&mut self, namespace: &Arc<str>) {
         let mut namespace = Arc::clone(namespace);
-        while let Some(child) = self.children.get(&namespace) {
-            let (parent, task) = (Arc::clone(&child.parent), Arc::clone(&child.task));
+        while let Some(child) = self.children().get(&namespace) {
+            let (parent, task) = (Arc::clone(child.parent()), Arc::clone(child.task()));
             let granted = self.used(&namespace).granted;
             if granted.is_nothing() {
                 return;
@@ -197,19 +202,19 @@ impl RunTree {
 
     /// Returns `true` if a child run that the root run waits for has something to continue with.
     pub(in crate::walker) fn goes_on_below(&self) -> bool {
-        self.root.suspended_tasks().any(|(task, _)| self.has_more(&child_namespace(&self.root, task)))
+        self.root().suspended_tasks().any(|(task, _)| self.has_more(&child_namespace(self.root(), task)))
     }
 
     /// Returns `true` if a child run, or one below it, can continue. A run that was never stored can start.
     pub(in crate::walker) fn can_go_on(&self, namespace: &str) -> bool {
-        let Some(child) = self.children.get(namespace) else { return true };
-        child.walker.status() != Status::Interrupted || self.has_more(namespace)
+        let Some(child) = self.children().get(namespace) else { return true };
+        child.walker().status() != Status::Interrupted || self.has_more(namespace)
     }
 
     /// Returns `true` if a stopped child run, or one below it, has an answer or a release to continue with.
     pub(in crate::walker) fn has_more(&self, namespace: &str) -> bool {
-        let Some(child) = self.children.get(namespace) else { return false };
-        let walker = &child.walker;
+        let Some(child) = self.children().get(namespace) else { return false };
+        let walker = child.walker();
         let has_failed = matches!(walker.status(), Status::Failed | Status::Limit);
         walker.has_answers()
             || walker.is_let_go()

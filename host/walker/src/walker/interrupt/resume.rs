@@ -8,20 +8,20 @@ use serde_json::{Map, Value};
 use crate::graph::{Graph, NodeIndex, NodeKind};
 use crate::parameters::Parameters;
 use crate::walker::Walker;
-use crate::walker::budget::node_counts::{Counted, Tallies};
-use crate::walker::budget::run_usage::Totals;
+use crate::walker::budget::node_counts::{CheckpointCounts, NodeCounts};
+use crate::walker::budget::run_usage::RunUsage;
 use crate::walker::event::{Effect, Resume, TimerId};
-use crate::walker::interrupt::match_answers::{AnsweredQuestion, QuestionPath, Questions};
-use crate::walker::interrupt::task_answers::{AnswerLog, RecordedAnswers, TaskAnswer};
+use crate::walker::interrupt::match_answers::{AnsweredQuestion, OpenQuestions, QuestionPath};
+use crate::walker::interrupt::task_answers::{RecordedAnswers, TaskAnswer, TaskAnswers};
 use crate::walker::machine::illegal;
-use crate::walker::records::position::RecordLine;
-use crate::walker::records::unwritten_changes::Visited;
+use crate::walker::records::position::HistoryPosition;
+use crate::walker::records::unwritten_changes::VisitedNodes;
 use crate::walker::records::warnings::Warnings;
 use crate::walker::setup::{HandleError, RestoreError, Restored, Setup};
 use crate::walker::state::channels::Channels;
 use crate::walker::stop_state::{Phase, StopState};
-use crate::walker::tasks::agenda::{Agenda, Step};
-use crate::walker::tasks::pending_tasks::{Pending, PendingTask};
+use crate::walker::tasks::agenda::{Agenda, AgendaStep};
+use crate::walker::tasks::pending_tasks::{PendingTask, PendingTasks};
 use crate::walker::tasks::task::Task;
 use graph_core::record::{
     AnswersRecord, Checkpoint, ErrorCode, GivenRecord, InterruptRecord, PendingActivation, Record, Source,
@@ -30,7 +30,7 @@ use graph_core::record::{
 use graph_core::time::Timestamp;
 
 /// Answers by task.
-pub(in crate::walker) type GivenAnswers = BTreeMap<Arc<str>, TaskAnswer>;
+pub(in crate::walker) type AnswersByTask = BTreeMap<Arc<str>, TaskAnswer>;
 
 impl Walker {
     /// Restores the walker of a stored run. Its first event is [`Event::Resumed`](crate::walker::Event::Resumed).
@@ -55,7 +55,7 @@ impl Walker {
         let find = |node: &String| graph.find(node).ok_or_else(|| unknown(node));
         let steps = |list: &[PendingActivation]| {
             list.iter()
-                .map(|step| Step::restore(&graph, step).ok_or_else(|| unknown(&step.node)))
+                .map(|step| AgendaStep::restore(&graph, step).ok_or_else(|| unknown(&step.node)))
                 .collect::<Result<Vec<_>, _>>()
         };
         let nodes = |names: &[String]| names.iter().map(find).collect::<Result<Vec<NodeIndex>, _>>();
@@ -63,16 +63,16 @@ impl Walker {
         for (barrier, arrived) in &checkpoint.barriers {
             barriers.insert(find(barrier)?, nodes(arrived)?.into_iter().collect::<BTreeSet<_>>());
         }
-        let mut pending = Pending::from_records(&graph, pending, answers, status.as_ref())
+        let mut pending = PendingTasks::from_records(&graph, pending, answers, status.as_ref())
             .map_err(|node| unknown(&node))?;
         if let Source::Update { answers, .. } = &checkpoint.source {
-            for (task, given) in answers {
-                let log = log_of_given(given);
-                pending.give(&graph, task, &given.node, log).map_err(|node| unknown(&node))?;
+            for (task, record) in answers {
+                let log = answers_of_record(record);
+                pending.give(&graph, task, &record.node, log).map_err(|node| unknown(&node))?;
             }
         }
         let (next, deferred) = (steps(&checkpoint.next)?, steps(&checkpoint.deferred)?);
-        let tallies = restore_tallies(&graph, &mut checkpoint, &mut channels)?;
+        let node_counts = restore_tallies(&graph, &mut checkpoint, &mut channels)?;
         // A static interrupt after a node belongs to the superstep that ran the node, not to an edit or a fork of its boundary.
         let just_visited = match checkpoint.source {
             Source::Update { .. } | Source::Fork { .. } => Vec::new(),
@@ -82,24 +82,24 @@ impl Walker {
 
         let accepted = std::mem::take(&mut setup.accepted);
         let mut walker = Self::with(graph, setup, channels);
-        walker.line = RecordLine::restore(&checkpoint, digest);
+        walker.position = HistoryPosition::restore(&checkpoint, digest);
         walker.agenda = Agenda::restore(next, deferred, barriers);
-        walker.totals = Totals::restore(&checkpoint, tallies);
-        walker.visited = Visited::new(checkpoint.visited_digest, just_visited);
+        walker.usage = RunUsage::restore(&checkpoint, node_counts);
+        walker.visited = VisitedNodes::new(checkpoint.visited_digest, just_visited);
         walker.warnings = Warnings::restore(warnings, warned);
         walker.pending = pending;
         let recovered = status.as_ref().is_none_or(|status| status.status == Status::Running);
         walker.stop = StopState::restore(checkpoint.released, checkpoint.errors_continued, recovered);
         let extended = status.as_ref().map_or(checkpoint.max_steps, |status| status.max_steps);
         walker.restore_hooks(checkpoint.hooks, hooks, extended, status.as_ref());
-        walker.allowance.restore_turn(checkpoint.turn_steps);
+        walker.limits.restore_turn(checkpoint.turn_steps);
         if let Some(end) = checkpoint.end {
-            let told = status.as_ref().map(|status| status.status);
-            walker.stop.restore_end(end, told, !walker.hooks.planned().is_empty());
+            let recorded_status = status.as_ref().map(|status| status.status);
+            walker.stop.restore_end(end, recorded_status, !walker.hooks.planned().is_empty());
             if let Some(status) = status {
                 walker.unwritten.accept(status.accepted);
                 walker.stop.restore_error(status.error);
-                walker.allowance.restore_dispatch(status.dispatch);
+                walker.limits.restore_dispatch(status.dispatch);
                 walker.warnings.extend(status.warnings);
             }
             // Another turn is pinned to what was accepted for it.
@@ -120,7 +120,7 @@ impl Walker {
                 walker.stop.restore_resumed();
             }
             walker.unwritten.accept(status.accepted);
-            walker.allowance.restore_dispatch(status.dispatch);
+            walker.limits.restore_dispatch(status.dispatch);
             walker.warnings.extend(status.warnings);
         }
         walker.unwritten.accept(accepted);
@@ -163,9 +163,9 @@ impl Walker {
             self.check_parameters(inputs)?;
         }
         let answered = if inputs.is_some() {
-            GivenAnswers::new()
+            AnswersByTask::new()
         } else {
-            let questions = Questions {
+            let questions = OpenQuestions {
                 open: &open,
                 passive: self.stop.interrupts(),
                 answered: self.answered_questions(),
@@ -233,13 +233,13 @@ impl Walker {
 
     /// Checks that a resumed run can continue within its limit of supersteps.
     pub(in crate::walker) fn check_limit(&self, max_steps: Option<u64>) -> Result<(), HandleError> {
-        let most = max_steps.unwrap_or(self.allowance.max_steps());
-        if self.line.step() >= most && (max_steps.is_some() || self.stop.status() == Status::Limit) {
+        let most = max_steps.unwrap_or(self.limits.max_steps());
+        if self.position.step() >= most && (max_steps.is_some() || self.stop.status() == Status::Limit) {
             return Err(refused(
                 ErrorCode::Limit,
                 format!(
                     "{} supersteps have run: `max_steps` must be larger than that to continue",
-                    self.line.step()
+                    self.position.step()
                 ),
             ));
         }
@@ -251,7 +251,7 @@ impl Walker {
     pub(in crate::walker) fn take_given(
         &mut self,
         now: Timestamp,
-        answered: GivenAnswers,
+        answered: AnswersByTask,
         fx: &mut Vec<Effect>,
     ) {
         if answered.is_empty() {
@@ -263,7 +263,7 @@ impl Walker {
         self.take_answers(now, answered, fx);
     }
 
-    fn take_answers(&mut self, now: Timestamp, answered: GivenAnswers, fx: &mut Vec<Effect>) {
+    fn take_answers(&mut self, now: Timestamp, answered: AnswersByTask, fx: &mut Vec<Effect>) {
         for (task, answer) in answered {
             self.pending.answer(&task, answer);
             self.write_answers(now, &task, fx);
@@ -283,7 +283,7 @@ impl Walker {
     pub(in crate::walker) fn continue_run(
         &mut self,
         now: Timestamp,
-        answered: GivenAnswers,
+        answered: AnswersByTask,
         max_steps: Option<u64>,
         inputs: Option<Map<String, Value>>,
         fx: &mut Vec<Effect>,
@@ -291,7 +291,7 @@ impl Walker {
         self.check_limit(max_steps)?;
         self.event_time = now;
         if let Some(most) = max_steps {
-            self.allowance.set_max_steps(most);
+            self.limits.set_max_steps(most);
             self.setup.max_steps = max_steps;
             self.hooks.forget_extension();
         }
@@ -324,7 +324,7 @@ impl Walker {
     fn go_on_edited(
         &mut self,
         now: Timestamp,
-        answered: GivenAnswers,
+        answered: AnswersByTask,
         max_steps: Option<u64>,
         values: Map<String, Value>,
         fx: &mut Vec<Effect>,
@@ -345,7 +345,7 @@ impl Walker {
             ));
         }
         self.check_limit(max_steps)?;
-        let mut given = BTreeMap::new();
+        let mut answers_by_task = BTreeMap::new();
         for (task, answer) in answered {
             let Some(left) = self.pending.get(&task) else { continue };
             let node = self.graph.node(left.node()).name.clone();
@@ -353,18 +353,18 @@ impl Walker {
             answers.give(answer, left.shown_form());
             let counting = answers.of_those_that_count();
             let record = GivenRecord {
-                answers: counting.given(),
+                answers: counting.values(),
                 arrived: counting.arrived().clone(),
                 expired: counting.expired().clone(),
                 forms: counting.forms().clone(),
                 node,
             };
-            given.insert(task.to_string(), record);
+            answers_by_task.insert(task.to_string(), record);
         }
-        self.edit_and_continue(now, values, given)?;
+        self.edit_and_continue(now, values, answers_by_task)?;
         match self.write_checkpoint(fx) {
             Ok(stored) => {
-                self.continue_run(now, GivenAnswers::new(), max_steps, None, fx)?;
+                self.continue_run(now, AnswersByTask::new(), max_steps, None, fx)?;
                 self.stop.enter(Phase::Boundary(stored));
             }
             Err(error) => self.unwritable(&error, fx),
@@ -454,7 +454,7 @@ impl Walker {
         self.set_inputs(Arc::new(self.merged_inputs(inputs)));
         self.discard_pending();
         self.begin_boundary_of_hooks();
-        self.line.make_boundary(now, Source::Inputs);
+        self.position.make_boundary(now, Source::Inputs);
         self.store_boundary(fx);
     }
 
@@ -478,7 +478,7 @@ impl Walker {
         self.check_parameters(inputs)?;
         let before = (Arc::clone(&self.setup.inputs), std::mem::take(&mut self.agenda));
         self.set_inputs(Arc::new(self.merged_inputs(inputs)));
-        let undo = self.channels.begin_turn(self.line.sequence() + 1);
+        let undo = self.channels.begin_turn(self.position.sequence() + 1);
         let meter = self.meter(0);
         let begun = self.begin(&meter);
         self.count_work(&meter);
@@ -493,13 +493,13 @@ impl Walker {
             self.setup.max_steps = max_steps;
         }
         let most = self.setup.max_steps.unwrap_or(self.graph.max_steps);
-        self.allowance.begin_turn(self.line.step(), self.totals.child_steps(), most);
-        self.hooks.extend_to(self.allowance.max_steps());
-        self.channels.merge_versions(self.line.sequence() + 1);
+        self.limits.begin_turn(self.position.step(), self.usage.child_steps(), most);
+        self.hooks.extend_to(self.limits.max_steps());
+        self.channels.merge_versions(self.position.sequence() + 1);
         self.stop.begin_turn();
         self.visited.forget_newest();
         self.begin_boundary_of_hooks();
-        self.line.make_boundary(now, Source::Inputs);
+        self.position.make_boundary(now, Source::Inputs);
         fx.push(Effect::SetTimer { timer: TimerId::RunTimeout, at: now.after(self.run_timeout()) });
         self.plan_start();
         self.store_boundary(fx);
@@ -519,13 +519,13 @@ impl Walker {
     }
 
     fn write_answers(&mut self, now: Timestamp, task: &Arc<str>, fx: &mut Vec<Effect>) {
-        let (Some(left), Some(last)) = (self.pending.get(task), self.line.last()) else { return };
+        let (Some(left), Some(last)) = (self.pending.get(task), self.position.last()) else { return };
         if left.answers().is_empty() {
             return;
         }
         let reserved = left.reserved().cloned();
         let record = Record::Answers(AnswersRecord {
-            answers: left.answers().given(),
+            answers: left.answers().values(),
             arrived: left.answers().arrived().clone(),
             at: now,
             checkpoint: last.digest,
@@ -545,10 +545,16 @@ impl Walker {
 }
 
 /// Restores the answers that a task has from the start of its superstep.
-pub(in crate::walker) fn log_of_given(given: &GivenRecord) -> AnswerLog {
-    let GivenRecord { answers, arrived, expired, forms, .. } = given;
+pub(in crate::walker) fn answers_of_record(record: &GivenRecord) -> TaskAnswers {
+    let GivenRecord { answers, arrived, expired, forms, .. } = record;
     let (arrived, expired, forms) = (Some(arrived), Some(expired), Some(forms));
-    AnswerLog::of_records(&RecordedAnswers { answers, expired, arrived, forms, ..RecordedAnswers::default() })
+    TaskAnswers::of_records(&RecordedAnswers {
+        answers,
+        expired,
+        arrived,
+        forms,
+        ..RecordedAnswers::default()
+    })
 }
 
 /// Returns the task in an interrupt's id, `task/n`.
@@ -570,17 +576,18 @@ fn restore_tallies(
     graph: &Graph,
     checkpoint: &mut Checkpoint,
     channels: &mut Channels,
-) -> Result<Tallies, RestoreError> {
-    let counted = Counted {
+) -> Result<NodeCounts, RestoreError> {
+    let counted = CheckpointCounts {
         cached: std::mem::take(&mut checkpoint.cached),
         executions: std::mem::take(&mut checkpoint.executions),
         visits: std::mem::take(&mut checkpoint.visits),
     };
-    let tallies = Tallies::restore(graph, counted).map_err(|node| RestoreError::UnknownNode { node })?;
+    let node_counts =
+        NodeCounts::restore(graph, counted).map_err(|node| RestoreError::UnknownNode { node })?;
     match checkpoint.state {
         Some(state) if state != channels.state_digest() => {
             Err(RestoreError::State { sequence: checkpoint.sequence })
         }
-        _ => Ok(tallies),
+        _ => Ok(node_counts),
     }
 }

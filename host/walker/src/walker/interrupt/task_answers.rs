@@ -57,8 +57,8 @@ pub(in crate::walker) struct RecordedAnswers<'r> {
 /// rejected them, or another answer has replaced them. Answers to the host's own questions about budgets of language models are
 /// among them: these are never shown to the component and are never dropped, since the additions may have been used.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::walker) struct AnswerLog {
-    given: Vec<Value>,
+pub(in crate::walker) struct TaskAnswers {
+    values: Vec<Value>,
     dropped: BTreeSet<u32>,
     /// The answers to the host's own questions.
     granted: BTreeMap<u32, ModelGrant>,
@@ -74,17 +74,17 @@ pub(in crate::walker) struct AnswerLog {
     new: Option<Arc<Value>>,
 }
 
-impl AnswerLog {
+impl TaskAnswers {
     /// Restores the log from records.
     pub(in crate::walker) fn of_records(recorded: &RecordedAnswers<'_>) -> Self {
-        let given: Vec<_> = recorded.answers.iter().map(|answer| Value::clone(&answer.0)).collect();
+        let values: Vec<_> = recorded.answers.iter().map(|answer| Value::clone(&answer.0)).collect();
         let granted = recorded.granted.iter().filter_map(|number| {
-            let answer = given.get(usize::try_from(*number).ok()?)?;
+            let answer = values.get(usize::try_from(*number).ok()?)?;
             Some((*number, ModelGrant::of_record(answer)))
         });
         let granted = granted.collect();
         Self {
-            given,
+            values,
             dropped: recorded.dropped.iter().copied().collect(),
             granted,
             expired: recorded.expired.cloned().unwrap_or_default(),
@@ -133,13 +133,13 @@ impl AnswerLog {
     /// Returns `true` if no answer was ever given.
     #[inline]
     pub(in crate::walker) fn is_empty(&self) -> bool {
-        self.given.is_empty()
+        self.values.is_empty()
     }
 
     /// Number of answers given, dropped ones included; it is the number of the next question.
     #[inline]
     pub(in crate::walker) fn len(&self) -> u32 {
-        u32::try_from(self.given.len()).unwrap_or(u32::MAX)
+        u32::try_from(self.values.len()).unwrap_or(u32::MAX)
     }
 
     /// Returns the answers that count.
@@ -195,7 +195,7 @@ impl AnswerLog {
         self.expired.extend(expired.map(|until| (number, until)));
         self.arrived.insert(number, at);
         self.forms.extend(form.map(|form| (number, form)));
-        self.given.push(value);
+        self.values.push(value);
     }
 
     /// Adds an answer to the host's own question, which is the newest question.
@@ -203,7 +203,7 @@ impl AnswerLog {
         let number = self.len();
         self.granted.insert(number, ModelGrant::of_record(&answer.value));
         self.arrived.insert(number, answer.at);
-        self.given.push(answer.value);
+        self.values.push(answer.value);
     }
 
     /// Drops the newest answer because the component has rejected it, and returns `true` if its question is to be asked again.
@@ -225,8 +225,8 @@ impl AnswerLog {
     }
 
     /// Returns all answers, for a record.
-    pub(in crate::walker) fn given(&self) -> Vec<CanonicalValue> {
-        self.given.iter().cloned().map(CanonicalValue::from).collect()
+    pub(in crate::walker) fn values(&self) -> Vec<CanonicalValue> {
+        self.values.iter().cloned().map(CanonicalValue::from).collect()
     }
 
     /// Returns the numbers of the dropped answers, for a record.
@@ -258,14 +258,14 @@ impl AnswerLog {
     pub(in crate::walker) fn of_those_that_count(&self) -> Self {
         let mut log = Self::default();
         for number in self.numbers() {
-            let Some(value) = usize::try_from(number).ok().and_then(|number| self.given.get(number)) else {
+            let Some(value) = usize::try_from(number).ok().and_then(|number| self.values.get(number)) else {
                 continue;
             };
             let kept = log.len();
             log.expired.extend(self.expired.get(&number).map(|until| (kept, *until)));
             log.arrived.extend(self.arrived.get(&number).map(|at| (kept, *at)));
             log.forms.extend(self.forms.get(&number).map(|form| (kept, *form)));
-            log.given.push(value.clone());
+            log.values.push(value.clone());
         }
         log
     }
@@ -281,7 +281,7 @@ impl AnswerLog {
     }
 
     fn numbered(&self) -> impl Iterator<Item = (u32, &Value)> {
-        (0..).zip(&self.given)
+        (0..).zip(&self.values)
     }
 }
 
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_question_is_asked_again_three_times() {
-        let mut log = AnswerLog::default();
+        let mut log = TaskAnswers::default();
         assert!(!log.reject());
         log.give(answer(0, json!("right")), None);
         for wrong in 1..=4 {
@@ -318,7 +318,7 @@ mod tests {
     fn another_answer_replaces_what_followed_from_the_first() {
         let answers = [CanonicalValue::from(json!("a")), CanonicalValue::from(json!("b"))];
         let mut log =
-            AnswerLog::of_records(&RecordedAnswers { answers: &answers, ..RecordedAnswers::default() });
+            TaskAnswers::of_records(&RecordedAnswers { answers: &answers, ..RecordedAnswers::default() });
         log.give(answer(0, json!("c")), None);
         assert_eq!((log.counting(), log.len()), (vec![json!("c")], 3));
         assert_eq!(log.numbers().collect::<Vec<_>>(), [2]);
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn what_was_added_to_a_budget_is_no_answer_for_the_component_and_stays() {
-        let mut log = AnswerLog::default();
+        let mut log = TaskAnswers::default();
         log.give(answer(0, json!("a")), None);
         log.grant(answer(1, json!({ "calls": 2 })));
         log.give(answer(2, json!("b")), None);
@@ -342,16 +342,16 @@ mod tests {
         assert_eq!((log.counting(), log.dropped()), (vec![json!("c")], vec![0, 2]));
         let calls = ModelUse { calls: 2, ..ModelUse::NOTHING };
         assert_eq!((log.added(), log.granted()), (calls, vec![1, 3]));
-        let (given, dropped, granted) = (log.given(), log.dropped(), log.granted());
+        let (values, dropped, granted) = (log.values(), log.dropped(), log.granted());
         let recorded = RecordedAnswers {
-            answers: &given,
+            answers: &values,
             dropped: &dropped,
             granted: &granted,
             expired: Some(log.expired()),
             arrived: Some(log.arrived()),
             forms: Some(log.forms()),
         };
-        assert_eq!(AnswerLog::of_records(&recorded), log);
+        assert_eq!(TaskAnswers::of_records(&recorded), log);
         let anew = log.of_those_that_count();
         assert_eq!(
             (anew.counting(), anew.expired(), anew.forms()),

@@ -180,8 +180,8 @@ mod tests {
         let rules = ItemRules::read(&json!([{ "tool": "x", "then": "deny" }]), &Value::Null).unwrap();
         let manifest = Manifest::default().with_rules(rules);
         let inputs = json!({ "above": [], "other": [[{ "tool": "*", "then": "allow" }]] });
-        let told = with_rules_above(&graph, inputs, &manifest, &Meter::new(1 << 20)).unwrap();
+        let inputs = with_rules_above(&graph, inputs, &manifest, &Meter::new(1 << 20)).unwrap();
         let expected = json!([[{ "tool": "x", "then": "deny" }]]);
-        assert_eq!((&told["above"], &told["other"]), (&expected, &expected));
+        assert_eq!((&inputs["above"], &inputs["other"]), (&expected, &expected));
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::walker::budget::run_budget::Trouble;
+use crate::walker::budget::run_budget::NodeWorkError;
 use graph_core::digest::Digest;
 use graph_core::node::{Category, Failure};
 use graph_core::question;
@@ -10,8 +10,8 @@ use graph_core::question::{FormError, FormSources, Question, form_digest, shown}
 use graph_core::time::Timestamp;
 use graph_core::work::Meter;
 
-/// The answer that an `ask` node has been given.
-pub(in crate::walker) struct GivenAnswer<'a> {
+/// The answer to the question of an `ask` node.
+pub(in crate::walker) struct AskAnswer<'a> {
     pub answer: &'a Value,
     /// `true` if the question expired without an answer.
     pub is_expired: bool,
@@ -24,7 +24,7 @@ pub(in crate::walker) struct GivenAnswer<'a> {
 }
 
 /// The result of an `ask` node.
-pub(in crate::walker) enum Asked {
+pub(in crate::walker) enum AskResult {
     /// The question, which has to be answered.
     Question(Value),
     /// The question, asked again because the answer was not accepted or was to another question.
@@ -40,15 +40,15 @@ pub(in crate::walker) fn answered(
     asked: Value,
     sources: FormSources,
     until: Option<Timestamp>,
-    given: Option<&GivenAnswer<'_>>,
+    answer: Option<&AskAnswer<'_>>,
     meter: &Meter,
-) -> Result<Asked, Trouble> {
-    let Some(given) = given else {
+) -> Result<AskResult, NodeWorkError> {
+    let Some(answer) = answer else {
         sources.check(&asked, meter)?;
-        return Ok(Asked::Question(question::payload(asked, until)));
+        return Ok(AskResult::Question(question::payload(asked, until)));
     };
-    let is_fixed = given.asked.is_some() && !given.has_changed;
-    let present = match given.asked {
+    let is_fixed = answer.asked.is_some() && !answer.has_changed;
+    let present = match answer.asked {
         Some(fixed) if is_fixed => fixed.clone(),
         _ => {
             sources.check(&asked, meter)?;
@@ -56,30 +56,30 @@ pub(in crate::walker) fn answered(
         }
     };
     // A question without a form was that of a component, not of an `ask` node.
-    let shown_form = given.form.map(Some).or_else(|| given.asked.filter(|_| !is_fixed).map(form_digest));
-    let again = |present: Value, why: String| Ok(Asked::Again(question::again(present, why)));
+    let shown_form = answer.form.map(Some).or_else(|| answer.asked.filter(|_| !is_fixed).map(form_digest));
+    let again = |present: Value, why: String| Ok(AskResult::Again(question::again(present, why)));
     if shown_form.is_some_and(|form| form != form_digest(&present)) {
-        let what = if given.is_expired { "its default" } else { "the answer" };
+        let what = if answer.is_expired { "its default" } else { "the answer" };
         let why = format!(
             "the question is another one since {what} `{}` was taken, which does not count",
-            shown(given.answer)
+            shown(answer.answer)
         );
         return again(present, why);
     }
     // The deadline is that of the question as it was asked.
-    let fixed = given.asked.cloned().unwrap_or(present);
-    if given.is_expired {
-        return match given.answer {
+    let fixed = answer.asked.cloned().unwrap_or(present);
+    if answer.is_expired {
+        return match answer.answer {
             Value::Null => Err(timeout().into()),
-            default => Ok(Asked::Answer(default.clone())),
+            default => Ok(AskResult::Answer(default.clone())),
         };
     }
-    match Question::from_payload(&fixed).accept(given.answer.clone()) {
-        Ok(answer) => Ok(Asked::Answer(answer)),
+    match Question::from_payload(&fixed).accept(answer.answer.clone()) {
+        Ok(answer) => Ok(AskResult::Answer(answer)),
         // Earlier releases recorded an expired question in this way.
-        Err(_) if given.answer.is_null() && until.is_some() => Err(timeout().into()),
+        Err(_) if answer.answer.is_null() && until.is_some() => Err(timeout().into()),
         Err(error) => {
-            let why = format!("the answer `{}` is not accepted: {error}", shown(given.answer));
+            let why = format!("the answer `{}` is not accepted: {error}", shown(answer.answer));
             again(fixed, why)
         }
     }
@@ -90,7 +90,7 @@ pub(in crate::walker) fn timeout() -> Failure {
     Failure::new(Category::Timeout, "no answer was given in time")
 }
 
-impl From<FormError> for Trouble {
+impl From<FormError> for NodeWorkError {
     fn from(error: FormError) -> Self {
         match error {
             FormError::Question(message) => {
@@ -128,11 +128,11 @@ mod tests {
     use super::*;
 
     /// Returns the reason why a question is asked again, if it is.
-    fn why(given: &GivenAnswer<'_>) -> Option<String> {
+    fn why(answer: &AskAnswer<'_>) -> Option<String> {
         let asked = json!({ "question": "Publish?" });
-        match answered(asked, FormSources::default(), None, Some(given), &Meter::of_one_step()) {
-            Ok(Asked::Again(payload)) => Some(payload["asked_again"].as_str().unwrap().to_owned()),
-            Ok(Asked::Answer(answer)) if answer == *given.answer => None,
+        match answered(asked, FormSources::default(), None, Some(answer), &Meter::of_one_step()) {
+            Ok(AskResult::Again(payload)) => Some(payload["asked_again"].as_str().unwrap().to_owned()),
+            Ok(AskResult::Answer(accepted)) if accepted == *answer.answer => None,
             _ => panic!("neither an answer nor a question that is asked again"),
         }
     }
@@ -142,7 +142,7 @@ mod tests {
         let shown = question::payload(json!({ "question": "Publish?" }), None);
         let other = question::payload(json!({ "question": "Delete?" }), None);
         let answer = json!("yes");
-        let given = |asked, form, has_changed| GivenAnswer {
+        let answer = |asked, form, has_changed| AskAnswer {
             answer: &answer,
             is_expired: false,
             asked,
@@ -151,20 +151,20 @@ mod tests {
         };
         let (same_form, other_form) = (form_digest(&shown), form_digest(&other));
         // Without changes the form is that of the question, whatever its template evaluates to now.
-        assert_eq!(why(&given(Some(&other), other_form, false)), None);
-        assert_eq!(why(&given(Some(&shown), same_form, true)), None);
-        assert_eq!(why(&given(Some(&shown), None, true)), None);
-        assert_eq!(why(&given(None, same_form, false)), None);
+        assert_eq!(why(&answer(Some(&other), other_form, false)), None);
+        assert_eq!(why(&answer(Some(&shown), same_form, true)), None);
+        assert_eq!(why(&answer(Some(&shown), None, true)), None);
+        assert_eq!(why(&answer(None, same_form, false)), None);
         // An earlier release has recorded no form.
-        assert_eq!(why(&given(None, None, true)), None);
+        assert_eq!(why(&answer(None, None, true)), None);
         // A component has asked in the same words.
         let component = json!({ "question": "Publish?" });
         for again in [
-            given(Some(&other), other_form, true),
-            given(Some(&other), None, true),
-            given(None, other_form, false),
-            given(None, other_form, true),
-            given(Some(&component), None, true),
+            answer(Some(&other), other_form, true),
+            answer(Some(&other), None, true),
+            answer(None, other_form, false),
+            answer(None, other_form, true),
+            answer(Some(&component), None, true),
         ] {
             assert!(why(&again).unwrap().contains("`yes`"), "{:?}", again.asked);
         }

@@ -6,8 +6,8 @@ use crate::graph::{Action, Node, NodeIndex};
 use crate::hook::is_control_item;
 use crate::host_item::HostItem;
 use crate::walker::Walker;
-use crate::walker::budget::limit_templates::Bounds;
-use crate::walker::budget::run_budget::Trouble;
+use crate::walker::budget::limit_templates::EvaluatedLimits;
+use crate::walker::budget::run_budget::NodeWorkError;
 use crate::walker::state::reduce::kind;
 use crate::walker::tasks::task::Dispatch;
 use graph_core::capability::DispatchPatterns;
@@ -33,7 +33,7 @@ impl Walker {
         if let Some(known) = self.dispatches.get(&index) {
             return Some(known.clone());
         }
-        let dispatch = self.permit(node, action, Bounds::of(node), id);
+        let dispatch = self.permit(node, action, EvaluatedLimits::from_literals(node), id);
         self.dispatches.insert(index, dispatch.clone());
         Some(dispatch)
     }
@@ -46,7 +46,7 @@ impl Walker {
         scope: &Scope<'_>,
         warnings: &mut Vec<String>,
         meter: &Meter,
-    ) -> Result<Dispatch, Trouble> {
+    ) -> Result<Dispatch, NodeWorkError> {
         let id = match self.evaluate(&action.item_id, scope, node, warnings, meter)? {
             Value::Null if action.primary == Primary::Search => String::new(),
             Value::String(id) => id,
@@ -55,7 +55,7 @@ impl Walker {
                 return Err(Failure::new(Category::InvalidInput, message).into());
             }
         };
-        let bounds = self.bounds(node, scope, warnings, meter)?;
+        let bounds = self.evaluate_limits(node, scope, warnings, meter)?;
         meter.charge(self.work_of_rules(&id))?;
         Ok(self.permit(node, action, bounds, &id)?)
     }
@@ -99,13 +99,13 @@ impl Walker {
         &self,
         node: &Node,
         action: &Action,
-        bounds: Bounds,
+        bounds: EvaluatedLimits,
         item_id: &str,
     ) -> Result<Dispatch, Failure> {
         let (primary, item_type) = (action.primary, action.item_type);
         self.may_dispatch(primary, item_type, item_id)?;
         self.check_rules(node, action, item_id)?;
-        let Bounds { limits: own, narrowing } = bounds;
+        let EvaluatedLimits { limits: own, narrowing } = bounds;
         let leaves_out = |left: &DispatchPatterns| !left.permits(primary, item_type, item_id);
         let narrowed = node.capabilities.as_ref().and_then(|narrowing| narrowing.dispatch.as_ref());
         if narrowed.is_some_and(leaves_out) || narrowing.as_deref().is_some_and(leaves_out) {
@@ -115,7 +115,7 @@ impl Walker {
                 format!("the node's own `capabilities` leave out `{name}`"),
             ));
         }
-        let host_item = HostItem::of(primary, item_type, item_id);
+        let host_item = HostItem::of_dispatch(primary, item_type, item_id);
         let is_written = host_item == Some(HostItem::Run);
         if let Some(reason) = self.setup.manifest.refusal_of_written().filter(|_| is_written) {
             return Err(Failure::new(Category::Denied, format!("`{item_id}` is denied: {reason}")));

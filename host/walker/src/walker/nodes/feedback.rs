@@ -45,7 +45,7 @@ impl Walker {
         index: NodeIndex,
         meter: &Meter,
     ) -> Result<Option<Value>, FuelExhausted> {
-        let committed = self.totals.tallies().of(index).visits;
+        let committed = self.usage.node_counts().get(index).visits;
         let Some(outputs) = self.channels.get(&channel(node)).and_then(Value::as_array) else {
             return Ok(None);
         };

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::graph::{Edge, Next, Node, NodeIndex, NodeKind};
 use crate::walker::Walker;
-use crate::walker::budget::run_budget::Trouble;
+use crate::walker::budget::run_budget::NodeWorkError;
 use crate::walker::state::writes::node_result;
-use crate::walker::tasks::agenda::{Routes, Step};
-use crate::walker::tasks::superstep::{Activated, Superstep};
+use crate::walker::tasks::agenda::{AgendaStep, Routes};
+use crate::walker::tasks::superstep::{ActivatedNode, Superstep};
 use crate::walker::tasks::task::{Task, TaskState};
 use graph_core::diagnostic::excerpt_up_to;
 use graph_core::node::{Category, Failure, Outcome};
@@ -45,7 +45,7 @@ impl Walker {
         for target in &self.graph.start {
             let Some(argument) = &target.argument else {
                 if seen.insert(target.node) {
-                    plain.push(Step::plain(target.node));
+                    plain.push(AgendaStep::plain(target.node));
                 }
                 continue;
             };
@@ -56,14 +56,14 @@ impl Walker {
             let node = self.graph.node(target.node);
             let value = self.evaluate(argument, &scope, node, &mut warnings, meter);
             let value = value.map_err(|trouble| match trouble {
-                Trouble::Failed(failure) => RunError {
+                NodeWorkError::Failed(failure) => RunError {
                     category: Some(failure.category),
                     node: Some(node.name.clone()),
                     ..RunError::new(ErrorCode::NodeFailed, failure.message)
                 },
-                Trouble::Exhausted(exhausted) => self.exhausted(exhausted, Some(node.name.clone())).1,
+                NodeWorkError::Exhausted(exhausted) => self.exhausted(exhausted, Some(node.name.clone())).1,
             })?;
-            sends.push(Step::send(target.node, value));
+            sends.push(AgendaStep::send(target.node, value));
         }
         self.warnings.extend(warnings);
         self.agenda.begin(&self.graph, plain.into_iter().chain(sends));
@@ -209,7 +209,7 @@ impl Walker {
 
     /// Applies the routes: next activations, opened barriers, deferred activations.
     pub(in crate::walker) fn follow(&mut self, routes: Routes, superstep: &Superstep) {
-        let arrived: BTreeSet<NodeIndex> = superstep.activated().iter().map(Activated::node).collect();
+        let arrived: BTreeSet<NodeIndex> = superstep.activated().iter().map(ActivatedNode::node).collect();
         self.agenda.follow(&self.graph, routes, &arrived);
     }
 

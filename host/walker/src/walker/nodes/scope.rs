@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use crate::graph::{Node, NodeIndex};
 use crate::walker::Walker;
-use crate::walker::budget::run_budget::Trouble;
+use crate::walker::budget::run_budget::NodeWorkError;
 use crate::walker::nodes::feedback::feedback;
-use crate::walker::tasks::superstep::Activated;
+use crate::walker::tasks::superstep::ActivatedNode;
 use graph_core::node::{Category, Failure};
 use graph_core::policy::TemplateMode;
 use graph_core::template::{Root, Scope, TemplateError};
@@ -17,11 +17,11 @@ impl Walker {
     pub(in crate::walker) fn context(
         &self,
         node: &Node,
-        active: &Activated,
+        active: &ActivatedNode,
         meter: &Meter,
-    ) -> Result<Context, FuelExhausted> {
+    ) -> Result<NodeContext, FuelExhausted> {
         if !self.uses_context && !self.graph.edges_read_node(active.node()) {
-            return Ok(Context::default());
+            return Ok(NodeContext::default());
         }
         meter.charge(node.metadata.as_ref().map_or(0, size::of).saturating_add(rates::CONTEXT))?;
         let mut about =
@@ -31,7 +31,7 @@ impl Walker {
             about["feedback"] = previous.as_ref().map_or(Value::Null, |_| feedback(node, active.visit()));
             about["previous"] = previous.unwrap_or_default();
         }
-        Ok(Context { node: about, run: self.run_document() })
+        Ok(NodeContext { node: about, run: self.run_document() })
     }
 
     /// Builds the context for the edges of a node, if they read `node`.
@@ -41,8 +41,8 @@ impl Walker {
         index: NodeIndex,
         visit: u64,
         meter: &Meter,
-    ) -> Result<Option<Context>, FuelExhausted> {
-        let active = Activated::new(index, None, visit, 0);
+    ) -> Result<Option<NodeContext>, FuelExhausted> {
+        let active = ActivatedNode::new(index, None, visit, 0);
         if self.graph.edges_read_node(index) {
             self.context(node, &active, meter).map(Some)
         } else {
@@ -58,15 +58,15 @@ impl Walker {
             "root_id": identity.root,
             "parent_id": identity.parent,
             "graph": self.graph.id,
-            "superstep": self.line.step() + 1,
-            "step": self.line.step(),
+            "superstep": self.position.step() + 1,
+            "step": self.position.step(),
         })
     }
 
     /// Builds the scope of a node's templates.
     pub(in crate::walker) fn scope<'a>(
         &'a self,
-        context: &'a Context,
+        context: &'a NodeContext,
         argument: Option<&'a Value>,
         item: Option<(&'a str, &'a Value)>,
     ) -> Scope<'a> {
@@ -92,7 +92,7 @@ impl Walker {
         node: &Node,
         warnings: &mut Vec<String>,
         meter: &Meter,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, NodeWorkError> {
         let mut missing = Vec::new();
         let value = template.evaluate(scope, self.graph.templates, &mut missing, meter);
         let strict = self.graph.templates == TemplateMode::Strict;
@@ -100,10 +100,10 @@ impl Walker {
             warnings.push(format!("node `{}`: `{path}` is missing and read as null", node.name));
         }
         value.map_err(|error| match error {
-            TemplateError::Exhausted(exhausted) => Trouble::Exhausted(exhausted),
+            TemplateError::Exhausted(exhausted) => NodeWorkError::Exhausted(exhausted),
             error => {
                 let message = format!("node `{}`: {error}", node.name);
-                Trouble::Failed(Failure::new(Category::InvalidInput, message))
+                NodeWorkError::Failed(Failure::new(Category::InvalidInput, message))
             }
         })
     }
@@ -111,12 +111,12 @@ impl Walker {
 
 /// The values that templates read as `node` and `run`.
 #[derive(Debug, Default)]
-pub(in crate::walker) struct Context {
+pub(in crate::walker) struct NodeContext {
     node: Value,
     run: Value,
 }
 
-impl Context {
+impl NodeContext {
     /// The value that templates and edges read as `node`.
     pub(in crate::walker) const fn node(&self) -> &Value {
         &self.node

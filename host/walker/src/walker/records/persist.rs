@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::graph::NodeIndex;
 use crate::walker::Walker;
-use crate::walker::budget::node_counts::Counted;
+use crate::walker::budget::node_counts::CheckpointCounts;
 use crate::walker::event::{Effect, Notice, Persist, PersistId};
 use crate::walker::machine::illegal;
 use crate::walker::setup::{CheckpointRef, HandleError};
@@ -28,10 +28,10 @@ pub(in crate::walker) const SPILL: u64 = 8 << 20;
 const FEW_ENTRIES: u64 = 64;
 
 /// Entries of a checkpoint for channels and nodes.
-struct Changes {
+struct CheckpointChanges {
     channels: BTreeMap<String, ChannelStamp>,
-    gone: Vec<String>,
-    counted: Counted,
+    removed: Vec<String>,
+    counted: CheckpointCounts,
     state: Digest,
     delta: Option<Delta>,
 }
@@ -43,10 +43,10 @@ impl Walker {
         id: PersistId,
         fx: &mut Vec<Effect>,
     ) -> Result<(), HandleError> {
-        if !self.line.has_handed_out(id) {
+        if !self.position.has_handed_out(id) {
             return Err(illegal("nothing with that id was to be persisted"));
         }
-        while let Some((task, attempt)) = self.line.take_recorded(id) {
+        while let Some((task, attempt)) = self.position.take_recorded(id) {
             fx.push(Effect::ModelRecorded { task, attempt });
         }
         if self.stop.persisted(id) {
@@ -81,9 +81,9 @@ impl Walker {
             fx.push(Effect::ModelRecorded { task, attempt });
             return;
         }
-        let Some(last) = self.line.last() else { return };
+        let Some(last) = self.position.last() else { return };
         let record = Record::Answers(AnswersRecord {
-            answers: found.answers().given(),
+            answers: found.answers().values(),
             arrived: found.answers().arrived().clone(),
             at: now,
             checkpoint: last.digest,
@@ -105,7 +105,7 @@ impl Walker {
             task: String::from(&*task),
         });
         let id = self.persist(record, fx);
-        self.line.waits_for(id, task, attempt);
+        self.position.waits_for(id, task, attempt);
     }
 
     /// Stops the run because the store has refused a record.
@@ -115,7 +115,7 @@ impl Walker {
         message: &str,
         fx: &mut Vec<Effect>,
     ) -> Result<(), HandleError> {
-        if !self.line.has_handed_out(id) {
+        if !self.position.has_handed_out(id) {
             return Err(illegal("nothing with that id was to be persisted"));
         }
         self.abort_all(fx);
@@ -136,7 +136,7 @@ impl Walker {
     }
 
     pub(in crate::walker) fn write_task(&mut self, now: Timestamp, at: usize, fx: &mut Vec<Effect>) {
-        let (Some(superstep), Some(last)) = (&self.superstep, self.line.last()) else { return };
+        let (Some(superstep), Some(last)) = (&self.superstep, self.position.last()) else { return };
         let task = &superstep.tasks()[at];
         let outcome = match task.state() {
             TaskState::Done(answer) => PendingOutcome::Done { outcome: Arc::clone(&answer.outcome) },
@@ -150,7 +150,7 @@ impl Walker {
             TaskState::Backoff { due, failure } => {
                 PendingOutcome::Retrying { due: *due, failure: failure.clone() }
             }
-            TaskState::Failing { failure, told: true } => {
+            TaskState::Failing { failure, hooks_asked: true } => {
                 PendingOutcome::Failing { failure: failure.clone() }
             }
             // A first attempt that fails for good has left no record for this one to replace, unless the attempt or its
@@ -165,10 +165,10 @@ impl Walker {
             }
             TaskState::Waiting
             | TaskState::Running
-            | TaskState::Failing { told: false, .. }
+            | TaskState::Failing { hooks_asked: false, .. }
             | TaskState::Failed(_)
             | TaskState::Exhausted { .. }
-            | TaskState::NotReached => return,
+            | TaskState::Abandoned => return,
         };
         let record = Record::Task(TaskRecord {
             asked: task.used().asked,
@@ -202,8 +202,8 @@ impl Walker {
 
     /// Hands out a record to be persisted.
     pub(in crate::walker) fn persist(&mut self, record: Record, fx: &mut Vec<Effect>) -> PersistId {
-        let id = self.line.hand_out();
-        fx.push(Effect::Persist(Box::new(Persist::of(id, record, self.line.step()))));
+        let id = self.position.hand_out();
+        fx.push(Effect::Persist(Box::new(Persist::new(id, record, self.position.step()))));
         id
     }
 
@@ -227,7 +227,7 @@ impl Walker {
 
     /// Returns `true` if more than [`SPILL`] bytes wait to be stored, so that this boundary is stored like the end of the run.
     fn must_spill(&self) -> bool {
-        self.setup.identity.namespace.is_empty() && self.totals.unstored() > SPILL
+        self.setup.identity.namespace.is_empty() && self.usage.unstored() > SPILL
     }
 
     pub(in crate::walker) fn unwritable(&mut self, error: &EncodeError, fx: &mut Vec<Effect>) {
@@ -240,21 +240,21 @@ impl Walker {
         &mut self,
         fx: &mut Vec<Effect>,
     ) -> Result<PersistId, EncodeError> {
-        let source = self.line.take_unwritten();
+        let source = self.position.take_unwritten();
         let checkpoint = self.checkpoint(source);
         let (result_digest, has_warnings) = (checkpoint.result, !checkpoint.warnings.is_empty());
         let record = Record::Checkpoint(Box::new(checkpoint));
         let (body, digest) = record.encode()?;
-        let sequence = self.line.sequence();
-        self.totals.mark_stored();
-        self.line.written(CheckpointRef { sequence, digest, result_digest });
+        let sequence = self.position.sequence();
+        self.usage.mark_stored();
+        self.position.written(CheckpointRef { sequence, digest, result_digest });
         if has_warnings {
             self.warnings.written_to(CheckpointPlace { digest, sequence });
         }
-        let id = self.line.hand_out();
+        let id = self.position.hand_out();
         let values = self.channels.take_unpersisted();
         let results = self.unwritten.take_results().collect();
-        let step = self.line.step();
+        let step = self.position.step();
         let persist = Persist::of_checkpoint(id, record, (body, digest), step, values, results);
         fx.push(Effect::Persist(Box::new(persist)));
         Ok(id)
@@ -262,25 +262,25 @@ impl Walker {
 
     /// Takes the next checkpoint's entries for channels and nodes, and its base: the changes, or everything once the
     /// changes would take as much room.
-    fn take_changes(&mut self) -> Changes {
-        let (channels, gone) = self.channels.take_changed();
-        let counted = self.totals.tallies_mut().take_changed(&self.graph);
+    fn take_changes(&mut self) -> CheckpointChanges {
+        let (channels, removed) = self.channels.take_changed();
+        let counted = self.usage.node_counts_mut().take_changed(&self.graph);
         let state = self.channels.state_digest();
-        let entries = (channels.len() + gone.len()) as u64 + counted.entries();
-        let mut changes = Changes { channels, gone, counted, state, delta: None };
+        let entries = (channels.len() + removed.len()) as u64 + counted.entries();
+        let mut changes = CheckpointChanges { channels, removed, counted, state, delta: None };
         let whole =
-            self.channels.stamped().saturating_add(self.totals.tallies().counting().saturating_mul(2));
-        changes.delta = self.line.build_on(entries, whole.max(FEW_ENTRIES));
+            self.channels.stamped().saturating_add(self.usage.node_counts().counting().saturating_mul(2));
+        changes.delta = self.position.build_on(entries, whole.max(FEW_ENTRIES));
         if changes.delta.is_none() {
             changes.channels = self.channels.stamps();
-            changes.gone.clear();
-            changes.counted = self.totals.tallies().all(&self.graph);
+            changes.removed.clear();
+            changes.counted = self.usage.node_counts().all(&self.graph);
         }
         changes
     }
 
     fn checkpoint(&mut self, source: Source) -> Checkpoint {
-        let Changes { channels, gone, counted, state, delta } = self.take_changes();
+        let CheckpointChanges { channels, removed, counted, state, delta } = self.take_changes();
         let graph = Arc::clone(&self.graph);
         let name = |node: NodeIndex| graph.node(node).name.clone();
         let barriers = self.agenda.part_open().map(|(barrier, arrived)| {
@@ -303,11 +303,11 @@ impl Walker {
         let (warnings, warned) = self.warnings.write(passed, delta.is_none());
         let mut checkpoint = Checkpoint {
             accepted: self.unwritten.take_accepted(),
-            at: self.line.at(),
+            at: self.position.at(),
             barriers: barriers.collect(),
             cached: counted.cached,
             channels,
-            child_steps: self.totals.child_steps(),
+            child_steps: self.usage.child_steps(),
             delta,
             deferred: self.agenda.deferred().iter().map(|step| step.record(&self.graph)).collect(),
             end: self.stop.end().cloned(),
@@ -315,31 +315,31 @@ impl Walker {
             executions: counted.executions,
             fired: fired.collect(),
             follows,
-            fuel: self.totals.fuel(),
-            gone,
-            granted: self.totals.granted(),
+            fuel: self.usage.fuel(),
+            gone: removed,
+            granted: self.usage.granted(),
             graph: self.graph.digest,
             hooked: self.hooks.take_unwritten(),
             hooks: self.hooks.planned().to_vec(),
-            host: self.totals.host(),
+            host: self.usage.host(),
             inputs: self.inputs_digest,
             max_steps: self.hooks.max_steps_at_boundary(),
             micros: events.micros,
             namespace: self.setup.identity.namespace.clone(),
             next: self.agenda.next().iter().map(|step| step.record(&self.graph)).collect(),
-            parent: self.line.last().map(|last| last.digest),
+            parent: self.position.last().map(|last| last.digest),
             pins: self.setup.pins,
             released: self.stop.is_released() && source == Source::Inputs,
             result: graph_core::record::ResultDigest(Digest::from_bytes([0; 32])),
             run: self.setup.identity.record_run().to_owned(),
             seed: self.setup.seed,
-            sequence: self.line.sequence(),
+            sequence: self.position.sequence(),
             source,
             state: Some(state),
-            step: self.line.step(),
-            step_limit: Some(self.allowance.max_steps()).filter(|total| *total != self.graph.max_steps),
+            step: self.position.step(),
+            step_limit: Some(self.limits.max_steps()).filter(|total| *total != self.graph.max_steps),
             tasks: self.unwritten.take_tasks(),
-            turn_steps: self.allowance.before_turn(),
+            turn_steps: self.limits.before_turn(),
             updates: events.updates,
             version: format::CHECKPOINT,
             visited: self.visited.take_unwritten().map(name).collect(),
@@ -355,12 +355,12 @@ impl Walker {
     /// Persists the present status.
     pub(in crate::walker) fn write_status(&mut self, now: Timestamp, fx: &mut Vec<Effect>) -> PersistId {
         let tasks = self.pending.record_uses(&self.graph, self.stop.is_recovered());
-        let (checkpoint, sequence) = self.line.under();
+        let (checkpoint, sequence) = self.position.under();
         let record = Record::Status(StatusRecord {
             accepted: self.unwritten.accepted().to_vec(),
             at: now,
             checkpoint,
-            dispatch: self.allowance.dispatch(),
+            dispatch: self.limits.dispatch(),
             error: self.stop.error().cloned(),
             hooked: self.hooked_at_the_end(),
             hooks_fuel: self.hooks.counted(),

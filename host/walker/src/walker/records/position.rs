@@ -11,7 +11,7 @@ use graph_core::time::Timestamp;
 
 /// The position of a run in its history.
 #[derive(Debug, Default)]
-pub(in crate::walker) struct RecordLine {
+pub(in crate::walker) struct HistoryPosition {
     /// The number of the newest boundary.
     sequence: u64,
     /// The number of supersteps committed so far.
@@ -30,7 +30,7 @@ pub(in crate::walker) struct RecordLine {
     reserving: BTreeMap<PersistId, (Arc<str>, u32)>,
 }
 
-impl RecordLine {
+impl HistoryPosition {
     /// Restores the position at a checkpoint.
     pub(in crate::walker) fn restore(checkpoint: &Checkpoint, digest: Digest) -> Self {
         let (sequence, step, at) = (checkpoint.sequence, checkpoint.step, checkpoint.at);

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use crate::graph::NodeIndex;
-use crate::walker::tasks::agenda::Fired;
+use crate::walker::tasks::agenda::FiredEdges;
 use crate::walker::tasks::superstep_events::SuperstepEvents;
 use graph_core::digest::Digest;
 use graph_core::record::{AcceptedPinChange, CacheEntry, TaskSummary};
 
 /// Changes that the next checkpoint will contain.
 #[derive(Debug, Default)]
-pub(in crate::walker) struct Unwritten {
+pub(in crate::walker) struct UnwrittenChanges {
     tasks: Vec<TaskSummary>,
-    fired: Fired,
+    fired: FiredEdges,
     events: SuperstepEvents,
     /// Results for the cache, by key.
     results: BTreeMap<Digest, CacheEntry>,
@@ -20,14 +20,14 @@ pub(in crate::walker) struct Unwritten {
     accepted: Vec<AcceptedPinChange>,
 }
 
-impl Unwritten {
+impl UnwrittenChanges {
     /// Adds a task that has committed.
     #[inline]
     pub(in crate::walker) fn add_task(&mut self, task: TaskSummary) {
         self.tasks.push(task);
     }
 
-    pub(in crate::walker) fn add_fired(&mut self, edges: Fired) {
+    pub(in crate::walker) fn add_fired(&mut self, edges: FiredEdges) {
         for (edge, count) in edges {
             let fired = self.fired.entry(edge).or_default();
             *fired = fired.saturating_add(count);
@@ -71,7 +71,7 @@ impl Unwritten {
     }
 
     /// Takes the counts of the edges that fired, for a checkpoint.
-    pub(in crate::walker) fn take_fired(&mut self) -> Fired {
+    pub(in crate::walker) fn take_fired(&mut self) -> FiredEdges {
         std::mem::take(&mut self.fired)
     }
 
@@ -93,7 +93,7 @@ impl Unwritten {
 
 /// The nodes that a run has visited.
 #[derive(Debug)]
-pub(in crate::walker) struct Visited {
+pub(in crate::walker) struct VisitedNodes {
     /// Digest of all nodes, superstep by superstep.
     digest: Digest,
     /// Nodes visited since the newest checkpoint. Earlier ones are in the checkpoints.
@@ -102,7 +102,7 @@ pub(in crate::walker) struct Visited {
     newest: Vec<NodeIndex>,
 }
 
-impl Visited {
+impl VisitedNodes {
     /// Creates the record from the digest of all nodes and the nodes of the last superstep.
     pub(in crate::walker) const fn new(digest: Digest, newest: Vec<NodeIndex>) -> Self {
         Self { digest, unwritten: Vec::new(), newest }

@@ -11,12 +11,12 @@ use graph_core::template::Fields;
 use graph_core::work::{FuelExhausted, Meter, size};
 
 /// The committed state, overlaid with the values that a node has assigned so far.
-pub(in crate::walker) struct Assigned<'c> {
+pub(in crate::walker) struct AssignedState<'c> {
     channels: &'c Channels,
     written: BTreeMap<&'c str, Value>,
 }
 
-impl<'c> Assigned<'c> {
+impl<'c> AssignedState<'c> {
     pub(in crate::walker) const fn over(channels: &'c Channels) -> Self {
         Self { channels, written: BTreeMap::new() }
     }
@@ -43,7 +43,7 @@ impl<'c> Assigned<'c> {
     }
 }
 
-impl Fields for Assigned<'_> {
+impl Fields for AssignedState<'_> {
     fn field(&self, key: &str) -> Option<&Value> {
         self.written.get(key).or_else(|| self.channels.field(key))
     }

@@ -57,20 +57,20 @@ struct Slot {
 
 /// State before a commit, to undo it.
 #[derive(Debug, Default)]
-pub(in crate::walker) struct Undo {
-    slots: Vec<(String, Before)>,
-    unpersisted: Vec<(String, Unpersisted)>,
+pub(in crate::walker) struct ChannelUndo {
+    slots: Vec<(String, PreviousValue)>,
+    unpersisted: Vec<(String, UnpersistedValues)>,
 }
 
 /// The values of a channel that no checkpoint had contained.
 #[derive(Debug)]
-enum Unpersisted {
+enum UnpersistedValues {
     Values(Vec<ChannelValue>),
     Length(usize),
 }
 
 #[derive(Debug)]
-enum Before {
+enum PreviousValue {
     Absent,
     Value(Value, u64, Option<ChannelStamp>),
     Length(usize, u64, Option<ChannelStamp>),
@@ -78,7 +78,7 @@ enum Before {
 
 /// The effect of a superstep's writes on one channel.
 #[derive(Debug)]
-pub(in crate::walker) struct Folded {
+pub(in crate::walker) struct FoldedChannel {
     channel: String,
     reducer: Reducer,
     change: Change,
@@ -86,7 +86,7 @@ pub(in crate::walker) struct Folded {
     size: u64,
 }
 
-impl Folded {
+impl FoldedChannel {
     /// The size of the written value.
     #[inline]
     pub(in crate::walker) const fn size(&self) -> u64 {
@@ -251,11 +251,11 @@ impl Channels {
     }
 
     /// Returns the size of all channels after these writes, with the channels cleared that live for one superstep only.
-    pub(in crate::walker) fn size_with(&self, folded: &[Folded]) -> u64 {
+    pub(in crate::walker) fn size_with(&self, folded: &[FoldedChannel]) -> u64 {
         let of = |channel: &str| self.slots.get(channel).map_or(0, |slot| slot.size);
         let passing = self.passing(folded).map(|(_, slot)| slot.size).fold(0, u64::saturating_add);
         let mut size = self.size.saturating_sub(passing);
-        for Folded { channel, change, size: written, .. } in folded {
+        for FoldedChannel { channel, change, size: written, .. } in folded {
             let before = match change {
                 Change::Set(_) => of(channel),
                 Change::Extend(_) => 0,
@@ -271,7 +271,7 @@ impl Channels {
         channel: String,
         writes: Vec<Write>,
         meter: &Meter,
-    ) -> Result<Folded, ApplyError> {
+    ) -> Result<FoldedChannel, ApplyError> {
         let reducer = self.reducer(&channel);
         let current = self.slots.get(&channel).map(|slot| &slot.value);
         let folded = fold(reducer, current, writes, meter).and_then(|change| {
@@ -283,7 +283,7 @@ impl Channels {
             Ok((change, size))
         });
         match folded {
-            Ok((change, size)) => Ok(Folded { channel, reducer, change, size }),
+            Ok((change, size)) => Ok(FoldedChannel { channel, reducer, change, size }),
             Err(error) => Err(ApplyError { channel, reducer, error }),
         }
     }
@@ -316,13 +316,13 @@ impl Channels {
     /// Applies the folded writes of a superstep, and clears the channels that live for one superstep only.
     pub(in crate::walker) fn apply(
         &mut self,
-        folded: Vec<Folded>,
+        folded: Vec<FoldedChannel>,
         version: u64,
-    ) -> (Undo, Vec<ChannelChange>) {
-        let mut undo = Undo::default();
+    ) -> (ChannelUndo, Vec<ChannelChange>) {
+        let mut undo = ChannelUndo::default();
         self.clear_passing(version, &folded, &mut undo);
-        let told = self.write(folded, version, &mut undo);
-        (undo, told)
+        let changes = self.write(folded, version, &mut undo);
+        (undo, changes)
     }
 
     /// Writes values before the first superstep, through the reducers.
@@ -333,7 +333,7 @@ impl Channels {
     ) -> Result<(), ApplyError> {
         let folded = self.fold_given(state, meter, |_, value| (value, WriteMode::Fold))?;
         let seeded: Vec<_> = folded.iter().map(|folded| folded.channel.clone()).collect();
-        self.write(folded, 0, &mut Undo::default());
+        self.write(folded, 0, &mut ChannelUndo::default());
         for channel in seeded {
             // A checkpoint has one value of a channel for each version: a seed is part of the first whole one.
             self.write_whole(&channel, 0);
@@ -349,9 +349,9 @@ impl Channels {
         values: Map<String, Value>,
         version: u64,
         meter: &Meter,
-    ) -> Result<Undo, ApplyError> {
+    ) -> Result<ChannelUndo, ApplyError> {
         let folded = self.fold_given(values, meter, as_edited)?;
-        let mut undo = Undo::default();
+        let mut undo = ChannelUndo::default();
         self.write(folded, version, &mut undo);
         Ok(undo)
     }
@@ -362,7 +362,7 @@ impl Channels {
         values: Map<String, Value>,
         meter: &Meter,
         read: impl Fn(Reducer, Value) -> (Value, WriteMode),
-    ) -> Result<Vec<Folded>, ApplyError> {
+    ) -> Result<Vec<FoldedChannel>, ApplyError> {
         let fold = |(channel, value): (String, Value)| {
             let (value, mode) = read(self.reducer(&channel), value);
             self.fold(channel, vec![Write { node: NodeIndex(0), value, mode }], meter)
@@ -412,39 +412,45 @@ impl Channels {
         }
     }
 
-    fn write(&mut self, folded: Vec<Folded>, version: u64, undo: &mut Undo) -> Vec<ChannelChange> {
-        let mut told = Vec::with_capacity(folded.len());
-        for Folded { channel, reducer, change, size } in folded {
+    fn write(
+        &mut self,
+        folded: Vec<FoldedChannel>,
+        version: u64,
+        undo: &mut ChannelUndo,
+    ) -> Vec<ChannelChange> {
+        let mut changes = Vec::with_capacity(folded.len());
+        for FoldedChannel { channel, reducer, change, size } in folded {
             self.remember(&channel, &change, undo);
             match change {
                 Change::Extend(items) => {
                     if items.is_empty() && self.slots.contains_key(&channel) {
                         continue;
                     }
-                    told.push(ChannelChange { channel: channel.clone(), appended: Some(items.len() as u64) });
+                    changes
+                        .push(ChannelChange { channel: channel.clone(), appended: Some(items.len() as u64) });
                     self.extend(&channel, reducer, items, size, version);
                 }
                 Change::Set(value) => {
-                    told.push(ChannelChange { channel: channel.clone(), appended: None });
+                    changes.push(ChannelChange { channel: channel.clone(), appended: None });
                     self.set_sized(&channel, reducer, value, size, version);
                 }
             }
         }
-        told
+        changes
     }
 
     /// Undoes a commit.
-    pub(in crate::walker) fn undo(&mut self, undo: Undo) {
+    pub(in crate::walker) fn undo(&mut self, undo: ChannelUndo) {
         for (channel, before) in undo.slots.into_iter().rev() {
             match before {
-                Before::Absent => {
+                PreviousValue::Absent => {
                     self.remove(&channel);
                 }
-                Before::Value(value, size, stamp) => {
+                PreviousValue::Value(value, size, stamp) => {
                     let reducer = self.reducer(&channel);
                     self.insert(channel, Slot { reducer, value, size, stamp });
                 }
-                Before::Length(length, size, stamp) => {
+                PreviousValue::Length(length, size, stamp) => {
                     if let Some(slot) = self.slots.get_mut(&channel) {
                         self.size = self.size - slot.size + size;
                         slot.size = size;
@@ -458,13 +464,13 @@ impl Channels {
         }
         for (channel, before) in undo.unpersisted.into_iter().rev() {
             match before {
-                Unpersisted::Values(values) if values.is_empty() => {
+                UnpersistedValues::Values(values) if values.is_empty() => {
                     self.unpersisted.remove(&channel);
                 }
-                Unpersisted::Values(values) => {
+                UnpersistedValues::Values(values) => {
                     self.unpersisted.insert(channel, values);
                 }
-                Unpersisted::Length(length) => {
+                UnpersistedValues::Length(length) => {
                     if let Some(values) = self.unpersisted.get_mut(&channel) {
                         values.truncate(length);
                     }
@@ -474,14 +480,13 @@ impl Channels {
     }
 
     /// Clears the channels that live for one superstep only and resets untracked channels, since another turn begins.
-    pub(in crate::walker) fn begin_turn(&mut self, version: u64) -> Undo {
-        let mut undo = Undo::default();
+    pub(in crate::walker) fn begin_turn(&mut self, version: u64) -> ChannelUndo {
+        let mut undo = ChannelUndo::default();
         self.clear_passing(version, &[], &mut undo);
         for name in untracked_of(&self.graph).map(|channel| &channel.name) {
-            let before = self
-                .slots
-                .get(name)
-                .map_or(Before::Absent, |slot| Before::Value(slot.value.clone(), slot.size, slot.stamp));
+            let before = self.slots.get(name).map_or(PreviousValue::Absent, |slot| {
+                PreviousValue::Value(slot.value.clone(), slot.size, slot.stamp)
+            });
             undo.slots.push((name.clone(), before));
         }
         self.forget_untracked();
@@ -489,13 +494,13 @@ impl Channels {
     }
 
     /// Clears topic and ephemeral values, which were for the superstep that has just run.
-    fn clear_passing(&mut self, version: u64, folded: &[Folded], undo: &mut Undo) {
+    fn clear_passing(&mut self, version: u64, folded: &[FoldedChannel], undo: &mut ChannelUndo) {
         let passing: Vec<String> = self.passing(folded).map(|(channel, _)| channel.clone()).collect();
         for channel in passing {
             let values = self.unpersisted.remove(&channel).unwrap_or_default();
-            undo.unpersisted.push((channel.clone(), Unpersisted::Values(values)));
+            undo.unpersisted.push((channel.clone(), UnpersistedValues::Values(values)));
             let Some(slot) = self.remove(&channel) else { continue };
-            undo.slots.push((channel.clone(), Before::Value(slot.value, slot.size, slot.stamp)));
+            undo.slots.push((channel.clone(), PreviousValue::Value(slot.value, slot.size, slot.stamp)));
             if slot.reducer == Reducer::Topic {
                 self.set(&channel, Reducer::Topic, Value::Array(Vec::new()), version);
             }
@@ -503,7 +508,7 @@ impl Channels {
     }
 
     /// Returns the channels that live for one superstep only, are not empty and are not written in it.
-    fn passing(&self, folded: &[Folded]) -> impl Iterator<Item = (&String, &Slot)> {
+    fn passing(&self, folded: &[FoldedChannel]) -> impl Iterator<Item = (&String, &Slot)> {
         // Most graphs have no such channel, and every superstep makes this call.
         let folded = if self.passing.is_empty() { &[] } else { folded };
         let written: BTreeSet<&str> = folded.iter().map(|written| written.channel.as_str()).collect();
@@ -541,17 +546,20 @@ impl Channels {
         Some(slot)
     }
 
-    fn remember(&mut self, channel: &str, change: &Change, undo: &mut Undo) {
+    fn remember(&mut self, channel: &str, change: &Change, undo: &mut ChannelUndo) {
         let (before, values) = match (change, self.slots.get_mut(channel)) {
-            (_, None) => (Before::Absent, None),
+            (_, None) => (PreviousValue::Absent, None),
             (Change::Extend(_), Some(Slot { value: Value::Array(list), size, stamp, .. })) => {
                 let length = self.unpersisted.get(channel).map_or(0, Vec::len);
-                (Before::Length(list.len(), *size, *stamp), Some(Unpersisted::Length(length)))
+                (PreviousValue::Length(list.len(), *size, *stamp), Some(UnpersistedValues::Length(length)))
             }
-            (_, Some(slot)) => (Before::Value(std::mem::take(&mut slot.value), slot.size, slot.stamp), None),
+            (_, Some(slot)) => {
+                (PreviousValue::Value(std::mem::take(&mut slot.value), slot.size, slot.stamp), None)
+            }
         };
-        let values = values
-            .unwrap_or_else(|| Unpersisted::Values(self.unpersisted.remove(channel).unwrap_or_default()));
+        let values = values.unwrap_or_else(|| {
+            UnpersistedValues::Values(self.unpersisted.remove(channel).unwrap_or_default())
+        });
         undo.slots.push((channel.to_owned(), before));
         undo.unpersisted.push((channel.to_owned(), values));
     }
@@ -613,11 +621,11 @@ impl Channels {
     /// Returns the stamps of channels that changed since the last checkpoint, and the channels in it that no longer
     /// exist; later changes count from here.
     pub(in crate::walker) fn take_changed(&mut self) -> (BTreeMap<String, ChannelStamp>, Vec<String>) {
-        let (mut changed, mut gone) = (BTreeMap::new(), Vec::new());
+        let (mut changed, mut removed) = (BTreeMap::new(), Vec::new());
         let stamp_of = |channel: &String| self.slots.get(channel).and_then(|slot| slot.stamp);
         for channel in std::mem::take(&mut self.removed) {
             if stamp_of(&channel).is_none() && self.tree.remove(&channel) {
-                gone.push(channel);
+                removed.push(channel);
             }
         }
         for channel in self.unpersisted.keys() {
@@ -626,7 +634,7 @@ impl Channels {
                 changed.insert(channel.clone(), stamp);
             }
         }
-        (changed, gone)
+        (changed, removed)
     }
 
     /// Returns the digest of the channels as of the last [`Self::take_changed`].

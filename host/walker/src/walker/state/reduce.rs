@@ -183,9 +183,9 @@ fn messages(current: Option<&Value>, writes: Vec<Write>, meter: &Meter) -> Resul
     let mut places = Vec::with_capacity(items.len());
     let mut added_count = 0;
     {
-        let mut known: BTreeMap<Id<'_>, Option<usize>> = BTreeMap::new();
+        let mut known: BTreeMap<MessageId<'_>, Option<usize>> = BTreeMap::new();
         for item in &items {
-            if let Some(id) = Id::of(item, meter)? {
+            if let Some(id) = MessageId::from_message(item, meter)? {
                 known.insert(id, None);
             }
         }
@@ -195,14 +195,14 @@ fn messages(current: Option<&Value>, writes: Vec<Write>, meter: &Meter) -> Resul
             if wanted == 0 {
                 break;
             }
-            let place = Id::of(item, meter)?.and_then(|id| known.get_mut(&id));
+            let place = MessageId::from_message(item, meter)?.and_then(|id| known.get_mut(&id));
             if let Some(place @ None) = place {
                 *place = Some(at);
                 wanted -= 1;
             }
         }
         for item in &items {
-            let place = Id::of(item, meter)?.and_then(|id| known.get_mut(&id));
+            let place = MessageId::from_message(item, meter)?.and_then(|id| known.get_mut(&id));
             let next = current.len() + added_count;
             let at = place.map_or(next, |place| *place.get_or_insert(next));
             added_count += usize::from(at == next);
@@ -234,11 +234,11 @@ fn put(list: &mut Vec<Value>, items: Vec<Value>, places: impl Iterator<Item = us
 
 /// A message's id, which may be any value but null. The order of ids agrees with equality in `serde_json`, so that a
 /// map finds hostile ids as well.
-struct Id<'v>(&'v Value);
+struct MessageId<'v>(&'v Value);
 
-impl<'v> Id<'v> {
+impl<'v> MessageId<'v> {
     /// Returns the id of an item, if it has one. Charges for looking it up in a map.
-    fn of(item: &'v Value, meter: &Meter) -> Result<Option<Self>, FuelExhausted> {
+    fn from_message(item: &'v Value, meter: &Meter) -> Result<Option<Self>, FuelExhausted> {
         meter.charge(LOOKUP)?;
         let Some(id) = item.get("id").filter(|id| !id.is_null()) else { return Ok(None) };
         match id {
@@ -250,7 +250,7 @@ impl<'v> Id<'v> {
     }
 }
 
-impl Ord for Id<'_> {
+impl Ord for MessageId<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
         let rank = |value: &Value| match value {
             Value::Null => 0,
@@ -273,9 +273,9 @@ impl Ord for Id<'_> {
                 }
             },
             (Value::String(a), Value::String(b)) => a.cmp(b),
-            (Value::Array(a), Value::Array(b)) => a.iter().map(Id).cmp(b.iter().map(Id)),
+            (Value::Array(a), Value::Array(b)) => a.iter().map(MessageId).cmp(b.iter().map(MessageId)),
             (Value::Object(a), Value::Object(b)) => {
-                let fields = |(key, field)| (key, Id(field));
+                let fields = |(key, field)| (key, MessageId(field));
                 a.iter().map(fields).cmp(b.iter().map(fields))
             }
             (a, b) => rank(a).cmp(&rank(b)),
@@ -283,19 +283,19 @@ impl Ord for Id<'_> {
     }
 }
 
-impl PartialOrd for Id<'_> {
+impl PartialOrd for MessageId<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Id<'_> {
+impl PartialEq for MessageId<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Id<'_> {}
+impl Eq for MessageId<'_> {}
 
 fn numeric(
     current: Option<&Value>,
@@ -500,8 +500,8 @@ mod tests {
     proptest! {
         #[test]
         fn ids_are_equal_where_json_values_are(a in message(), b in message()) {
-            prop_assert_eq!(Id(&a) == Id(&b), a == b);
-            prop_assert_eq!(Id(&a).cmp(&Id(&b)), Id(&b).cmp(&Id(&a)).reverse());
+            prop_assert_eq!(MessageId(&a) == MessageId(&b), a == b);
+            prop_assert_eq!(MessageId(&a).cmp(&MessageId(&b)), MessageId(&b).cmp(&MessageId(&a)).reverse());
         }
 
         #[test]

@@ -9,7 +9,7 @@ use crate::compat::rye;
 use crate::graph::{CommandGrant, Foreach, Graph, Node, NodeIndex, NodeKind, WriteMode};
 use crate::host_item::HostItem;
 use crate::walker::Walker;
-use crate::walker::budget::run_budget::Trouble;
+use crate::walker::budget::run_budget::NodeWorkError;
 use crate::walker::nodes::routes::{failure_document, node_failure};
 use crate::walker::state::reduce::{Write, overwritten};
 use crate::walker::tasks::superstep::Superstep;
@@ -79,7 +79,7 @@ impl Walker {
         place: usize,
         warnings: &mut Vec<String>,
         meter: &Meter,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), NodeWorkError> {
         let active = &superstep.activated()[place];
         let node = self.graph.node(active.node());
         let NodeKind::Foreach(foreach) = &node.kind else { return Ok(()) };
@@ -89,14 +89,14 @@ impl Walker {
         let before = meter.spent();
         let list = list_of(foreach, superstep.tasks_of(active), meter)?;
         // The charge for the list is its size.
-        superstep.hold(meter.spent() - before);
+        superstep.add_memory(meter.spent() - before);
         let active = &superstep.activated()[place];
         let mut of_list = None;
         if !node.assign.is_empty() {
             let assigned = match self.assign(node, active, None, &list, warnings, meter) {
                 Ok(assigned) => Ok(assigned),
-                Err(Trouble::Exhausted(exhausted)) => return Err(exhausted.into()),
-                Err(Trouble::Failed(failure)) => Err(failure),
+                Err(NodeWorkError::Exhausted(exhausted)) => return Err(exhausted.into()),
+                Err(NodeWorkError::Failed(failure)) => Err(failure),
             };
             if let Err(failure) = &assigned
                 && let TaskState::Failed(failure) = self.give_up(node, failure.clone(), false)
@@ -187,21 +187,23 @@ impl Walker {
         if self.graph.dialect.tells_failures_as_rye() {
             return rye::last_error(&node.name, failure);
         }
-        let mut told =
+        let mut last_error =
             json!({ "node": node.name, "error": failure.message, "category": failure.category.as_str() });
         if node.limits.or(self.graph.limits).model != ModelLimits::default() || !node.bounds.model.is_empty()
         {
             let used = superstep.tasks_of(active).iter().map(|task| task.used().host.model);
-            told["models"] = model_grant::all_figures(used.fold(ModelUse::NOTHING, ModelUse::plus));
+            last_error["models"] = model_grant::all_figures(used.fold(ModelUse::NOTHING, ModelUse::plus));
         }
-        told
+        last_error
     }
 }
 
 /// Returns the result of a thread that a task has started, also of a failed one.
 fn thread_of(task: &Task) -> Option<&Value> {
     let dispatch = task.dispatch()?;
-    if HostItem::of(dispatch.primary, dispatch.item_type, &dispatch.item_id) == Some(HostItem::Threads) {
+    if HostItem::of_dispatch(dispatch.primary, dispatch.item_type, &dispatch.item_id)
+        == Some(HostItem::Threads)
+    {
         return None;
     }
     let result = match task.state() {

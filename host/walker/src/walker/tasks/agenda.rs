@@ -10,13 +10,13 @@ use graph_core::record::{ActivationKind, CanonicalValue, EdgeKind, PendingActiva
 
 /// A node that is next, or deferred.
 #[derive(Clone, Debug)]
-pub(in crate::walker) struct Step {
+pub(in crate::walker) struct AgendaStep {
     node: NodeIndex,
     kind: ActivationKind,
     argument: Option<Arc<Value>>,
 }
 
-impl Step {
+impl AgendaStep {
     /// Creates a step for the target of an edge.
     pub(in crate::walker) const fn plain(node: NodeIndex) -> Self {
         Self { node, kind: ActivationKind::Plain, argument: None }
@@ -69,15 +69,15 @@ impl Step {
 }
 
 /// Number of times that each edge fired, by source, target and kind.
-pub(in crate::walker) type Fired = BTreeMap<(NodeIndex, Option<NodeIndex>, EdgeKind), u32>;
+pub(in crate::walker) type FiredEdges = BTreeMap<(NodeIndex, Option<NodeIndex>, EdgeKind), u32>;
 
 /// The activations that the tasks of a superstep lead to.
 #[derive(Debug, Default)]
 pub(in crate::walker) struct Routes {
     plain: Vec<NodeIndex>,
     seen: BTreeSet<NodeIndex>,
-    sends: Vec<Step>,
-    edges: Fired,
+    sends: Vec<AgendaStep>,
+    edges: FiredEdges,
     /// Branches that ended because no edge matched: the node, and its edges as text.
     unmatched: Vec<(String, String)>,
 }
@@ -94,7 +94,7 @@ impl Routes {
     /// Adds a node that a command sends an argument to.
     #[inline]
     pub(in crate::walker) fn send(&mut self, to: NodeIndex, argument: Value) {
-        self.sends.push(Step::send(to, argument));
+        self.sends.push(AgendaStep::send(to, argument));
     }
 
     /// Counts an edge that has fired.
@@ -109,7 +109,7 @@ impl Routes {
     }
 
     /// Takes the counts of the edges that fired.
-    pub(in crate::walker) fn take_fired(&mut self) -> Fired {
+    pub(in crate::walker) fn take_fired(&mut self) -> FiredEdges {
         std::mem::take(&mut self.edges)
     }
 
@@ -122,8 +122,8 @@ impl Routes {
 /// The agenda of a run.
 #[derive(Clone, Debug, Default)]
 pub(in crate::walker) struct Agenda {
-    next: Vec<Step>,
-    deferred: Vec<Step>,
+    next: Vec<AgendaStep>,
+    deferred: Vec<AgendaStep>,
     /// The nodes that have arrived at each barrier.
     barriers: BTreeMap<NodeIndex, BTreeSet<NodeIndex>>,
 }
@@ -131,8 +131,8 @@ pub(in crate::walker) struct Agenda {
 impl Agenda {
     /// Restores the agenda from a checkpoint.
     pub(in crate::walker) const fn restore(
-        next: Vec<Step>,
-        deferred: Vec<Step>,
+        next: Vec<AgendaStep>,
+        deferred: Vec<AgendaStep>,
         barriers: BTreeMap<NodeIndex, BTreeSet<NodeIndex>>,
     ) -> Self {
         Self { next, deferred, barriers }
@@ -140,13 +140,13 @@ impl Agenda {
 
     /// The activations of the next superstep.
     #[inline]
-    pub(in crate::walker) fn next(&self) -> &[Step] {
+    pub(in crate::walker) fn next(&self) -> &[AgendaStep] {
         &self.next
     }
 
     /// The activations that wait until nothing else is next.
     #[inline]
-    pub(in crate::walker) fn deferred(&self) -> &[Step] {
+    pub(in crate::walker) fn deferred(&self) -> &[AgendaStep] {
         &self.deferred
     }
 
@@ -169,7 +169,7 @@ impl Agenda {
     }
 
     /// Sets the activations at the start of the run.
-    pub(in crate::walker) fn begin(&mut self, graph: &Graph, steps: impl IntoIterator<Item = Step>) {
+    pub(in crate::walker) fn begin(&mut self, graph: &Graph, steps: impl IntoIterator<Item = AgendaStep>) {
         self.schedule(graph, steps);
         self.drain();
     }
@@ -179,7 +179,7 @@ impl Agenda {
         self.next.clear();
         let opened = self.arrive(graph, arrived);
         let Routes { plain, sends, .. } = routes;
-        self.schedule(graph, plain.into_iter().map(Step::plain).chain(opened).chain(sends));
+        self.schedule(graph, plain.into_iter().map(AgendaStep::plain).chain(opened).chain(sends));
         self.drain();
     }
 
@@ -188,12 +188,12 @@ impl Agenda {
     pub(in crate::walker) fn replace(
         &mut self,
         graph: &Graph,
-        gives_way: impl Fn(&Step) -> bool,
+        gives_way: impl Fn(&AgendaStep) -> bool,
         routes: Routes,
         arrives: Option<NodeIndex>,
     ) {
         let before = self.next.iter().take_while(|step| !gives_way(step)).count();
-        let mut steps: Vec<Step> = std::mem::take(&mut self.next);
+        let mut steps: Vec<AgendaStep> = std::mem::take(&mut self.next);
         steps.retain(|step| !gives_way(step));
         let behind = steps.split_off(before.min(steps.len()));
         let opened = arrives.map(|node| self.arrive(graph, &BTreeSet::from([node]))).unwrap_or_default();
@@ -206,7 +206,7 @@ impl Agenda {
         self.next = steps;
         self.schedule(
             graph,
-            routes.plain.into_iter().filter(|target| !stays.contains(target)).map(Step::plain),
+            routes.plain.into_iter().filter(|target| !stays.contains(target)).map(AgendaStep::plain),
         );
         self.next.extend(behind);
         self.schedule(graph, opened);
@@ -218,12 +218,12 @@ impl Agenda {
         let stalled: Vec<NodeIndex> = self.part_open().map(|(barrier, _)| barrier).collect();
         for barrier in stalled {
             self.barriers.remove(&barrier);
-            self.next.push(Step::barrier(barrier));
+            self.next.push(AgendaStep::barrier(barrier));
         }
     }
 
     /// Adds activations to the next or to the deferred ones.
-    fn schedule(&mut self, graph: &Graph, steps: impl IntoIterator<Item = Step>) {
+    fn schedule(&mut self, graph: &Graph, steps: impl IntoIterator<Item = AgendaStep>) {
         // The nodes that are deferred without an argument: another activation of one merges with it.
         let mut merging: Option<BTreeSet<NodeIndex>> = None;
         for step in steps {
@@ -231,7 +231,7 @@ impl Agenda {
                 self.next.push(step);
                 continue;
             }
-            let without_argument = |step: &Step| step.kind != ActivationKind::Send;
+            let without_argument = |step: &AgendaStep| step.kind != ActivationKind::Send;
             let merging = merging.get_or_insert_with(|| {
                 self.deferred.iter().filter(|step| without_argument(step)).map(|step| step.node).collect()
             });
@@ -248,7 +248,8 @@ impl Agenda {
         }
         let deferred = std::mem::take(&mut self.deferred);
         for wanted in [ActivationKind::Plain, ActivationKind::Barrier, ActivationKind::Send] {
-            let mut steps: Vec<Step> = deferred.iter().filter(|step| step.kind == wanted).cloned().collect();
+            let mut steps: Vec<AgendaStep> =
+                deferred.iter().filter(|step| step.kind == wanted).cloned().collect();
             if wanted == ActivationKind::Barrier {
                 steps.sort_by_key(|step| step.node);
             }
@@ -257,7 +258,7 @@ impl Agenda {
     }
 
     /// Adds arrivals at barriers, and returns the barriers that open.
-    fn arrive(&mut self, graph: &Graph, arrived: &BTreeSet<NodeIndex>) -> Vec<Step> {
+    fn arrive(&mut self, graph: &Graph, arrived: &BTreeSet<NodeIndex>) -> Vec<AgendaStep> {
         let mut opened = Vec::new();
         for (barrier, node) in graph.indexed().filter(|(_, node)| !node.wait_for.is_empty()) {
             let new = node.wait_for.iter().filter(|waited| arrived.contains(waited));
@@ -265,7 +266,7 @@ impl Agenda {
             here.extend(new);
             if node.wait_for.iter().all(|waited| here.contains(waited)) {
                 here.clear();
-                opened.push(Step::barrier(barrier));
+                opened.push(AgendaStep::barrier(barrier));
             }
         }
         opened

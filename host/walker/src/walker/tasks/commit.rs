@@ -5,16 +5,16 @@ use serde_json::Value;
 
 use crate::graph::{NodeIndex, NodeKind};
 use crate::walker::Walker;
-use crate::walker::budget::run_budget::{Reached, Trouble};
+use crate::walker::budget::run_budget::{NodeWorkError, ReachedLimit};
 use crate::walker::event::{ChannelChange, Effect, Notice};
 use crate::walker::hooks::verdict::LimitCode;
 use crate::walker::nodes::routes::{RouteError, code_of, failed_task};
-use crate::walker::state::channels::{ApplyError, Folded, Undo};
+use crate::walker::state::channels::{ApplyError, ChannelUndo, FoldedChannel};
 use crate::walker::state::reduce::FoldError;
 use crate::walker::state::writes::{Writes, item_result};
 use crate::walker::stop_state::Phase;
 use crate::walker::tasks::agenda::Routes;
-use crate::walker::tasks::superstep::{Activated, Superstep};
+use crate::walker::tasks::superstep::{ActivatedNode, Superstep};
 use crate::walker::tasks::superstep_events::SuperstepEvents;
 use crate::walker::tasks::task::{Task, TaskState};
 use graph_core::limits::Budget;
@@ -33,31 +33,31 @@ const TASK: u64 = 256;
 
 /// A superstep that commits. None of its effects are visible outside yet.
 #[derive(Debug)]
-pub(in crate::walker) struct Committing {
+pub(in crate::walker) struct SuperstepCommit {
     superstep: Superstep,
     /// Fuel used by the superstep's tasks.
     by_tasks: u64,
     warnings: Vec<String>,
-    stage: Stage,
+    stage: CommitStage,
     writes: Writes,
     /// The effects of the folded writes on their channels.
-    folded: Vec<Folded>,
+    folded: Vec<FoldedChannel>,
     /// The changes to the channels, once they are applied.
-    applied: Option<Applied>,
+    applied: Option<AppliedChanges>,
     /// Number of bytes that the boundary adds to the store.
     growth: u64,
     routes: Routes,
 }
 
 #[derive(Debug)]
-struct Applied {
-    undo: Undo,
+struct AppliedChanges {
+    undo: ChannelUndo,
     changed: Vec<ChannelChange>,
 }
 
 /// The next step of a commit. A number is an index among the active nodes.
 #[derive(Clone, Copy, Debug)]
-enum Stage {
+enum CommitStage {
     /// Build the result lists of `foreach` nodes, and evaluate their assignments.
     Lists(usize),
     /// Gather the writes of a node.
@@ -69,25 +69,25 @@ enum Stage {
 }
 
 /// Reason why a superstep does not commit.
-enum StopCommit {
+enum CommitStop {
     Failed(RunError),
     Reached(LimitCode, RunError),
 }
 
-impl From<Reached> for StopCommit {
-    fn from((code, error): Reached) -> Self {
+impl From<ReachedLimit> for CommitStop {
+    fn from((code, error): ReachedLimit) -> Self {
         Self::Reached(code, error)
     }
 }
 
 /// Reason why a piece of a commit could not be done.
 enum PieceError {
-    Stop(StopCommit),
+    Stop(CommitStop),
     Exhausted { exhausted: FuelExhausted, node: Option<String> },
 }
 
-impl From<StopCommit> for PieceError {
-    fn from(stop: StopCommit) -> Self {
+impl From<CommitStop> for PieceError {
+    fn from(stop: CommitStop) -> Self {
         Self::Stop(stop)
     }
 }
@@ -166,11 +166,11 @@ impl Walker {
         let Some(superstep) = self.superstep.take() else { return };
         let by_tasks = superstep.spent();
         self.stop.enter(Phase::Committing);
-        self.committing = Some(Box::new(Committing {
+        self.committing = Some(Box::new(SuperstepCommit {
             superstep,
             by_tasks,
             warnings: Vec::new(),
-            stage: Stage::Lists(0),
+            stage: CommitStage::Lists(0),
             writes: Writes::default(),
             folded: Vec::new(),
             applied: None,
@@ -185,7 +185,7 @@ impl Walker {
         loop {
             if self.slice.is_over() {
                 self.committing = Some(committing);
-                if self.stop.is_impatient() {
+                if self.stop.spend_patience() {
                     self.abandon_commit();
                     let status = self.stop.stopped_as();
                     self.suspend(now, status, None, fx);
@@ -199,8 +199,8 @@ impl Walker {
                     self.committing = Some(committing);
                     self.abandon_commit();
                     return match stop {
-                        StopCommit::Failed(error) => self.suspend(now, Status::Failed, Some(error), fx),
-                        StopCommit::Reached(code, error) => self.stop_at_limit(now, code, error, fx),
+                        CommitStop::Failed(error) => self.suspend(now, Status::Failed, Some(error), fx),
+                        CommitStop::Reached(code, error) => self.stop_at_limit(now, code, error, fx),
                     };
                 }
             }
@@ -210,8 +210,8 @@ impl Walker {
     /// Undoes a commit in progress, so that the superstep is as it was when its last task settled.
     pub(in crate::walker) fn abandon_commit(&mut self) {
         if let Some(committing) = self.committing.take() {
-            let Committing { superstep, applied, .. } = *committing;
-            if let Some(Applied { undo, .. }) = applied {
+            let SuperstepCommit { superstep, applied, .. } = *committing;
+            if let Some(AppliedChanges { undo, .. }) = applied {
                 self.channels.undo(undo);
             }
             self.superstep = Some(superstep);
@@ -222,10 +222,10 @@ impl Walker {
     /// Does the next piece of a commit and counts its work; `false` once the commit is done.
     fn commit_step(
         &mut self,
-        committing: &mut Committing,
+        committing: &mut SuperstepCommit,
         now: Timestamp,
         fx: &mut Vec<Effect>,
-    ) -> Result<bool, StopCommit> {
+    ) -> Result<bool, CommitStop> {
         let meter = self.meter(committing.by_tasks);
         let done = self.commit_piece(committing, &meter);
         self.count_work(&meter);
@@ -241,48 +241,48 @@ impl Walker {
     }
 
     /// Does one piece of a commit that can still be undone; `false` once all are done.
-    fn commit_piece(&mut self, committing: &mut Committing, meter: &Meter) -> Result<bool, PieceError> {
+    fn commit_piece(&mut self, committing: &mut SuperstepCommit, meter: &Meter) -> Result<bool, PieceError> {
         let count = committing.superstep.activated().len();
-        let name_of = |walker: &Self, committing: &Committing, place: usize| {
+        let name_of = |walker: &Self, committing: &SuperstepCommit, place: usize| {
             Some(walker.graph.node(committing.superstep.activated()[place].node()).name.clone())
         };
         match committing.stage {
-            Stage::Lists(place) if place < count => {
-                committing.stage = Stage::Lists(place + 1);
-                let Committing { superstep, warnings, .. } = committing;
+            CommitStage::Lists(place) if place < count => {
+                committing.stage = CommitStage::Lists(place + 1);
+                let SuperstepCommit { superstep, warnings, .. } = committing;
                 match self.make_list(superstep, place, warnings, meter) {
                     Ok(()) => {}
-                    Err(Trouble::Failed(failure)) => {
+                    Err(NodeWorkError::Failed(failure)) => {
                         let error = self.node_error(superstep.activated()[place].node(), &failure);
-                        return Err(StopCommit::Failed(error).into());
+                        return Err(CommitStop::Failed(error).into());
                     }
-                    Err(Trouble::Exhausted(exhausted)) => {
+                    Err(NodeWorkError::Exhausted(exhausted)) => {
                         let node = name_of(self, committing, place);
                         return Err(PieceError::Exhausted { exhausted, node });
                     }
                 }
             }
-            Stage::Lists(_) => {
-                if committing.superstep.held() > self.budgets().results {
-                    let held = committing.superstep.held();
-                    return Err(StopCommit::from(self.used_up(Budget::Results, held, None)).into());
+            CommitStage::Lists(_) => {
+                if committing.superstep.memory() > self.budgets().results {
+                    let memory = committing.superstep.memory();
+                    return Err(CommitStop::from(self.used_up(Budget::Results, memory, None)).into());
                 }
-                committing.stage = Stage::Writes(0);
+                committing.stage = CommitStage::Writes(0);
             }
-            Stage::Writes(place) if place < count => {
-                committing.stage = Stage::Writes(place + 1);
-                let Committing { superstep, writes, .. } = committing;
+            CommitStage::Writes(place) if place < count => {
+                committing.stage = CommitStage::Writes(place + 1);
+                let SuperstepCommit { superstep, writes, .. } = committing;
                 let written = self.gather(superstep, place, writes, meter);
                 written.map_err(|exhausted| PieceError::Exhausted {
                     exhausted,
                     node: name_of(self, committing, place),
                 })?;
             }
-            Stage::Writes(_) => {
+            CommitStage::Writes(_) => {
                 committing.writes.close(&self.graph);
-                committing.stage = Stage::Fold;
+                committing.stage = CommitStage::Fold;
             }
-            Stage::Fold => {
+            CommitStage::Fold => {
                 if let Some((channel, writes)) = committing.writes.take_channel() {
                     let folded = self.channels.fold(channel, writes, meter);
                     let folded = folded.map_err(|error| self.stop_of_fold(&error))?;
@@ -295,22 +295,22 @@ impl Walker {
                         .map_err(|exhausted| PieceError::Exhausted { exhausted, node: None })?;
                     committing.growth = committing.growth.saturating_add(size);
                     self.apply_folded(committing)?;
-                    committing.stage = Stage::Routes(0);
+                    committing.stage = CommitStage::Routes(0);
                 }
             }
-            Stage::Routes(place) if place < count => {
-                committing.stage = Stage::Routes(place + 1);
-                let Committing { superstep, routes, warnings, .. } = committing;
+            CommitStage::Routes(place) if place < count => {
+                committing.stage = CommitStage::Routes(place + 1);
+                let SuperstepCommit { superstep, routes, warnings, .. } = committing;
                 match self.route(superstep, place, routes, warnings, meter) {
                     Ok(()) => {}
-                    Err(RouteError::Failed(error)) => return Err(StopCommit::Failed(error).into()),
+                    Err(RouteError::Failed(error)) => return Err(CommitStop::Failed(error).into()),
                     Err(RouteError::Exhausted(exhausted)) => {
                         let node = name_of(self, committing, place);
                         return Err(PieceError::Exhausted { exhausted, node });
                     }
                 }
             }
-            Stage::Routes(_) => return Ok(false),
+            CommitStage::Routes(_) => return Ok(false),
         }
         Ok(true)
     }
@@ -318,7 +318,7 @@ impl Walker {
     fn stop_of_fold(&self, error: &ApplyError) -> PieceError {
         match error.error {
             FoldError::Exhausted(exhausted) => PieceError::Exhausted { exhausted, node: None },
-            _ => StopCommit::Failed(self.fold_error(error)).into(),
+            _ => CommitStop::Failed(self.fold_error(error)).into(),
         }
     }
 
@@ -338,7 +338,7 @@ impl Walker {
     }
 
     /// Applies the folded writes to the channels, if the budgets `state` and `stored` permit their size.
-    fn apply_folded(&mut self, committing: &mut Committing) -> Result<(), StopCommit> {
+    fn apply_folded(&mut self, committing: &mut SuperstepCommit) -> Result<(), CommitStop> {
         let folded = std::mem::take(&mut committing.folded);
         let size = self.channels.size_with(&folded);
         if size > self.budgets().state {
@@ -354,24 +354,24 @@ impl Walker {
         if stored > self.budgets().stored {
             return Err(self.used_up(Budget::Stored, stored, None).into());
         }
-        let (undo, changed) = self.channels.apply(folded, self.line.sequence() + 1);
-        committing.applied = Some(Applied { undo, changed });
+        let (undo, changed) = self.channels.apply(folded, self.position.sequence() + 1);
+        committing.applied = Some(AppliedChanges { undo, changed });
         Ok(())
     }
 
     /// Finishes a commit whose pieces are done, unless computing the output at the end of the run exceeds a budget.
     fn reach_commit(
         &mut self,
-        committing: &mut Committing,
+        committing: &mut SuperstepCommit,
         now: Timestamp,
         fx: &mut Vec<Effect>,
-    ) -> Result<(), StopCommit> {
+    ) -> Result<(), CommitStop> {
         let before = self.agenda.clone();
         let continued = self.stop.has_continued_past_errors();
         let mut routes = std::mem::take(&mut committing.routes);
         let edges = routes.take_fired();
         let unmatched = routes.take_unmatched();
-        self.line.count_superstep();
+        self.position.count_superstep();
         let past_errors = continued | self.continues_past_errors(&committing.superstep);
         self.stop.set_continued_past_errors(past_errors);
         self.follow(routes, &committing.superstep);
@@ -382,28 +382,28 @@ impl Walker {
         let concluded = match concluded {
             Ok(concluded) => concluded,
             Err(exhausted) => {
-                self.line.take_superstep_back();
+                self.position.take_superstep_back();
                 self.stop.set_continued_past_errors(continued);
                 self.agenda = before;
                 return Err(self.exhausted(exhausted, None).into());
             }
         };
         self.unwritten.add_fired(edges);
-        self.line.make_boundary(now, Source::Superstep);
+        self.position.make_boundary(now, Source::Superstep);
         self.stop.commit();
         self.begin_boundary_of_hooks();
-        self.totals.add_stored(committing.growth);
+        self.usage.add_stored(committing.growth);
         let warnings = std::mem::take(&mut committing.warnings);
         let known = self.warnings.all().len();
         self.count(&committing.superstep, warnings);
         self.take_concluded(concluded);
         let updates = committing.writes.take_updates();
-        self.unwritten.add_events(SuperstepEvents::of(&committing.superstep, updates));
+        self.unwritten.add_events(SuperstepEvents::from_superstep(&committing.superstep, updates));
         let superstep = std::mem::replace(&mut committing.superstep, Superstep::new(0));
         let changed = committing.applied.take().map(|applied| applied.changed).unwrap_or_default();
         let nodes = self.visited.newest().iter().map(|node| self.graph.node(*node).name.clone()).collect();
         let fuel = superstep.tasks().iter().map(|task| task.used().fuel).fold(0, u64::saturating_add);
-        fx.push(Effect::Emit(Notice::Committed { superstep: self.line.step(), nodes, fuel, changed }));
+        fx.push(Effect::Emit(Notice::Committed { superstep: self.position.step(), nodes, fuel, changed }));
         let raised = self.warnings.all().get(known..).unwrap_or_default();
         fx.extend(raised.iter().map(|warning| Effect::Emit(Notice::Warning(warning.clone()))));
         self.begin_plan(superstep, fx);
@@ -421,24 +421,24 @@ impl Walker {
 
     /// Counts the visits, tasks, warnings and results of a superstep that has committed.
     fn count(&mut self, superstep: &Superstep, warnings: Vec<String>) {
-        let visited: Vec<NodeIndex> = superstep.activated().iter().map(Activated::node).collect();
+        let visited: Vec<NodeIndex> = superstep.activated().iter().map(ActivatedNode::node).collect();
         let names = visited.iter().map(|node| self.graph.node(*node).name.as_str());
         let digest = Checkpoint::extend_visited(&self.visited.digest(), names);
         for node in &visited {
-            self.totals.add_visit(*node);
+            self.usage.add_visit(*node);
         }
         self.visited.commit(visited, digest);
         for active in superstep.activated() {
             let node = self.graph.node(active.node());
             for task in superstep.tasks_of(active) {
                 let cached = task.caching().hit().cloned().map(Box::new);
-                self.totals.add_task(active.node(), task.used(), cached.is_some());
+                self.usage.add_task(active.node(), task.used(), cached.is_some());
                 self.warnings.keep(task.warnings().iter().cloned());
                 if let Some(entry) = self.result_to_keep(node, task) {
                     self.unwritten.add_result(entry);
                 }
                 self.unwritten.add_task(TaskSummary {
-                    answers: task.answers().given(),
+                    answers: task.answers().values(),
                     arrived: task.answers().arrived().clone(),
                     at: task.history().at(),
                     attempts: task.attempt(),
@@ -465,13 +465,17 @@ impl Walker {
             }
         }
         self.warnings.keep(warnings);
-        self.totals.charge_work();
+        self.usage.charge_work();
     }
 
     /// Returns the result of the first `return` node of the superstep, in task order.
-    fn returned(&self, superstep: &Superstep, meter: &Meter) -> Result<Option<Returned>, FuelExhausted> {
+    fn returned(
+        &self,
+        superstep: &Superstep,
+        meter: &Meter,
+    ) -> Result<Option<ReturnedOutput>, FuelExhausted> {
         let is_return =
-            |active: &&Activated| matches!(self.graph.node(active.node()).kind, NodeKind::Return { .. });
+            |active: &&ActivatedNode| matches!(self.graph.node(active.node()).kind, NodeKind::Return { .. });
         let Some(found) = superstep.activated().iter().find(is_return) else { return Ok(None) };
         let output = match (&self.graph.node(found.node()).kind, superstep.tasks_of(found)) {
             (NodeKind::Return { output: Some(_) }, [task]) if matches!(task.state(), TaskState::Done(_)) => {
@@ -479,7 +483,7 @@ impl Walker {
             }
             _ => None,
         };
-        Ok(Some(Returned { output }))
+        Ok(Some(ReturnedOutput { output }))
     }
 }
 
@@ -489,7 +493,7 @@ pub(in crate::walker) fn failed_at(path: &str, category: graph_core::node::Categ
 }
 
 /// Result of the `return` node that has ended the run.
-pub(in crate::walker) struct Returned {
+pub(in crate::walker) struct ReturnedOutput {
     /// The output, if the node has one; otherwise the graph's output counts.
     pub output: Option<Value>,
 }

@@ -7,15 +7,15 @@ use serde_json::Value;
 
 use crate::graph::{Node, NodeKind};
 use crate::walker::Walker;
-use crate::walker::budget::run_budget::Trouble;
+use crate::walker::budget::run_budget::NodeWorkError;
 use crate::walker::event::{Effect, Notice, TaskReport, TimerId};
 use crate::walker::machine::illegal;
 use crate::walker::setup::HandleError;
-use crate::walker::state::assigned_state::Assigned;
+use crate::walker::state::assigned_state::AssignedState;
 use crate::walker::tasks::making::failure_size;
 use crate::walker::tasks::start::back_off;
-use crate::walker::tasks::superstep::Activated;
-use crate::walker::tasks::task::{Answer, TaskState, outcome_size};
+use crate::walker::tasks::superstep::ActivatedNode;
+use crate::walker::tasks::task::{TaskOutcome, TaskState, outcome_size};
 use graph_core::hook_event::HookEvent;
 use graph_core::id::END;
 use graph_core::limits::{Budget, HostUse, ModelFigure, ModelUse, TaskLimits};
@@ -71,9 +71,9 @@ impl Walker {
         found.add_warnings(report.warnings);
         found.add_report(report.timing, report.events, report.journal);
         self.add_time(report.timing);
-        self.hold(returned);
-        if self.holds_too_much() {
-            self.stop_holding(now, fx);
+        self.add_memory(returned);
+        if self.exceeds_memory() {
+            self.stop_over_memory(now, fx);
             return Ok(());
         }
         // A provider has used more than was reserved. The run is short of the budget only if the item's own limit is
@@ -148,9 +148,9 @@ impl Walker {
         let short = Some(Box::new(ShortRecord { asked, failure, figure, of_run }));
         let size = size::of(&payload);
         task.enter(TaskState::Interrupted { payload, short });
-        self.hold(size);
-        if self.holds_too_much() {
-            return self.stop_holding(now, fx);
+        self.add_memory(size);
+        if self.exceeds_memory() {
+            return self.stop_over_memory(now, fx);
         }
         self.settled(now, at, fx);
     }
@@ -232,15 +232,15 @@ impl Walker {
         superstep.task_mut(at).add_warnings(warnings);
         match answer {
             Ok(answer) => {
-                let held = answer.assigned.iter().map(size::of).fold(0, u64::saturating_add);
+                let memory = answer.assigned.iter().map(size::of).fold(0, u64::saturating_add);
                 superstep.task_mut(at).enter(TaskState::Done(answer));
-                self.hold(held);
-                if self.holds_too_much() {
-                    return self.stop_holding(now, fx);
+                self.add_memory(memory);
+                if self.exceeds_memory() {
+                    return self.stop_over_memory(now, fx);
                 }
                 self.settled(now, at, fx);
             }
-            Err(trouble) => self.troubled(now, at, trouble, fx),
+            Err(trouble) => self.end_with_error(now, at, trouble, fx),
         }
     }
 
@@ -248,12 +248,12 @@ impl Walker {
     pub(in crate::walker) fn answer(
         &self,
         node: &Node,
-        active: &Activated,
+        active: &ActivatedNode,
         item: Option<&Value>,
         outcome: Arc<Outcome>,
         warnings: &mut Vec<String>,
         meter: &Meter,
-    ) -> Result<Answer, Trouble> {
+    ) -> Result<TaskOutcome, NodeWorkError> {
         let mut assigned = Vec::new();
         match &*outcome {
             Outcome::Command { update, goto } => {
@@ -272,18 +272,18 @@ impl Walker {
             }
             Outcome::Interrupt(_) => {}
         }
-        Ok(Answer { outcome, assigned })
+        Ok(TaskOutcome { outcome, assigned })
     }
 
     pub(in crate::walker) fn assign(
         &self,
         node: &Node,
-        active: &Activated,
+        active: &ActivatedNode,
         item: Option<&Value>,
         result: &Value,
         warnings: &mut Vec<String>,
         meter: &Meter,
-    ) -> Result<Vec<Value>, Trouble> {
+    ) -> Result<Vec<Value>, NodeWorkError> {
         let context = self.context(node, active, meter)?;
         let variable = match &node.kind {
             NodeKind::Foreach(foreach) => Some(foreach.variable.as_str()),
@@ -298,7 +298,7 @@ impl Walker {
                 .map(|write| self.evaluate(&write.value, &scope, node, warnings, meter))
                 .collect();
         }
-        let mut seen = Assigned::over(&self.channels);
+        let mut seen = AssignedState::over(&self.channels);
         let mut values = Vec::with_capacity(node.assign.len());
         for write in &node.assign {
             let value = {
@@ -364,7 +364,7 @@ impl Walker {
         let node = graph.node(superstep.node_of(&superstep.tasks()[at]));
         let task = superstep.task_mut(at);
         let due = now.after(wait);
-        task.add_retry(self.line.at(), failure.clone(), wait);
+        task.add_retry(self.position.at(), failure.clone(), wait);
         let timer = TimerId::Retry { task: Arc::clone(task.id()), attempt: task.attempt() + 1 };
         fx.push(Effect::Emit(Notice::Retrying {
             task: Arc::clone(task.id()),
@@ -390,9 +390,9 @@ impl Walker {
             let payload = Arc::new(graph_core::question::rejected(&question, &failure.message));
             let size = size::of(&payload);
             task.enter(TaskState::Interrupted { payload, short: None });
-            self.hold(size);
-            if self.holds_too_much() {
-                return self.stop_holding(now, fx);
+            self.add_memory(size);
+            if self.exceeds_memory() {
+                return self.stop_over_memory(now, fx);
             }
             return self.settled(now, at, fx);
         }

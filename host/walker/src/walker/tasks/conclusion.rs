@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::walker::Walker;
-use crate::walker::tasks::commit::Returned;
+use crate::walker::tasks::commit::ReturnedOutput;
 use graph_core::policy::OnMaxSteps;
 use graph_core::record::{CanonicalValue, End, EndedBy, Status};
 use graph_core::template::{Fields, Root, Scope, TemplateError};
@@ -13,7 +13,7 @@ use graph_core::work::{FuelExhausted, Meter};
 
 /// Result of a boundary: the end of the run, if it ends there, and warnings.
 #[derive(Debug, Default)]
-pub(in crate::walker) struct Concluded {
+pub(in crate::walker) struct Conclusion {
     end: Option<End>,
     warnings: Vec<String>,
 }
@@ -28,16 +28,16 @@ impl Walker {
     /// Decides whether this boundary is the end. If a budget is exceeded, only the agenda may have changed.
     pub(in crate::walker) fn conclude(
         &mut self,
-        returned: Option<Returned>,
+        returned: Option<ReturnedOutput>,
         unmatched: &[(String, String)],
         meter: &Meter,
-    ) -> Result<Concluded, FuelExhausted> {
-        let told = |(node, candidates): &(String, String)| {
+    ) -> Result<Conclusion, FuelExhausted> {
+        let to_warning = |(node, candidates): &(String, String)| {
             format!("no edge of node `{node}` matches, its branch ends: {candidates}")
         };
-        let warnings = unmatched.iter().map(told).collect();
-        let mut concluded = Concluded { end: None, warnings };
-        if let Some(Returned { output }) = returned {
+        let warnings = unmatched.iter().map(to_warning).collect();
+        let mut concluded = Conclusion { end: None, warnings };
+        if let Some(ReturnedOutput { output }) = returned {
             self.agenda.clear();
             self.finish(EndedBy::Return, output, false, &mut concluded, meter)?;
             return Ok(concluded);
@@ -50,7 +50,7 @@ impl Walker {
             }
             return Ok(concluded);
         }
-        if self.line.step() >= self.allowance.max_steps() {
+        if self.position.step() >= self.limits.max_steps() {
             match self.graph.on_max_steps {
                 OnMaxSteps::Fail => {}
                 OnMaxSteps::ReturnLast => {
@@ -75,17 +75,17 @@ impl Walker {
         &self,
         ended: EditedEnd,
         meter: &Meter,
-    ) -> Result<Concluded, FuelExhausted> {
+    ) -> Result<Conclusion, FuelExhausted> {
         let EditedEnd { mut end, follows } = ended;
         let mut warnings = Vec::new();
         if follows {
             end.output = CanonicalValue(Arc::new(self.output(&mut warnings, meter)?));
         }
-        Ok(Concluded { end: Some(end), warnings })
+        Ok(Conclusion { end: Some(end), warnings })
     }
 
     /// Applies the result of a boundary.
-    pub(in crate::walker) fn take_concluded(&mut self, concluded: Concluded) {
+    pub(in crate::walker) fn take_concluded(&mut self, concluded: Conclusion) {
         self.warnings.keep(concluded.warnings);
         if let Some(end) = concluded.end {
             self.stop.set_end(end);
@@ -97,7 +97,7 @@ impl Walker {
         ended_by: EndedBy,
         output: Option<Value>,
         limit_reached: bool,
-        concluded: &mut Concluded,
+        concluded: &mut Conclusion,
         meter: &Meter,
     ) -> Result<(), FuelExhausted> {
         let output = match output {

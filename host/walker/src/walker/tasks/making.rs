@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use crate::graph::{Foreach, Node, NodeIndex, NodeKind};
 use crate::walker::Walker;
-use crate::walker::budget::run_budget::{Reached, Trouble};
+use crate::walker::budget::run_budget::{NodeWorkError, ReachedLimit};
 use crate::walker::event::Effect;
 use crate::walker::hooks::verdict::LimitCode;
 use crate::walker::stop_state::Phase;
-use crate::walker::tasks::pending_tasks::{Pending, PendingTask};
+use crate::walker::tasks::pending_tasks::{PendingTask, PendingTasks};
 use crate::walker::tasks::start::limit;
-use crate::walker::tasks::superstep::{Activated, Superstep, task_id};
+use crate::walker::tasks::superstep::{ActivatedNode, Superstep, task_id};
 use crate::walker::tasks::task::{Dispatch, Task, TaskState};
 use graph_core::hook_event::HookEvent;
 use graph_core::json::MeteredJsonError;
@@ -26,24 +26,24 @@ use graph_core::work::{FuelExhausted, Meter, rates, size};
 
 /// A superstep whose tasks are being made. None of them has started, and none of their effects are visible outside.
 #[derive(Debug)]
-pub(in crate::walker) struct Making {
+pub(in crate::walker) struct SuperstepDraft {
     superstep: Superstep,
     /// The records of tasks that have not been restored yet.
-    pending: Pending,
+    pending: PendingTasks,
     /// Number of visits of each entered node, this superstep included.
     visits: BTreeMap<NodeIndex, u64>,
     /// Number of next activations that have their tasks, or are getting them.
     place: usize,
     /// The activation that is getting its tasks, with the items that have none yet.
-    items: Option<(Activated, std::vec::IntoIter<Value>)>,
+    items: Option<(ActivatedNode, std::vec::IntoIter<Value>)>,
     /// Warnings about those items, for the first of their tasks.
     raised: Vec<String>,
     /// Number of tasks whose records have been looked up.
     taken: usize,
 }
 
-impl Making {
-    fn new(number: u64, pending: Pending) -> Self {
+impl SuperstepDraft {
+    fn new(number: u64, pending: PendingTasks) -> Self {
         Self {
             superstep: Superstep::new(number),
             pending,
@@ -56,7 +56,7 @@ impl Making {
     }
 
     /// Turns all tasks back into records, together with the records that were not restored.
-    fn into_pending(mut self) -> Pending {
+    fn into_pending(mut self) -> PendingTasks {
         if let Some((active, _)) = self.items.take() {
             self.superstep.push_activated(active);
         }
@@ -70,7 +70,7 @@ impl Walker {
     /// Begins to make the tasks of the next superstep.
     pub(in crate::walker) fn begin_making(&mut self) {
         let pending = std::mem::take(&mut self.pending);
-        self.making = Some(Box::new(Making::new(self.line.step() + 1, pending)));
+        self.making = Some(Box::new(SuperstepDraft::new(self.position.step() + 1, pending)));
         self.stop.enter(Phase::Making);
     }
 
@@ -97,7 +97,7 @@ impl Walker {
                 }
             }
         }
-        let Making { superstep, pending, .. } = *making;
+        let SuperstepDraft { superstep, pending, .. } = *making;
         self.start_superstep(now, superstep, pending, fx);
     }
 
@@ -111,7 +111,7 @@ impl Walker {
 
     /// Makes the tasks of the next superstep without starting it; `None` if they cannot be made.
     pub(in crate::walker) fn preview(&mut self) -> Option<Superstep> {
-        let mut making = Making::new(self.line.step() + 1, self.pending.clone());
+        let mut making = SuperstepDraft::new(self.position.step() + 1, self.pending.clone());
         let made = loop {
             match self.make_one(&mut making) {
                 Ok(true) => {}
@@ -120,13 +120,13 @@ impl Walker {
             }
         };
         // The work to make the tasks is charged to the superstep that starts.
-        self.totals.forget_work();
+        self.usage.forget_work();
         self.slice.begin(0);
         made.then_some(making.superstep)
     }
 
     /// Makes one task, or restores one from its record; `false` once there is nothing more to do.
-    fn make_one(&mut self, making: &mut Making) -> Result<bool, Reached> {
+    fn make_one(&mut self, making: &mut SuperstepDraft) -> Result<bool, ReachedLimit> {
         if let Some((active, items)) = &mut making.items {
             if let Some(item) = items.next() {
                 let meter = self.meter(0);
@@ -136,11 +136,11 @@ impl Walker {
                 let mut task = self.new_task(making.superstep.number(), ordinal, place);
                 task.add_warnings(std::mem::take(&mut making.raised));
                 let bound = self.make_item_task(&mut task, node, active, item, &meter);
-                making.superstep.hold(task.dispatch().map_or(0, Dispatch::held));
+                making.superstep.add_memory(task.dispatch().map_or(0, Dispatch::memory));
                 making.superstep.push_task(task);
                 self.count_work(&meter);
                 bound.map_err(|exhausted| self.exhausted(exhausted, Some(node.name.clone())))?;
-                self.check_held(&making.superstep, &node.name)?;
+                self.check_memory(&making.superstep, &node.name)?;
                 return self.check_fan_out(&making.superstep, &node.name).map(|()| true);
             }
             if let Some((active, _)) = making.items.take() {
@@ -159,14 +159,14 @@ impl Walker {
         };
         making.taken += 1;
         self.slice.add(rates::LOOKUP);
-        let mut held = 0;
+        let mut memory = 0;
         if let Some(known) = making.pending.take(task.id(), active.node()) {
             let worked = self.restore_task(task, active, known);
             self.slice.add(worked);
-            held = held_by(task.state());
+            memory = memory_of(task.state());
         }
         let is_open = !task.state().is_settled();
-        making.superstep.hold(held);
+        making.superstep.add_memory(memory);
         if is_open {
             making.superstep.count_open();
         }
@@ -176,14 +176,14 @@ impl Walker {
     /// Makes the task of an active node, or evaluates its items if it is a `foreach`.
     fn make_activation(
         &mut self,
-        making: &mut Making,
+        making: &mut SuperstepDraft,
         index: NodeIndex,
         argument: Option<Arc<Value>>,
-    ) -> Result<(), Reached> {
+    ) -> Result<(), ReachedLimit> {
         let graph = Arc::clone(&self.graph);
         let node = graph.node(index);
         let superstep = &mut making.superstep;
-        let before = self.totals.tallies().of(index).visits;
+        let before = self.usage.node_counts().get(index).visits;
         let entered = making.visits.entry(index).or_insert(before);
         *entered += 1;
         if let Some(most) = self.graph.max_visits_per_node.filter(|most| *entered > *most) {
@@ -192,15 +192,15 @@ impl Walker {
             return Err((LimitCode::MaxVisits, limit(Some(node.name.clone()), message)));
         }
         let first = superstep.tasks().len();
-        let active = Activated::new(index, argument, *entered, first);
+        let active = ActivatedNode::new(index, argument, *entered, first);
         let place = superstep.activated().len();
         let meter = self.meter(0);
         let exhausted = if let NodeKind::Foreach(foreach) = &node.kind {
             let mut warnings = Vec::new();
             match self.items(foreach, node, &active, &mut warnings, &meter) {
                 Ok(items) => {
-                    superstep.hold(items.iter().map(size::of).sum());
-                    if let Err(reached) = self.check_held(superstep, &node.name) {
+                    superstep.add_memory(items.iter().map(size::of).sum());
+                    if let Err(reached) = self.check_memory(superstep, &node.name) {
                         self.count_work(&meter);
                         return Err(reached);
                     }
@@ -208,7 +208,7 @@ impl Walker {
                     making.raised = warnings;
                     None
                 }
-                Err(Trouble::Failed(failure)) => {
+                Err(NodeWorkError::Failed(failure)) => {
                     let mut task = self.new_task(superstep.number(), first, place);
                     task.enter(self.failed_early(node, failure, false));
                     task.add_warnings(warnings);
@@ -216,12 +216,12 @@ impl Walker {
                     superstep.push_activated(active);
                     None
                 }
-                Err(Trouble::Exhausted(exhausted)) => Some(exhausted),
+                Err(NodeWorkError::Exhausted(exhausted)) => Some(exhausted),
             }
         } else {
             let mut task = self.new_task(superstep.number(), first, place);
             let bound = self.bind_dispatch(&mut task, node, &active, None, &meter);
-            superstep.hold(task.dispatch().map_or(0, Dispatch::held));
+            superstep.add_memory(task.dispatch().map_or(0, Dispatch::memory));
             superstep.push_task(task);
             superstep.push_activated(active);
             bound.err()
@@ -230,11 +230,11 @@ impl Walker {
         if let Some(exhausted) = exhausted {
             return Err(self.exhausted(exhausted, Some(node.name.clone())));
         }
-        self.check_held(&making.superstep, &node.name)?;
+        self.check_memory(&making.superstep, &node.name)?;
         self.check_fan_out(&making.superstep, &node.name)
     }
 
-    fn check_fan_out(&self, superstep: &Superstep, node: &str) -> Result<(), Reached> {
+    fn check_fan_out(&self, superstep: &Superstep, node: &str) -> Result<(), ReachedLimit> {
         if superstep.tasks().len() as u64 <= self.graph.max_fan_out {
             return Ok(());
         }
@@ -244,11 +244,11 @@ impl Walker {
     }
 
     /// Checks that the values held for the tasks fit in the budget `results`.
-    fn check_held(&self, superstep: &Superstep, node: &str) -> Result<(), Reached> {
-        if superstep.held() <= self.budgets().results {
+    fn check_memory(&self, superstep: &Superstep, node: &str) -> Result<(), ReachedLimit> {
+        if superstep.memory() <= self.budgets().results {
             return Ok(());
         }
-        Err(self.used_up(Budget::Results, superstep.held(), Some(node.to_owned())))
+        Err(self.used_up(Budget::Results, superstep.memory(), Some(node.to_owned())))
     }
 
     fn new_task(&self, superstep: u64, ordinal: usize, activated: usize) -> Task {
@@ -259,7 +259,7 @@ impl Walker {
         &mut self,
         task: &mut Task,
         node: &Node,
-        active: &Activated,
+        active: &ActivatedNode,
         item: Value,
         meter: &Meter,
     ) -> Result<(), FuelExhausted> {
@@ -278,15 +278,15 @@ impl Walker {
         &self,
         foreach: &Foreach,
         node: &Node,
-        active: &Activated,
+        active: &ActivatedNode,
         warnings: &mut Vec<String>,
         meter: &Meter,
-    ) -> Result<Vec<Value>, Trouble> {
+    ) -> Result<Vec<Value>, NodeWorkError> {
         let context = self.context(node, active, meter)?;
         let scope = self.scope(&context, active.argument().map(|argument| &**argument), None);
         let over = self.evaluate(&foreach.over, &scope, node, warnings, meter)?;
         let wrong = |kind: &str| {
-            Trouble::Failed(Failure::new(
+            NodeWorkError::Failed(Failure::new(
                 Category::InvalidInput,
                 format!("`over` of `{}` must be a list, and is {kind}", node.name),
             ))
@@ -309,7 +309,7 @@ impl Walker {
         &mut self,
         task: &mut Task,
         node: &Node,
-        active: &Activated,
+        active: &ActivatedNode,
         item: Option<(&str, &Value)>,
         meter: &Meter,
     ) -> Result<(), FuelExhausted> {
@@ -325,8 +325,8 @@ impl Walker {
             task.add_warnings(warnings);
             match bound {
                 Ok(dispatch) => Ok(dispatch),
-                Err(Trouble::Failed(failure)) => Err(failure),
-                Err(Trouble::Exhausted(exhausted)) => return Err(exhausted),
+                Err(NodeWorkError::Failed(failure)) => Err(failure),
+                Err(NodeWorkError::Exhausted(exhausted)) => return Err(exhausted),
             }
         };
         match dispatch {
@@ -339,7 +339,7 @@ impl Walker {
     /// Returns the state of a task that failed before it could start.
     fn failed_early(&self, node: &Node, failure: Failure, is_item: bool) -> TaskState {
         if self.has_hooks(HookEvent::Error) {
-            TaskState::Failing { failure, told: false }
+            TaskState::Failing { failure, hooks_asked: false }
         } else {
             self.give_up(node, failure, is_item)
         }
@@ -347,7 +347,7 @@ impl Walker {
 
     /// Restores a task from its record. The host's work for the result was charged when it was first accepted; the work
     /// of reading it again is returned, and only bounds the time until control returns to the driver.
-    fn restore_task(&self, task: &mut Task, active: &Activated, known: PendingTask) -> u64 {
+    fn restore_task(&self, task: &mut Task, active: &ActivatedNode, known: PendingTask) -> u64 {
         let meter = Meter::of_one_step();
         let (known, outcome, woken) = known.into_parts();
         let (attempt, warnings) = task.restore(known, outcome.is_some());
@@ -382,7 +382,7 @@ impl Walker {
             }
             Some(PendingOutcome::Suspended) => TaskState::Suspended,
             Some(PendingOutcome::Retrying { due, failure }) => TaskState::Backoff { due, failure },
-            Some(PendingOutcome::Failing { failure }) => TaskState::Failing { failure, told: true },
+            Some(PendingOutcome::Failing { failure }) => TaskState::Failing { failure, hooks_asked: true },
             Some(PendingOutcome::Failed { failure }) => TaskState::Failed(failure),
             None => return meter.spent(),
         };
@@ -392,9 +392,9 @@ impl Walker {
 }
 
 /// Returns the memory that a task holds in its state, in bytes.
-pub(in crate::walker) fn held_by(state: &TaskState) -> u64 {
+pub(in crate::walker) fn memory_of(state: &TaskState) -> u64 {
     match state {
-        TaskState::Done(answer) => answer.held(),
+        TaskState::Done(answer) => answer.memory(),
         TaskState::Interrupted { payload, .. } => size::of(payload),
         TaskState::Handled(failure) | TaskState::Failed(failure) => failure_size(failure),
         _ => 0,

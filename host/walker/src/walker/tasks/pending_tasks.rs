@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::graph::{Graph, NodeIndex};
-use crate::walker::budget::task_usage::{Start, Used, add_lost};
-use crate::walker::interrupt::task_answers::{AnswerLog, RecordedAnswers, TaskAnswer};
+use crate::walker::budget::task_usage::{TaskStart, TaskUsage, add_lost};
+use crate::walker::interrupt::task_answers::{RecordedAnswers, TaskAnswer, TaskAnswers};
 use crate::walker::tasks::superstep::ordinal;
 use crate::walker::tasks::task::outcome_size;
 use graph_core::digest::Digest;
@@ -19,12 +19,12 @@ use graph_core::work::size;
 
 /// The pending tasks of a superstep that has not committed, by task id.
 #[derive(Clone, Debug, Default)]
-pub(in crate::walker) struct Pending(BTreeMap<Arc<str>, PendingTask>);
+pub(in crate::walker) struct PendingTasks(BTreeMap<Arc<str>, PendingTask>);
 
 /// The recorded state of a pending task.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::walker) struct PendingTask {
-    known: Progress,
+    known: TaskProgress,
     outcome: Option<PendingOutcome>,
     /// `true` if the task's child run can continue.
     woken: bool,
@@ -34,7 +34,7 @@ pub(in crate::walker) struct PendingTask {
 
 /// Progress of a task, apart from its outcome.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::walker) struct Progress {
+pub(in crate::walker) struct TaskProgress {
     /// The index of the task's node.
     pub node: NodeIndex,
     /// The attempt, from 1; 0 before the first.
@@ -44,11 +44,11 @@ pub(in crate::walker) struct Progress {
     /// `true` if a hook had the task's failure passed over.
     pub continued: bool,
     /// Use of the task so far.
-    pub used: Used,
+    pub used: TaskUsage,
     /// State of the task when the run was last started or resumed.
-    pub start: Start,
+    pub start: TaskStart,
     /// Answers to the task's questions.
-    pub answers: AnswerLog,
+    pub answers: TaskAnswers,
     /// Warnings of the task's attempts.
     pub warnings: Vec<String>,
     /// Events of the task that are in no record of the history yet.
@@ -65,7 +65,7 @@ pub(in crate::walker) struct Progress {
 
 impl PendingTask {
     /// Creates a pending task from its progress and its outcome.
-    pub(in crate::walker) const fn new(known: Progress, outcome: Option<PendingOutcome>) -> Self {
+    pub(in crate::walker) const fn new(known: TaskProgress, outcome: Option<PendingOutcome>) -> Self {
         Self { known, outcome, woken: false, asks_again: false }
     }
 
@@ -75,12 +75,12 @@ impl PendingTask {
     }
 
     /// Use of the task so far.
-    pub(in crate::walker) const fn used(&self) -> &Used {
+    pub(in crate::walker) const fn used(&self) -> &TaskUsage {
         &self.known.used
     }
 
     /// Answers to the task's questions.
-    pub(in crate::walker) const fn answers(&self) -> &AnswerLog {
+    pub(in crate::walker) const fn answers(&self) -> &TaskAnswers {
         &self.known.answers
     }
 
@@ -90,17 +90,12 @@ impl PendingTask {
     }
 
     /// Returns the progress, the outcome, and `true` if the task's child run can continue.
-    pub(in crate::walker) fn into_parts(self) -> (Progress, Option<PendingOutcome>, bool) {
+    pub(in crate::walker) fn into_parts(self) -> (TaskProgress, Option<PendingOutcome>, bool) {
         (self.known, self.outcome, self.woken)
     }
 
     /// Returns `true` if a result or a handled failure has settled the task.
     pub(in crate::walker) const fn is_settled(&self) -> bool {
-        matches!(self.outcome, Some(PendingOutcome::Done { .. } | PendingOutcome::Handled { .. }))
-    }
-
-    /// Returns `true` if the task has an outcome with which the superstep can commit.
-    pub(in crate::walker) const fn is_over(&self) -> bool {
         matches!(self.outcome, Some(PendingOutcome::Done { .. } | PendingOutcome::Handled { .. }))
     }
 
@@ -133,7 +128,7 @@ impl PendingTask {
     }
 
     /// Returns the memory of the task's result or question, in bytes.
-    pub(in crate::walker) fn holds(&self) -> u64 {
+    pub(in crate::walker) fn memory(&self) -> u64 {
         match &self.outcome {
             Some(PendingOutcome::Done { outcome }) => outcome_size(outcome),
             Some(PendingOutcome::Interrupted { payload, .. }) => size::of(&payload.0),
@@ -145,13 +140,13 @@ impl PendingTask {
     /// the last status record. `recovered`: the run only continues after a crash, so that there is nothing new to record.
     pub(in crate::walker) fn record_use(&mut self, graph: &Graph, recovered: bool) -> Option<TaskUse> {
         let events = if recovered { Vec::new() } else { std::mem::take(&mut self.known.events) };
-        if recovered && self.known.start == Start::default() {
+        if recovered && self.known.start == TaskStart::default() {
             return None;
         }
         // The journal of a task with an outcome is in its task record.
         let journal = if self.outcome.is_none() { self.known.journal.clone() } else { Vec::new() };
-        let Start { used, attempts, settled } = self.known.start;
-        let Used { asked, dispatches, ended, fuel, granted, host, lost, micros, steps } = used;
+        let TaskStart { used, attempts, settled } = self.known.start;
+        let TaskUsage { asked, dispatches, ended, fuel, granted, host, lost, micros, steps } = used;
         Some(TaskUse {
             asked,
             attempts,
@@ -172,8 +167,8 @@ impl PendingTask {
     }
 
     /// Returns the task's present state as the start of a resumed run.
-    fn stand(&self) -> Start {
-        let Progress { attempt, used, .. } = self.known;
+    fn stand(&self) -> TaskStart {
+        let TaskProgress { attempt, used, .. } = self.known;
         let (settled, attempts) = match &self.outcome {
             None => (false, 0),
             Some(PendingOutcome::Retrying { .. }) => (false, attempt),
@@ -183,11 +178,11 @@ impl PendingTask {
             Some(PendingOutcome::Suspended) if self.woken => (false, attempt.saturating_sub(1)),
             Some(_) => (true, attempt),
         };
-        Start { used, attempts, settled }
+        TaskStart { used, attempts, settled }
     }
 
-    /// Applies a record of the task. `told` is the task's entry in the newest status record.
-    fn add_record(&mut self, record: TaskRecord, told: Option<&TaskUse>) {
+    /// Applies a record of the task. `recorded_use` is the task's entry in the newest status record.
+    fn add_record(&mut self, record: TaskRecord, recorded_use: Option<&TaskUse>) {
         let known = &mut self.known;
         if record.dispatches >= known.used.dispatches {
             (known.used.dispatches, known.used.ended) = (record.dispatches, true);
@@ -204,14 +199,14 @@ impl PendingTask {
         }
         // A later status record that knows of this failure means that it stopped the run: the next resume, or the
         // present one, counts attempts from the start. Otherwise the failure has still to stop the run.
-        let anew = told.is_some_and(|told| told.dispatches >= record.dispatches);
+        let anew = recorded_use.is_some_and(|recorded_use| recorded_use.dispatches >= record.dispatches);
         // The child run was to continue, and its end is not known.
         self.woken = anew && !known.start.settled && matches!(record.outcome, PendingOutcome::Suspended);
         // A status record contains all events up to its time.
         known.events = if anew { Vec::new() } else { record.events };
         // A task that used up a budget of the run has left no record of that, but may have left one before. According
         // to the status record it was dispatched again since, and no result of that dispatch is kept.
-        let again = told.is_some_and(|told| told.dispatches > record.dispatches);
+        let again = recorded_use.is_some_and(|recorded_use| recorded_use.dispatches > record.dispatches);
         let replaced = match &record.outcome {
             PendingOutcome::Failed { .. } => anew,
             PendingOutcome::Done { .. } | PendingOutcome::Handled { .. } => false,
@@ -240,7 +235,7 @@ impl PendingTask {
     }
 }
 
-impl Pending {
+impl PendingTasks {
     /// Restores the pending tasks from stored records. The error is the name of a node that the graph does not have.
     pub(in crate::walker) fn from_records(
         graph: &Graph,
@@ -248,9 +243,9 @@ impl Pending {
         answers: Vec<AnswersRecord>,
         status: Option<&StatusRecord>,
     ) -> Result<Self, String> {
-        let told = status.map(|status| &status.tasks);
+        let recorded_use = status.map(|status| &status.tasks);
         let mut pending = Self::default();
-        for (task, used) in told.into_iter().flatten() {
+        for (task, used) in recorded_use.into_iter().flatten() {
             let known = &mut pending.entry(graph, task, &used.node)?.known;
             let TaskUse {
                 asked,
@@ -267,15 +262,15 @@ impl Pending {
                 ..
             } = *used;
             let ended = ended || settled;
-            known.used = Used { dispatches, ended, fuel, host, micros, steps, asked, lost, granted };
-            known.start = Start { used: known.used, attempts, settled };
+            known.used = TaskUsage { dispatches, ended, fuel, host, micros, steps, asked, lost, granted };
+            known.start = TaskStart { used: known.used, attempts, settled };
             known.journal.clone_from(&used.journal);
             known.lost_models.clone_from(&used.lost_models);
         }
         let mut reserved = Vec::new();
         for record in answers {
             let entry = pending.entry(graph, &record.task, &record.node)?;
-            let log = AnswerLog::of_records(&RecordedAnswers {
+            let log = TaskAnswers::of_records(&RecordedAnswers {
                 answers: &record.answers,
                 dropped: &record.dropped,
                 granted: &record.granted,
@@ -289,11 +284,11 @@ impl Pending {
             reserved.extend(record.reserved.map(|of| (record.task, record.node, of)));
         }
         for record in records {
-            let told = told.and_then(|told| told.get(&record.task));
-            pending.entry(graph, &record.task, &record.node)?.add_record(record, told);
+            let recorded_use = recorded_use.and_then(|recorded_use| recorded_use.get(&record.task));
+            pending.entry(graph, &record.task, &record.node)?.add_record(record, recorded_use);
         }
         for (task, node, reserved) in reserved {
-            let Progress { used, lost_models, .. } = &mut pending.entry(graph, &task, &node)?.known;
+            let TaskProgress { used, lost_models, .. } = &mut pending.entry(graph, &task, &node)?.known;
             // If the attempt has ended, its record contains its use.
             if used.dispatches < reserved.dispatch {
                 let lost = reserved.model.less(used.host.model);
@@ -310,14 +305,14 @@ impl Pending {
 
     fn entry(&mut self, graph: &Graph, task: &str, node: &str) -> Result<&mut PendingTask, String> {
         let node = graph.find(node).ok_or_else(|| node.to_owned())?;
-        let known = || Progress {
+        let known = || TaskProgress {
             node,
             attempt: 0,
             retried: 0,
             continued: false,
-            used: Used::default(),
-            start: Start::default(),
-            answers: AnswerLog::default(),
+            used: TaskUsage::default(),
+            start: TaskStart::default(),
+            answers: TaskAnswers::default(),
             warnings: Vec::new(),
             events: Vec::new(),
             journal: Vec::new(),
@@ -432,7 +427,7 @@ impl Pending {
         graph: &Graph,
         task: &str,
         node: &str,
-        answers: AnswerLog,
+        answers: TaskAnswers,
     ) -> Result<(), String> {
         let entry = self.entry(graph, task, node)?;
         if entry.known.answers.len() < answers.len() {
@@ -442,7 +437,7 @@ impl Pending {
     }
 
     /// Returns the answers of each task that has any: another answer can replace them until the superstep commits.
-    pub(in crate::walker) fn answered(&self) -> impl Iterator<Item = (&Arc<str>, NodeIndex, &AnswerLog)> {
+    pub(in crate::walker) fn answered(&self) -> impl Iterator<Item = (&Arc<str>, NodeIndex, &TaskAnswers)> {
         let answered = self.0.iter().filter(|(_, left)| !left.known.answers.is_empty());
         answered.map(|(task, left)| (task, left.known.node, &left.known.answers))
     }

@@ -13,11 +13,11 @@ use serde_json::Value;
 
 use crate::graph::{CachePolicy, Node, NodeKind};
 use crate::walker::Walker;
-use crate::walker::budget::run_budget::Trouble;
+use crate::walker::budget::run_budget::NodeWorkError;
 use crate::walker::event::{Effect, Event, Notice, TaskSpec};
 use crate::walker::machine::illegal;
 use crate::walker::setup::HandleError;
-use crate::walker::tasks::superstep::Activated;
+use crate::walker::tasks::superstep::ActivatedNode;
 use crate::walker::tasks::task::{Task, TaskState};
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::json;
@@ -31,7 +31,7 @@ use graph_core::work::{Meter, size};
 #[derive(Clone, Debug)]
 pub struct Lookup {
     /// The digest of the task's input.
-    given: Digest,
+    request: Digest,
     /// Age that a usable result must not have reached.
     ttl: Duration,
     /// The run's id in the store.
@@ -55,7 +55,7 @@ pub struct Answered {
 impl Lookup {
     /// Returns the cache key of the task's result. `performer` is a digest of the component, its grant and the engine.
     pub fn key(&self, performer: &Digest) -> Digest {
-        CacheEntry::key(&self.given, performer)
+        CacheEntry::key(&self.request, performer)
     }
 
     /// Returns the range of recorded times of usable results; the last is the superstep's own time.
@@ -119,16 +119,16 @@ fn newest(one: &CacheEntry, other: &CacheEntry) -> Ordering {
 
 /// The state of a task with respect to the cache.
 #[derive(Debug, Default)]
-pub(in crate::walker) struct Caching {
+pub(in crate::walker) struct CacheState {
     /// The lookup that waits for an answer.
     waiting: Option<Lookup>,
     /// The result of the lookup.
     cache: Option<TaskCache>,
 }
 
-impl Caching {
+impl CacheState {
     /// Restores the recorded state of a task whose superstep has not committed.
-    pub(in crate::walker) const fn of(cache: Option<TaskCache>) -> Self {
+    pub(in crate::walker) const fn new(cache: Option<TaskCache>) -> Self {
         Self { waiting: None, cache }
     }
 
@@ -194,17 +194,17 @@ impl Walker {
             return self.perform(at, spec, fx);
         };
         let meter = superstep.tasks()[at].account().meter();
-        let given = self.given(at, node, policy, &spec, &meter);
+        let request = self.request_digest(at, node, policy, &spec, &meter);
         self.count_task_work(at, meter.spent());
-        match given {
-            Ok(given) => {
+        match request {
+            Ok(request) => {
                 let Some(superstep) = &mut self.superstep else { return };
                 let run = self.setup.identity.record_run().to_owned();
-                let lookup = Lookup { given, ttl: policy.ttl, run, spec };
+                let lookup = Lookup { request, ttl: policy.ttl, run, spec };
                 superstep.task_mut(at).caching_mut().waiting = Some(lookup.clone());
                 fx.push(Effect::LookUp(Box::new(lookup)));
             }
-            Err(trouble) => self.troubled(now, at, trouble, fx),
+            Err(trouble) => self.end_with_error(now, at, trouble, fx),
         }
     }
 
@@ -216,19 +216,19 @@ impl Walker {
 
     /// Digests a task's input: everything that its result may depend on and that the walker knows. Facts about the run
     /// (its id, the visit, the superstep, seeds and times) are not part of it, unless `key` names them.
-    fn given(
+    fn request_digest(
         &mut self,
         at: usize,
         node: &Node,
         policy: &CachePolicy,
         spec: &TaskSpec,
         meter: &Meter,
-    ) -> Result<Digest, Trouble> {
+    ) -> Result<Digest, NodeWorkError> {
         let mut warnings = Vec::new();
         let own = match (&policy.key, &self.superstep) {
             (Some(template), Some(superstep)) => {
                 let task = &superstep.tasks()[at];
-                let active: &Activated = &superstep.activated()[task.activated()];
+                let active: &ActivatedNode = &superstep.activated()[task.activated()];
                 let variable = match &node.kind {
                     NodeKind::Foreach(foreach) => Some(foreach.variable.as_str()),
                     _ => None,
@@ -331,7 +331,7 @@ impl Walker {
         }));
         let result = Value::clone(&entry.result.0);
         task.caching_mut().cache = Some(TaskCache::Hit(Box::new(entry.into())));
-        superstep.hold(size::of(&result));
+        superstep.add_memory(size::of(&result));
         self.accept(now, at, Outcome::Result(result), fx);
     }
 
@@ -344,8 +344,8 @@ impl Walker {
         };
         let Outcome::Result(result) = &*answer.outcome else { return None };
         Some(CacheEntry {
-            at: self.line.at(),
-            expires: self.line.at().after(policy.ttl),
+            at: self.position.at(),
+            expires: self.position.at().after(policy.ttl),
             fuel: *fuel,
             key: *key,
             node: node.name.clone(),

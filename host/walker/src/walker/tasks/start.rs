@@ -10,13 +10,13 @@ use crate::graph::{Action, Node, NodeKind, RetryPolicy};
 use crate::hook::is_control_item;
 use crate::host_item::HostItem;
 use crate::walker::Walker;
-use crate::walker::budget::run_budget::Trouble;
+use crate::walker::budget::run_budget::NodeWorkError;
 use crate::walker::budget::task_shares::limits_of_attempt;
 use crate::walker::event::{Effect, Notice, TaskSpec, TimerId};
-use crate::walker::nodes::ask::{Asked, GivenAnswer};
+use crate::walker::nodes::ask::{AskAnswer, AskResult};
 use crate::walker::stop_state::Phase;
-use crate::walker::tasks::pending_tasks::Pending;
-use crate::walker::tasks::superstep::{Activated, Superstep};
+use crate::walker::tasks::pending_tasks::PendingTasks;
+use crate::walker::tasks::superstep::{ActivatedNode, Superstep};
 use crate::walker::tasks::task::{Dispatch, TaskState, outcome_size};
 use crate::walker::tree::child_usage::CHILDREN;
 use crate::written_graph;
@@ -50,7 +50,7 @@ impl Walker {
         &mut self,
         now: Timestamp,
         mut superstep: Superstep,
-        pending: Pending,
+        pending: PendingTasks,
         fx: &mut Vec<Effect>,
     ) {
         let number = superstep.number();
@@ -82,9 +82,9 @@ impl Walker {
     }
 
     /// Counts the use of tasks that will not continue.
-    pub(in crate::walker) fn count_used(&mut self, left: Pending) {
+    pub(in crate::walker) fn count_used(&mut self, left: PendingTasks) {
         for left in left.into_tasks() {
-            self.totals.add_task(left.node(), left.used(), left.is_cached());
+            self.usage.add_task(left.node(), left.used(), left.is_cached());
         }
     }
 
@@ -111,7 +111,7 @@ impl Walker {
     pub(in crate::walker) fn start_ready(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
         while self.can_start() && !self.slice.is_over() {
             let Some(superstep) = &mut self.superstep else { return };
-            let Some(at) = superstep.take_ready() else { return };
+            let Some(at) = superstep.pop_first_ready() else { return };
             self.start_task(now, at, fx);
         }
     }
@@ -160,7 +160,7 @@ impl Walker {
         let task = superstep.task_mut(at);
         let params = match params {
             Ok(params) => params,
-            Err(trouble) => return self.troubled(now, at, trouble, fx),
+            Err(trouble) => return self.end_with_error(now, at, trouble, fx),
         };
         if task.account().left() == 0 {
             return self.exhaust(now, at, Budget::Fuel, None, fx);
@@ -184,7 +184,7 @@ impl Walker {
             task.account_mut().begin_and_end();
             return self.accept(now, at, Outcome::Result(params), fx);
         }
-        let host_item = HostItem::of(dispatch.primary, dispatch.item_type, &dispatch.item_id);
+        let host_item = HostItem::of_dispatch(dispatch.primary, dispatch.item_type, &dispatch.item_id);
         if let Some(item @ (HostItem::Validate | HostItem::Threads)) = host_item {
             task.account_mut().begin_and_end();
             return self.perform_item(now, at, item, &params, dispatch.limits.output, fx);
@@ -193,7 +193,7 @@ impl Walker {
         if dispatch.is_graph {
             self.slice.add(rates::CHILD);
         }
-        superstep.give_params(at, held_in_flight(&dispatch, &params));
+        superstep.give_params(at, memory_in_flight(&dispatch, &params));
         let task = &superstep.tasks()[at];
         let identity = &self.setup.identity;
         let seed = self.digests.seed(task.id());
@@ -226,7 +226,7 @@ impl Walker {
             activation,
             limits,
             narrowing: dispatch.narrowing,
-            clock: self.line.at(),
+            clock: self.position.at(),
             seed,
         });
         self.dispatch(now, at, node, spec, fx);
@@ -248,7 +248,8 @@ impl Walker {
             HostItem::Threads => self.coordinate(params, &meter),
             // The faults of a document are the result. (A document is run as a child run, not here.)
             HostItem::Validate | HostItem::Run => {
-                written_graph::validate(params, self.setup.manifest.dispatch(), &meter).map_err(Trouble::from)
+                written_graph::validate(params, self.setup.manifest.dispatch(), &meter)
+                    .map_err(NodeWorkError::from)
             }
         };
         self.count_task_work(at, meter.spent());
@@ -261,18 +262,18 @@ impl Walker {
                     return self.failed(now, at, Failure::new(Category::Limit, message), fx);
                 }
                 let outcome = Outcome::Result(result);
-                self.hold(outcome_size(&outcome));
-                if self.holds_too_much() {
-                    return self.stop_holding(now, fx);
+                self.add_memory(outcome_size(&outcome));
+                if self.exceeds_memory() {
+                    return self.stop_over_memory(now, fx);
                 }
                 self.accept(now, at, outcome, fx);
             }
-            Err(trouble) => self.troubled(now, at, trouble, fx),
+            Err(trouble) => self.end_with_error(now, at, trouble, fx),
         }
     }
 
     /// Returns the state of threads that the run has started.
-    fn coordinate(&self, params: &Value, meter: &Meter) -> Result<Value, Trouble> {
+    fn coordinate(&self, params: &Value, meter: &Meter) -> Result<Value, NodeWorkError> {
         let kept = self.channels.get(rye::THREADS);
         meter.charge_each(kept.and_then(Value::as_array).map_or(0, Vec::len), rates::LOOKUP)?;
         let threads = rye::Threads::new(kept);
@@ -289,7 +290,7 @@ impl Walker {
 
     /// Returns the failure of an attempt whose component may use no fuel.
     fn without_fuel(&self) -> Failure {
-        let most = self.allowance.fuel_share().unwrap_or_default();
+        let most = self.limits.fuel_share().unwrap_or_default();
         let message = format!("the fuel of {most} that a node above leaves to its graph is used up");
         Failure::new(Category::Limit, message)
     }
@@ -302,7 +303,7 @@ impl Walker {
         action: &Action,
         warnings: &mut Vec<String>,
         meter: &Meter,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, NodeWorkError> {
         let Some(superstep) = &self.superstep else { return Ok(Value::Null) };
         let task = &superstep.tasks()[at];
         let active = &superstep.activated()[task.activated()];
@@ -317,12 +318,12 @@ impl Walker {
     fn params(
         &self,
         node: &Node,
-        active: &Activated,
+        active: &ActivatedNode,
         item: Option<(&str, &Value)>,
         action: &Action,
         warnings: &mut Vec<String>,
         meter: &Meter,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, NodeWorkError> {
         meter.charge(rates::TASK)?;
         let argument = item.map(|(_, value)| value).or(active.argument().map(|argument| &**argument));
         meter.charge(argument.map_or(0, size::of))?;
@@ -349,48 +350,50 @@ impl Walker {
                 let until = timeout.map(|timeout| now.after(timeout));
                 let answers = superstep.tasks()[at].answers();
                 let question = answers.new_question();
-                let given = answers.newest().map(|answer| GivenAnswer {
+                let answer = answers.newest().map(|answer| AskAnswer {
                     answer,
                     is_expired: answers.is_newest_expired(),
                     asked: question.as_ref().map(|question| &*question.0),
                     form: answers.newest_form(),
                     has_changed: !self.unwritten.accepted().is_empty(),
                 });
-                crate::walker::nodes::ask::answered(value, *sources, until, given.as_ref(), &meter)
+                crate::walker::nodes::ask::answered(value, *sources, until, answer.as_ref(), &meter)
             }
             (Ok(value), NodeKind::Fail(_)) => Err(crate::walker::nodes::ask::failure(value).into()),
-            (value, _) => value.map(Asked::Answer),
+            (value, _) => value.map(AskResult::Answer),
         };
         self.count_task_work(at, meter.spent());
         if let Some(superstep) = &mut self.superstep {
             superstep.task_mut(at).add_warnings(warnings);
         }
-        if let (Ok(Asked::Again(_)), Some(superstep)) = (&value, &mut self.superstep) {
+        if let (Ok(AskResult::Again(_)), Some(superstep)) = (&value, &mut self.superstep) {
             superstep.task_mut(at).answers_mut().withdraw();
         }
         match value {
             Ok(asked) => {
                 let outcome = match asked {
-                    Asked::Question(question) | Asked::Again(question) => Outcome::Interrupt(question),
-                    Asked::Answer(answer) => Outcome::Result(answer),
+                    AskResult::Question(question) | AskResult::Again(question) => {
+                        Outcome::Interrupt(question)
+                    }
+                    AskResult::Answer(answer) => Outcome::Result(answer),
                 };
-                self.hold(outcome_size(&outcome));
-                if self.holds_too_much() {
-                    return self.stop_holding(now, fx);
+                self.add_memory(outcome_size(&outcome));
+                if self.exceeds_memory() {
+                    return self.stop_over_memory(now, fx);
                 }
                 self.accept(now, at, outcome, fx);
             }
-            Err(trouble) => self.troubled(now, at, trouble, fx),
+            Err(trouble) => self.end_with_error(now, at, trouble, fx),
         }
     }
 
     /// Returns `true` if an active node is an `ask` node.
-    pub(in crate::walker) fn is_ask(&self, active: &Activated) -> bool {
+    pub(in crate::walker) fn is_ask(&self, active: &ActivatedNode) -> bool {
         matches!(self.graph.node(active.node()).kind, NodeKind::Ask { .. })
     }
 
     /// Returns the digest of the present form of an active `ask` node's question; `None` if it cannot be asked or has no form.
-    pub(in crate::walker) fn form_now(&self, now: Timestamp, active: &Activated) -> Option<Digest> {
+    pub(in crate::walker) fn form_now(&self, now: Timestamp, active: &ActivatedNode) -> Option<Digest> {
         let node = self.graph.node(active.node());
         let NodeKind::Ask { timeout, .. } = &node.kind else { return None };
         let asked = self.value_of_passed(node, active, &mut Vec::new(), &Meter::of_one_step()).ok()?;
@@ -400,10 +403,10 @@ impl Walker {
     fn value_of_passed(
         &self,
         node: &Node,
-        active: &Activated,
+        active: &ActivatedNode,
         warnings: &mut Vec<String>,
         meter: &Meter,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, NodeWorkError> {
         meter.charge(rates::TASK)?;
         let (NodeKind::Return { output: Some(output) }
         | NodeKind::Ask { question: output, .. }
@@ -418,15 +421,15 @@ impl Walker {
 }
 
 /// Returns the memory counted for a running attempt: at least that of its params.
-fn held_in_flight(dispatch: &Dispatch, params: &Value) -> u64 {
-    let mut held = size::of(params).saturating_add(ATTEMPT);
+fn memory_in_flight(dispatch: &Dispatch, params: &Value) -> u64 {
+    let mut memory = size::of(params).saturating_add(ATTEMPT);
     if dispatch.is_graph {
-        held = held.max(IN_FLIGHT / CHILDREN);
+        memory = memory.max(IN_FLIGHT / CHILDREN);
     }
     if (dispatch.primary, dispatch.item_type) != (Primary::Execute, ItemType::Tool) {
-        held = held.max(IN_FLIGHT / TEXTS);
+        memory = memory.max(IN_FLIGHT / TEXTS);
     }
-    held
+    memory
 }
 
 pub(in crate::walker) fn limit(node: Option<String>, message: String) -> RunError {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::graph::NodeIndex;
 use crate::walker::event::ItemPlace;
-use crate::walker::tasks::pending_tasks::Pending;
+use crate::walker::tasks::pending_tasks::PendingTasks;
 use crate::walker::tasks::task::{Task, TaskState};
 use graph_core::node::Failure;
 
@@ -18,7 +18,7 @@ pub(in crate::walker) struct Superstep {
     /// Number of the superstep, from 1.
     number: u64,
     /// The nodes that are active, in task order.
-    activated: Vec<Activated>,
+    activated: Vec<ActivatedNode>,
     /// The tasks of all active nodes.
     tasks: Vec<Task>,
     /// Tasks that may start as soon as there is room.
@@ -28,14 +28,14 @@ pub(in crate::walker) struct Superstep {
     /// Number of tasks that have not settled.
     open: usize,
     /// Memory of the tasks' items and results, as `work::size` measures it.
-    held: u64,
+    memory: u64,
     /// Memory of the params of running attempts, measured in the same way.
     in_flight: u64,
 }
 
 /// An active node.
 #[derive(Debug)]
-pub(in crate::walker) struct Activated {
+pub(in crate::walker) struct ActivatedNode {
     /// Index of the node.
     node: NodeIndex,
     argument: Option<Arc<Value>>,
@@ -51,7 +51,7 @@ pub(in crate::walker) struct Activated {
     assigned: Option<Result<Vec<Value>, Failure>>,
 }
 
-impl Activated {
+impl ActivatedNode {
     /// Creates a node that is entered for the `visit`th time, whose first task is the one at `first`.
     pub(in crate::walker) const fn new(
         node: NodeIndex,
@@ -107,13 +107,13 @@ impl Activated {
 impl Superstep {
     /// The nodes that are active, in task order.
     #[inline]
-    pub(in crate::walker) fn activated(&self) -> &[Activated] {
+    pub(in crate::walker) fn activated(&self) -> &[ActivatedNode] {
         &self.activated
     }
 
     /// An active node, by its place.
     #[inline]
-    pub(in crate::walker) fn activated_mut(&mut self, place: usize) -> &mut Activated {
+    pub(in crate::walker) fn activated_mut(&mut self, place: usize) -> &mut ActivatedNode {
         &mut self.activated[place]
     }
 
@@ -140,7 +140,10 @@ impl Superstep {
 
     /// Returns a task with its active node.
     #[inline]
-    pub(in crate::walker) fn task_with_activated(&mut self, at: usize) -> Option<(&mut Task, &Activated)> {
+    pub(in crate::walker) fn task_with_activated(
+        &mut self,
+        at: usize,
+    ) -> Option<(&mut Task, &ActivatedNode)> {
         let task = self.tasks.get_mut(at)?;
         let activated = &self.activated[task.activated()];
         Some((task, activated))
@@ -154,7 +157,7 @@ impl Superstep {
 
     /// The tasks of an active node.
     #[inline]
-    pub(in crate::walker) fn tasks_of(&self, active: &Activated) -> &[Task] {
+    pub(in crate::walker) fn tasks_of(&self, active: &ActivatedNode) -> &[Task] {
         &self.tasks[active.tasks.clone()]
     }
 
@@ -209,7 +212,7 @@ impl Superstep {
 
     /// Takes the first task that may start.
     #[inline]
-    pub(in crate::walker) fn take_ready(&mut self) -> Option<usize> {
+    pub(in crate::walker) fn pop_first_ready(&mut self) -> Option<usize> {
         self.ready.pop_first()
     }
 
@@ -220,14 +223,14 @@ impl Superstep {
 
     /// Memory of the tasks' items and results.
     #[inline]
-    pub(in crate::walker) const fn held(&self) -> u64 {
-        self.held
+    pub(in crate::walker) const fn memory(&self) -> u64 {
+        self.memory
     }
 
     /// Adds memory that the tasks hold.
     #[inline]
-    pub(in crate::walker) const fn hold(&mut self, size: u64) {
-        self.held = self.held.saturating_add(size);
+    pub(in crate::walker) const fn add_memory(&mut self, size: u64) {
+        self.memory = self.memory.saturating_add(size);
     }
 
     /// Memory of the params of running attempts.
@@ -295,7 +298,7 @@ impl Superstep {
     }
 
     /// Adds an active node that has all its tasks.
-    pub(in crate::walker) fn push_activated(&mut self, mut active: Activated) {
+    pub(in crate::walker) fn push_activated(&mut self, mut active: ActivatedNode) {
         active.tasks = active.tasks.start..self.tasks.len();
         self.activated.push(active);
     }
@@ -327,7 +330,7 @@ impl Superstep {
             if stops {
                 for task in &mut self.tasks[active.reached..end] {
                     if matches!(task.state(), TaskState::Waiting) {
-                        task.enter(TaskState::NotReached);
+                        task.enter(TaskState::Abandoned);
                         self.open -= 1;
                     }
                 }
@@ -348,8 +351,8 @@ impl Superstep {
     }
 
     /// Turns the tasks of a superstep that does not commit into pending ones.
-    pub(in crate::walker) fn into_pending(self) -> Pending {
-        let mut pending = Pending::default();
+    pub(in crate::walker) fn into_pending(self) -> PendingTasks {
+        let mut pending = PendingTasks::default();
         for task in self.tasks {
             let node = self.activated[task.activated()].node;
             if let Some((id, left)) = task.into_pending(node) {
@@ -370,7 +373,7 @@ impl Superstep {
             ready: BTreeSet::new(),
             running: 0,
             open: 0,
-            held: 0,
+            memory: 0,
             in_flight: 0,
         }
     }

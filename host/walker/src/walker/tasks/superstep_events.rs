@@ -40,7 +40,7 @@ pub(in crate::walker) struct TaskHistory {
 
 impl TaskHistory {
     /// Restores the recorded events of a task whose superstep has not committed.
-    pub(in crate::walker) fn of(events: Vec<TaskEvent>, journal: Vec<AttemptJournal>) -> Self {
+    pub(in crate::walker) fn new(events: Vec<TaskEvent>, journal: Vec<AttemptJournal>) -> Self {
         Self { events, journal, ..Self::default() }
     }
 
@@ -116,7 +116,7 @@ impl TaskHistory {
 
 impl SuperstepEvents {
     /// Collects the events of a superstep that commits.
-    pub(in crate::walker) fn of(superstep: &Superstep, updates: Updates) -> Self {
+    pub(in crate::walker) fn from_superstep(superstep: &Superstep, updates: Updates) -> Self {
         let spans = superstep.tasks().iter().filter_map(|task| task.history().span);
         let whole = spans.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
         let took = whole.map_or(Duration::ZERO, |(began, ended)| ended.saturating_sub(began));

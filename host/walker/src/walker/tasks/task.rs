@@ -5,12 +5,12 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::graph::NodeIndex;
-use crate::walker::budget::task_usage::{Start, TaskAccount, Used};
+use crate::walker::budget::task_usage::{TaskAccount, TaskStart, TaskUsage};
 use crate::walker::event::{CustomEvent, Timing};
-use crate::walker::interrupt::task_answers::AnswerLog;
+use crate::walker::interrupt::task_answers::TaskAnswers;
 use crate::walker::records::warnings::keep_warnings;
-use crate::walker::tasks::pending_tasks::{PendingTask, Progress};
-use crate::walker::tasks::result_cache::Caching;
+use crate::walker::tasks::pending_tasks::{PendingTask, TaskProgress};
+use crate::walker::tasks::result_cache::CacheState;
 use crate::walker::tasks::superstep_events::TaskHistory;
 use graph_core::capability::DispatchPatterns;
 use graph_core::item::{ItemType, Primary};
@@ -40,10 +40,10 @@ pub(in crate::walker) struct Task {
     /// Size of the params of the running attempt.
     params: u64,
     account: TaskAccount,
-    answers: AnswerLog,
+    answers: TaskAnswers,
     warnings: Vec<String>,
     history: TaskHistory,
-    caching: Caching,
+    caching: CacheState,
 }
 
 /// The parts of a task's dispatch that are the same for every attempt.
@@ -66,7 +66,7 @@ const PATTERN: u64 = 256;
 
 impl Dispatch {
     /// Returns the memory of patterns from templates, which only this dispatch holds, in bytes.
-    pub(in crate::walker) fn held(&self) -> u64 {
+    pub(in crate::walker) fn memory(&self) -> u64 {
         let patterns = self.narrowing.iter().flat_map(|patterns| patterns.iter());
         patterns.map(|pattern| pattern.held().saturating_add(PATTERN)).fold(0, u64::saturating_add)
     }
@@ -81,8 +81,8 @@ pub(in crate::walker) enum TaskState {
     Running,
     /// An attempt has failed; the next is due.
     Backoff { due: Timestamp, failure: Failure },
-    /// The task has failed, and hooks are to be asked about the failure; `told`: asking has begun.
-    Failing { failure: Failure, told: bool },
+    /// The task has failed, and hooks are to be asked about the failure; `hooks_asked`: asking has begun.
+    Failing { failure: Failure, hooks_asked: bool },
     /// The task waits for the answer to a question.
     Interrupted {
         payload: Arc<Value>,
@@ -92,7 +92,7 @@ pub(in crate::walker) enum TaskState {
     /// The task's child run is suspended with open questions.
     Suspended,
     /// The task has a result or a command.
-    Done(Answer),
+    Done(TaskOutcome),
     /// The task has failed for good, and the failure is handled.
     Handled(Failure),
     /// The task has failed for good.
@@ -103,22 +103,23 @@ pub(in crate::walker) enum TaskState {
         /// The path of nodes to the failure, if it is in a child run.
         within: Option<String>,
     },
-    /// An earlier item of its serial `foreach` stopped the node.
-    NotReached,
+    /// The task has no result and will get none: an earlier item of its serial `foreach` stopped the node, or the superstep was
+    /// given up and charged for it.
+    Abandoned,
 }
 
 /// The answer of a task.
 #[derive(Clone, Debug)]
-pub(in crate::walker) struct Answer {
+pub(in crate::walker) struct TaskOutcome {
     /// The answer itself: a result or a command.
     pub outcome: Arc<Outcome>,
     /// The values of the node's `assign`, in its order.
     pub assigned: Vec<Value>,
 }
 
-impl Answer {
+impl TaskOutcome {
     /// Returns the memory of the answer, in bytes.
-    pub(in crate::walker) fn held(&self) -> u64 {
+    pub(in crate::walker) fn memory(&self) -> u64 {
         self.assigned.iter().map(size::of).fold(outcome_size(&self.outcome), u64::saturating_add)
     }
 }
@@ -159,10 +160,10 @@ impl Task {
             continued: false,
             params: 0,
             account: TaskAccount::new(),
-            answers: AnswerLog::default(),
+            answers: TaskAnswers::default(),
             warnings: Vec::new(),
             history: TaskHistory::default(),
-            caching: Caching::default(),
+            caching: CacheState::default(),
         }
     }
 
@@ -305,37 +306,37 @@ impl Task {
 
     /// Use of the task so far.
     #[inline]
-    pub(in crate::walker) const fn used(&self) -> &Used {
+    pub(in crate::walker) const fn used(&self) -> &TaskUsage {
         self.account.used()
     }
 
     /// State of the task when the run was last started or resumed.
     #[inline]
-    pub(in crate::walker) const fn start(&self) -> &Start {
+    pub(in crate::walker) const fn start(&self) -> &TaskStart {
         self.account.start()
     }
 
     /// Answers to the task's questions.
     #[inline]
-    pub(in crate::walker) const fn answers(&self) -> &AnswerLog {
+    pub(in crate::walker) const fn answers(&self) -> &TaskAnswers {
         &self.answers
     }
 
     /// Answers to the task's questions.
     #[inline]
-    pub(in crate::walker) const fn answers_mut(&mut self) -> &mut AnswerLog {
+    pub(in crate::walker) const fn answers_mut(&mut self) -> &mut TaskAnswers {
         &mut self.answers
     }
 
     /// State of the task with respect to the cache of results.
     #[inline]
-    pub(in crate::walker) const fn caching(&self) -> &Caching {
+    pub(in crate::walker) const fn caching(&self) -> &CacheState {
         &self.caching
     }
 
     /// State of the task with respect to the cache of results.
     #[inline]
-    pub(in crate::walker) const fn caching_mut(&mut self) -> &mut Caching {
+    pub(in crate::walker) const fn caching_mut(&mut self) -> &mut CacheState {
         &mut self.caching
     }
 
@@ -404,13 +405,17 @@ impl Task {
         }
         self.history = TaskHistory::default();
         self.warnings.clear();
-        self.caching = Caching::default();
-        self.state = TaskState::NotReached;
+        self.caching = CacheState::default();
+        self.state = TaskState::Abandoned;
     }
 
     /// Restores the recorded progress except for the state; returns the recorded attempt and warnings.
-    pub(in crate::walker) fn restore(&mut self, known: Progress, is_recorded: bool) -> (u32, Vec<String>) {
-        let Progress {
+    pub(in crate::walker) fn restore(
+        &mut self,
+        known: TaskProgress,
+        is_recorded: bool,
+    ) -> (u32, Vec<String>) {
+        let TaskProgress {
             attempt,
             retried,
             continued,
@@ -430,8 +435,8 @@ impl Task {
             dispatch.budget = dispatch.budget.raised(used.granted);
         }
         self.answers = answers;
-        self.history = TaskHistory::of(events, journal);
-        self.caching = Caching::of(cache);
+        self.history = TaskHistory::new(events, journal);
+        self.caching = CacheState::new(cache);
         if is_recorded && !self.state.is_settled() {
             (self.retried, self.continued) = (retried, continued);
         }
@@ -464,24 +469,24 @@ impl Task {
             TaskState::Backoff { due, failure } => {
                 Some(PendingOutcome::Retrying { due: *due, failure: failure.clone() })
             }
-            TaskState::Failing { failure, told: true } => {
+            TaskState::Failing { failure, hooks_asked: true } => {
                 Some(PendingOutcome::Failing { failure: failure.clone() })
             }
             TaskState::Waiting
             | TaskState::Running
-            | TaskState::Failing { told: false, .. }
+            | TaskState::Failing { hooks_asked: false, .. }
             | TaskState::Failed(_)
             | TaskState::Exhausted { .. }
-            | TaskState::NotReached => None,
+            | TaskState::Abandoned => None,
         };
         self.account.abandon();
         let used = *self.account.used();
-        let is_new = outcome.is_none() && used == Used::default() && self.answers.is_empty();
+        let is_new = outcome.is_none() && used == TaskUsage::default() && self.answers.is_empty();
         if is_new && self.attempt == 0 {
             return None;
         }
         let (events, journal) = self.history.into_parts();
-        let known = Progress {
+        let known = TaskProgress {
             node,
             attempt: self.attempt,
             retried: self.retried,

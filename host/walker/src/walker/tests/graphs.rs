@@ -322,7 +322,7 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
         channel("shared", if bit(0) { Reducer::Max } else { Reducer::LastValue }),
     ];
     Graph {
-        names: GraphNames::of(&nodes, &channels),
+        names: GraphNames::new(&nodes, &channels),
         id: "t/random".to_owned(),
         digest: Digest::of_bytes(format!("{sketch:?}").as_bytes()),
         document: Arc::new(Value::Null),

@@ -40,7 +40,7 @@ fn walk(config: &str, durability: Durability) -> Stored {
     while let Some(event) = waiting.pop() {
         let effects = tree.handle(Timestamp(1), event).unwrap();
         if effects.iter().any(|effect| matches!(effect, Effect::Persist(_))) {
-            stored.held = stored.held.max(tree.visited_held());
+            stored.held = stored.held.max(tree.unwritten_visits());
         }
         for effect in effects {
             match effect {

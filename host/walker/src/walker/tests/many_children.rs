@@ -180,12 +180,12 @@ fn records_that_are_dropped_do_not_count_as_waiting() {
 
 #[test]
 fn a_waiting_child_run_counts_its_nodes() {
-    let holds = |nodes: usize| {
+    let memory = |nodes: usize| {
         let names: Vec<String> = (0..nodes).map(|at| format!("n{at}: {{}}")).collect();
         let graph = graph("t/g", &format!("start: n0, nodes: {{{}}}", names.join(", ")));
         let setup = setup_with(&graph, Arc::default(), Durability::Sync);
-        Walker::new(graph, setup).holds()
+        Walker::new(graph, setup).memory()
     };
     // The walker counts the visits of each node.
-    assert!(holds(1_000) - holds(1) >= 999 * 25, "{} {}", holds(1_000), holds(1));
+    assert!(memory(1_000) - memory(1) >= 999 * 25, "{} {}", memory(1_000), memory(1));
 }

@@ -6,7 +6,7 @@ use graph_core::record::{Checkpoint, CheckpointPlace, Source};
 /// Returns the indices of the checkpoints of a namespace that lead to the one at `at`, in order: an edit that goes back
 /// skips everything since. `None` if an edit goes back to a checkpoint that is missing.
 pub fn way_to(line: &[(Digest, Checkpoint)], at: usize) -> Option<Vec<usize>> {
-    let (mut way, mut place) = (vec![at], at);
+    let (mut ancestry, mut place) = (vec![at], at);
     while place > 0 {
         place = match &line[place].1.source {
             Source::Update { restored: Some(restored), .. } => {
@@ -17,18 +17,21 @@ pub fn way_to(line: &[(Digest, Checkpoint)], at: usize) -> Option<Vec<usize>> {
             }
             _ => place - 1,
         };
-        way.push(place);
+        ancestry.push(place);
     }
-    way.reverse();
-    Some(way)
+    ancestry.reverse();
+    Some(ancestry)
 }
 
 /// Returns the warnings of the checkpoints at these indices, and the newest of them that has any.
-pub fn warnings_on(line: &[(Digest, Checkpoint)], way: &[usize]) -> (Vec<String>, Option<CheckpointPlace>) {
-    let on_way = || way.iter().map(|place| &line[*place]);
-    let warned = on_way().rev().find(|(_, checkpoint)| !checkpoint.warnings.is_empty());
+pub fn warnings_on(
+    line: &[(Digest, Checkpoint)],
+    ancestry: &[usize],
+) -> (Vec<String>, Option<CheckpointPlace>) {
+    let checkpoints = || ancestry.iter().map(|place| &line[*place]);
+    let warned = checkpoints().rev().find(|(_, checkpoint)| !checkpoint.warnings.is_empty());
     (
-        on_way().flat_map(|(_, checkpoint)| checkpoint.warnings.iter().cloned()).collect(),
+        checkpoints().flat_map(|(_, checkpoint)| checkpoint.warnings.iter().cloned()).collect(),
         warned.map(|(digest, checkpoint)| CheckpointPlace { digest: *digest, sequence: checkpoint.sequence }),
     )
 }

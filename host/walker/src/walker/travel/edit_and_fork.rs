@@ -9,19 +9,19 @@ use serde_json::{Map, Value};
 use crate::compat::rye;
 use crate::graph::{Graph, Next, Node, NodeIndex, NodeKind};
 use crate::walker::Walker;
-use crate::walker::budget::run_budget::Trouble;
+use crate::walker::budget::run_budget::NodeWorkError;
 use crate::walker::event::{Earlier, Edit, Effect, Update};
-use crate::walker::interrupt::resume::{log_of_given, refused};
+use crate::walker::interrupt::resume::{answers_of_record, refused};
 use crate::walker::machine::illegal;
 use crate::walker::nodes::routes::RouteError;
 use crate::walker::setup::{HandleError, RestoreError, Restored, Setup};
-use crate::walker::state::channels::{ApplyError, Undo};
+use crate::walker::state::channels::{ApplyError, ChannelUndo};
 use crate::walker::state::reduce::FoldError;
 use crate::walker::stop_state::Phase;
-use crate::walker::tasks::agenda::{Routes, Step};
-use crate::walker::tasks::commit::Returned;
-use crate::walker::tasks::conclusion::Concluded;
-use crate::walker::tasks::superstep::Activated;
+use crate::walker::tasks::agenda::{AgendaStep, Routes};
+use crate::walker::tasks::commit::ReturnedOutput;
+use crate::walker::tasks::conclusion::Conclusion;
+use crate::walker::tasks::superstep::ActivatedNode;
 use graph_core::limits::Budget;
 use graph_core::policy::Reducer;
 use graph_core::record::{ActivationKind, CheckpointPlace, ErrorCode, GivenRecord, Source, Status};
@@ -48,7 +48,7 @@ impl Walker {
         let nothing_pending = without_pending(of);
         let mut walker = Self::restore(graph, setup, nothing_pending)?;
         walker.channels.carry(values);
-        walker.line.branch_off(Source::Fork { run, of: place });
+        walker.position.branch_off(Source::Fork { run, of: place });
         walker.visited.begin_anew(visited);
         walker.warnings.begin_anew();
         walker.stop.begin_anew();
@@ -62,12 +62,13 @@ impl Walker {
         edit: Option<Edit>,
         fx: &mut Vec<Effect>,
     ) -> Result<(), HandleError> {
-        if self.stop.phase() != Phase::New || !matches!(self.line.unwritten(), Some(Source::Fork { .. })) {
+        if self.stop.phase() != Phase::New || !matches!(self.position.unwritten(), Some(Source::Fork { .. }))
+        {
             return Err(illegal("only a fork begins so"));
         }
         if let Some(edit) = &edit {
             // A trial: a fork whose edit is refused does not begin.
-            let (undo, _) = self.write_edit(edit, self.line.sequence() + 1, &Meter::of_one_step())?;
+            let (undo, _) = self.write_edit(edit, self.position.sequence() + 1, &Meter::of_one_step())?;
             self.channels.undo(undo);
         }
         let stored = match self.write_checkpoint(fx) {
@@ -135,11 +136,11 @@ impl Walker {
         let setup = Setup { inputs, ..self.setup.clone() };
         let mut back = Self::restore(Arc::clone(&self.graph), setup, restored)
             .map_err(|error| refused(ErrorCode::Integrity, error.to_string()))?;
-        back.channels.follow(&self.channels.stamps(), self.line.sequence() + 1);
-        back.line.continue_after(&self.line);
-        back.allowance.set_max_steps(self.allowance.max_steps());
+        back.channels.follow(&self.channels.stamps(), self.position.sequence() + 1);
+        back.position.continue_after(&self.position);
+        back.limits.set_max_steps(self.limits.max_steps());
         back.stop.keep_requests(&self.stop);
-        back.totals.keep_spent(&self.totals);
+        back.usage.keep_spent(&self.usage);
         back.carry_hooks(self);
         back.pending = self.pending.clone();
         back.unwritten.set_accepted(self.unwritten.accepted().to_vec());
@@ -153,19 +154,19 @@ impl Walker {
         values: Map<String, Value>,
         answers: BTreeMap<String, GivenRecord>,
     ) -> Result<(), HandleError> {
-        let sequence = self.line.sequence() + 1;
+        let sequence = self.position.sequence() + 1;
         let edit = Edit { values, as_node: None };
         self.write_edit(&edit, sequence, &Meter::of_one_step())?;
         self.channels.merge_versions(sequence);
         self.discard_pending();
         self.begin_boundary_of_hooks();
-        for (task, given) in &answers {
-            let log = log_of_given(given);
+        for (task, record) in &answers {
+            let log = answers_of_record(record);
             // This cannot fail: the node exists, since it has just asked.
-            let _ = self.pending.give(&self.graph, task, &given.node, log);
+            let _ = self.pending.give(&self.graph, task, &record.node, log);
         }
         let channels = edit.values.into_iter().map(|(channel, _)| channel).collect();
-        self.line.make_boundary(now, Source::Update { answers, as_node: None, channels, restored: None });
+        self.position.make_boundary(now, Source::Update { answers, as_node: None, channels, restored: None });
         self.visited.forget_newest();
         Ok(())
     }
@@ -178,7 +179,7 @@ impl Walker {
         restored: Option<CheckpointPlace>,
         fx: &mut Vec<Effect>,
     ) -> Result<(), HandleError> {
-        let sequence = self.line.sequence() + 1;
+        let sequence = self.position.sequence() + 1;
         let meter = Meter::of_one_step();
         let ended = self.stop.end().cloned().map(|end| self.edited_end(end, &meter)).transpose();
         let ended = ended.map_err(|exhausted| self.refused_for(exhausted))?;
@@ -204,7 +205,7 @@ impl Walker {
         let channels = values.into_iter().map(|(channel, _)| channel).collect::<BTreeSet<_>>();
         let channels = channels.into_iter().collect();
         let answers = BTreeMap::new();
-        self.line.make_boundary(now, Source::Update { answers, as_node, channels, restored });
+        self.position.make_boundary(now, Source::Update { answers, as_node, channels, restored });
         self.stop.take_edit();
         if let Some(concluded) = concluded {
             self.take_concluded(concluded);
@@ -247,7 +248,7 @@ impl Walker {
         edit: &Edit,
         version: u64,
         meter: &Meter,
-    ) -> Result<(Undo, Option<RoutedEdit>), HandleError> {
+    ) -> Result<(ChannelUndo, Option<RoutedEdit>), HandleError> {
         let node = edit.as_node.as_deref().map(|name| self.known_node(name)).transpose()?;
         self.check_channels(&edit.values)?;
         let undo = self
@@ -321,22 +322,22 @@ impl Walker {
             let output = match output {
                 None => None,
                 Some(template) => {
-                    let visit = self.totals.tallies().of(index).visits + 1;
-                    let active = Activated::new(index, None, visit, 0);
+                    let visit = self.usage.node_counts().get(index).visits + 1;
+                    let active = ActivatedNode::new(index, None, visit, 0);
                     let context = self.context(node, &active, meter).map_err(exhausted)?;
                     let scope = self.scope(&context, None, None);
                     let value = self.evaluate(template, &scope, node, &mut warnings, meter);
                     Some(value.map_err(|trouble| match trouble {
-                        Trouble::Failed(failure) => refused(ErrorCode::InvalidUpdate, failure.message),
-                        Trouble::Exhausted(reason) => exhausted(reason),
+                        NodeWorkError::Failed(failure) => refused(ErrorCode::InvalidUpdate, failure.message),
+                        NodeWorkError::Exhausted(reason) => exhausted(reason),
                     })?)
                 }
             };
-            returned = Some(Returned { output });
+            returned = Some(ReturnedOutput { output });
         } else {
             let result = Value::Object(values.clone());
             // The node routes as if it had written the values at its last visit.
-            let visit = self.totals.tallies().of(index).visits.max(1);
+            let visit = self.usage.node_counts().get(index).visits.max(1);
             let from = (index, visit);
             self.go_by_edges(node, from, &result, &mut routes, &mut warnings, meter).map_err(|error| {
                 match error {
@@ -350,7 +351,7 @@ impl Walker {
 
     /// Applies the routes of the edit's node to the agenda. They replace the node itself if it is next; or, if it belongs to
     /// the last superstep, the activations that only it can have caused; otherwise they come after all others.
-    fn follow_edit(&mut self, routed: RoutedEdit, meter: &Meter) -> Result<Concluded, FuelExhausted> {
+    fn follow_edit(&mut self, routed: RoutedEdit, meter: &Meter) -> Result<Conclusion, FuelExhausted> {
         let RoutedEdit { node, mut routes, returned, warnings } = routed;
         self.warnings.keep(warnings);
         let newest = self.visited.newest();
@@ -364,7 +365,7 @@ impl Walker {
                 others.flat_map(|other| targets(self.graph.node(*other))).collect();
             targets(self.graph.node(node)).filter(|target| !theirs.contains(target)).collect()
         };
-        let gives_way = |step: &Step| {
+        let gives_way = |step: &AgendaStep| {
             replaced.contains(&step.node()) && (step.node() == node || step.kind() != ActivationKind::Barrier)
         };
         let unmatched = routes.take_unmatched();
@@ -387,7 +388,7 @@ struct RoutedEdit {
     node: NodeIndex,
     routes: Routes,
     /// The result of a `return` node, which ends the run.
-    returned: Option<Returned>,
+    returned: Option<ReturnedOutput>,
     warnings: Vec<String>,
 }
 

@@ -7,14 +7,14 @@ use serde_json::Value;
 use crate::compat::rye;
 use crate::graph::{Node, NodeKind};
 use crate::walker::Walker;
-use crate::walker::budget::run_budget::Reached;
+use crate::walker::budget::run_budget::ReachedLimit;
 use crate::walker::event::{Effect, Timing};
 use crate::walker::hooks::verdict::LimitCode;
 use crate::walker::machine::illegal;
 use crate::walker::nodes::feedback::OUTPUTS;
 use crate::walker::setup::HandleError;
 use crate::walker::stop_state::Phase;
-use crate::walker::tasks::pending_tasks::{Pending, PendingTask};
+use crate::walker::tasks::pending_tasks::{PendingTask, PendingTasks};
 use crate::walker::tasks::start::limit;
 use crate::walker::tasks::superstep::Superstep;
 use crate::walker::tasks::task::{Task, TaskState};
@@ -45,7 +45,7 @@ pub(in crate::walker) enum ChildEnd {
 
 /// Use of a child run so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::walker) struct ChildUse {
+pub(in crate::walker) struct ChildUsage {
     /// Fuel, that of its children included.
     pub fuel: u64,
     /// The use of the host, with that of its children.
@@ -59,13 +59,13 @@ pub(in crate::walker) struct ChildUse {
 /// The report to a task about its child run, which has stopped.
 #[derive(Debug)]
 pub(in crate::walker) struct ChildStop {
-    pub used: ChildUse,
+    pub used: ChildUsage,
     pub warnings: Vec<String>,
     pub end: ChildEnd,
     /// Span of the run's attempts, as far as they were measured.
     pub took: Timing,
     /// Memory that the run holds until the superstep of its task commits, in bytes.
-    pub holds: u64,
+    pub memory: u64,
 }
 
 /// Estimated memory of a walker besides its channels, and of each node of its graph, in bytes.
@@ -93,11 +93,11 @@ impl Walker {
     }
 
     /// Returns the memory that the run holds while its parent's superstep has not committed, in bytes.
-    pub(in crate::walker) fn holds(&self) -> u64 {
+    pub(in crate::walker) fn memory(&self) -> u64 {
         let output = self.stop.end().map_or(0, |end| size::of(&end.output.0));
-        let inside = self.superstep.as_ref().map_or(0, Superstep::held);
+        let inside = self.superstep.as_ref().map_or(0, Superstep::memory);
         let warnings = self.warnings.all().iter().map(|warning| warning.len() as u64);
-        let left = self.pending.tasks().map(PendingTask::holds);
+        let left = self.pending.tasks().map(PendingTask::memory);
         let nodes = NODE.saturating_mul(self.graph.nodes.len() as u64);
         let dispatches = DISPATCH.saturating_mul(self.dispatches.len() as u64);
         let channels = self.channels.size().saturating_add(self.channels.overhead());
@@ -106,12 +106,12 @@ impl Walker {
     }
 
     /// Frees the state of a run that has ended. Its output is kept, since its task may need it again.
-    pub(in crate::walker) fn shed(&mut self) {
+    pub(in crate::walker) fn drop_state(&mut self) {
         if self.stop.phase() == Phase::Finished {
             self.channels.clear();
             self.visited.forget_unwritten();
             self.dispatches.clear();
-            self.pending = Pending::default();
+            self.pending = PendingTasks::default();
         }
     }
 
@@ -122,7 +122,7 @@ impl Walker {
         state.insert("inputs".to_owned(), Value::clone(&self.setup.inputs));
         let returns = |node: &Node| matches!(node.kind, NodeKind::Return { output: Some(_) });
         let declares = self.graph.output.is_some() || self.graph.nodes.iter().any(returns);
-        rye::nested_result(&Value::Object(state), self.line.step(), status, declares.then_some(output))
+        rye::nested_result(&Value::Object(state), self.position.step(), status, declares.then_some(output))
     }
 
     /// Handles the stop of a running attempt's child run.
@@ -132,7 +132,7 @@ impl Walker {
         task: &str,
         stop: ChildStop,
     ) -> Result<Vec<Effect>, HandleError> {
-        let ChildStop { used, warnings, end, took, holds } = stop;
+        let ChildStop { used, warnings, end, took, memory } = stop;
         self.event_time = now;
         let mut fx = Vec::new();
         let Some(superstep) = &mut self.superstep else { return Err(illegal("no superstep is under way")) };
@@ -152,9 +152,9 @@ impl Walker {
             ChildEnd::Output(output) => size::of(output),
             _ => 0,
         };
-        self.hold(holds.saturating_add(output));
-        if self.holds_too_much() {
-            self.stop_holding(now, &mut fx);
+        self.add_memory(memory.saturating_add(output));
+        if self.exceeds_memory() {
+            self.stop_over_memory(now, &mut fx);
             self.drive(now, &mut fx);
             return Ok(fx);
         }
@@ -184,13 +184,13 @@ impl Walker {
     }
 
     /// Returns the use by child runs that has been charged to a task of the active superstep, or to one that is pending.
-    pub(in crate::walker) fn accounted(&self, task: &str) -> ChildUse {
+    pub(in crate::walker) fn accounted(&self, task: &str) -> ChildUsage {
         let used = match (self.task(task), self.pending.get(task)) {
             (Some(task), _) => *task.used(),
             (None, Some(left)) => *left.used(),
-            (None, None) => return ChildUse::default(),
+            (None, None) => return ChildUsage::default(),
         };
-        ChildUse { fuel: used.fuel, host: used.host, steps: used.steps, granted: used.granted }
+        ChildUsage { fuel: used.fuel, host: used.host, steps: used.steps, granted: used.granted }
     }
 
     /// Forgets that an attempt was abandoned, once its child run has been notified and no part of that run is active.
@@ -202,19 +202,19 @@ impl Walker {
     /// this run applies to all.
     pub(in crate::walker) fn max_total_steps(&self) -> u64 {
         let own = self.graph.max_total_steps.max(self.setup.max_steps.unwrap_or(0));
-        let own = own.saturating_add(self.allowance.before_turn());
-        own.min(self.allowance.step_share().unwrap_or(u64::MAX))
+        let own = own.saturating_add(self.limits.before_turn());
+        own.min(self.limits.step_share().unwrap_or(u64::MAX))
     }
 
     /// Returns the limit that prevents another superstep, if the run and those below it have used up their supersteps.
-    pub(in crate::walker) fn tree_limit(&self) -> Option<Reached> {
-        let taken = self.line.step().saturating_add(self.totals.child_steps());
+    pub(in crate::walker) fn tree_limit(&self) -> Option<ReachedLimit> {
+        let taken = self.position.step().saturating_add(self.usage.child_steps());
         let most = self.budgets().steps;
         if taken >= most && most <= self.max_total_steps() {
             return Some(self.used_up(Budget::Steps, taken, None));
         }
         (taken >= self.max_total_steps()).then(|| {
-            let message = match (self.allowance.step_share(), self.totals.child_steps()) {
+            let message = match (self.limits.step_share(), self.usage.child_steps()) {
                 (Some(share), _) if share <= self.graph.max_total_steps => format!(
                     "{taken} supersteps have run, which is its share of `max_total_steps`, and something is next"
                 ),
@@ -239,8 +239,12 @@ impl Walker {
             return;
         }
         let used = superstep.tasks().iter().map(|task| task.start().used.steps).fold(0, u64::saturating_add);
-        let taken =
-            self.line.step().saturating_add(self.totals.child_steps()).saturating_add(used).saturating_add(1);
+        let taken = self
+            .position
+            .step()
+            .saturating_add(self.usage.child_steps())
+            .saturating_add(used)
+            .saturating_add(1);
         let mut left = self.max_total_steps().min(self.budgets().steps).saturating_sub(taken);
         for (task, _) in superstep.tasks_with_nodes_mut().filter(|(task, _)| takes_part(task)) {
             let share = left / sharers;

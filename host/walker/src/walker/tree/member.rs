@@ -6,14 +6,14 @@ use serde_json::{Map, Value};
 
 use crate::graph::Graph;
 use crate::walker::Walker;
-use crate::walker::budget::run_limits::TaskAllowance;
+use crate::walker::budget::run_limits::DispatchLimits;
 use crate::walker::event::{Effect, Event};
-use crate::walker::interrupt::resume::GivenAnswers;
+use crate::walker::interrupt::resume::AnswersByTask;
 use crate::walker::setup::{HandleError, Setup};
 use crate::walker::stop_state::Phase;
 use crate::walker::tasks::pending_tasks::PendingTask;
 use crate::walker::tasks::superstep::Superstep;
-use crate::walker::tree::child_usage::{ChildStop, ChildUse};
+use crate::walker::tree::child_usage::{ChildStop, ChildUsage};
 use graph_core::capability::Manifest;
 use graph_core::limits::{HostUse, ModelUse};
 use graph_core::record::{AcceptedPinChange, CacheEntry, End, InterruptRecord, RunError, Status, StopLimit};
@@ -24,7 +24,7 @@ pub(in crate::walker) struct ChildDispatch<'d> {
     /// The path of nodes from the root graph to the one that starts the child run.
     pub path: &'d str,
     /// The limits from the task.
-    pub allowance: TaskAllowance,
+    pub limits: DispatchLimits,
     /// The child's manifest, narrowed by its parents.
     pub manifest: Arc<Manifest>,
 }
@@ -36,14 +36,14 @@ impl Walker {
         graph: Arc<Graph>,
         setup: Setup,
         path: &str,
-        allowance: TaskAllowance,
+        limits: DispatchLimits,
         (work, stored): (u64, u64),
     ) -> Self {
         let mut walker = Self::new(graph, setup);
         path.clone_into(&mut walker.path);
-        walker.allowance.begin_dispatch(allowance);
-        walker.totals.add_work(work);
-        walker.totals.add_stored(stored);
+        walker.limits.begin_dispatch(limits);
+        walker.usage.add_work(work);
+        walker.usage.add_stored(stored);
         walker
     }
 
@@ -55,10 +55,10 @@ impl Walker {
 
     /// Applies a dispatch by the run's task. Returns `true` if the run has worked for that dispatch already.
     pub(in crate::walker) fn begin_dispatch(&mut self, dispatch: ChildDispatch<'_>) -> bool {
-        let ChildDispatch { path, allowance, manifest } = dispatch;
+        let ChildDispatch { path, limits, manifest } = dispatch;
         path.clone_into(&mut self.path);
         self.allow(manifest);
-        self.allowance.begin_dispatch(allowance)
+        self.limits.begin_dispatch(limits)
     }
 
     /// Replaces the manifest and the limits in it.
@@ -99,7 +99,7 @@ impl Walker {
     pub(in crate::walker) fn continue_in(
         &mut self,
         now: Timestamp,
-        answered: GivenAnswers,
+        answered: AnswersByTask,
         max_steps: Option<u64>,
         slice: &mut u64,
     ) -> Result<Vec<Effect>, HandleError> {
@@ -113,9 +113,9 @@ impl Walker {
 
     /// Raises the limit of supersteps, if the run has reached it.
     pub(in crate::walker) fn lift(&mut self, total: Option<u64>) {
-        let step = self.line.step();
-        if let Some(total) = total.filter(|total| step >= self.allowance.max_steps() && *total > step) {
-            self.allowance.set_max_steps(total);
+        let step = self.position.step();
+        if let Some(total) = total.filter(|total| step >= self.limits.max_steps() && *total > step) {
+            self.limits.set_max_steps(total);
         }
     }
 
@@ -149,7 +149,7 @@ impl Walker {
 
     /// The numbers of the newest boundary and of the newest superstep.
     pub(in crate::walker) const fn boundary(&self) -> (u64, u64) {
-        (self.line.sequence(), self.line.step())
+        (self.position.sequence(), self.position.step())
     }
 
     pub(in crate::walker) const fn status(&self) -> Status {
@@ -223,12 +223,12 @@ impl Walker {
 
     /// Number of logical bytes that the next checkpoint would store.
     pub(in crate::walker) const fn unstored(&self) -> u64 {
-        self.totals.unstored()
+        self.usage.unstored()
     }
 
     /// Returns `true` if the newest boundary is in no checkpoint yet.
     pub(in crate::walker) const fn has_unwritten_boundary(&self) -> bool {
-        self.line.unwritten().is_some()
+        self.position.unwritten().is_some()
     }
 
     /// Takes the cache entries of supersteps that no checkpoint has brought yet.
@@ -267,13 +267,13 @@ impl Walker {
     }
 
     /// Returns the use of the run so far, with the tasks of the active superstep as far as they have been charged.
-    pub(in crate::walker) fn used(&self) -> ChildUse {
+    pub(in crate::walker) fn used(&self) -> ChildUsage {
         let tasks = || self.superstep.iter().flat_map(Superstep::tasks);
         let fuel = tasks().map(|task| task.used().fuel).fold(self.fuel_so_far(), u64::saturating_add);
         let host = tasks().map(|task| task.used().host).fold(self.host_so_far(), HostUse::plus);
         let below = tasks().map(|task| task.used().steps).fold(self.pending.steps(), u64::saturating_add);
-        let steps = self.line.step().saturating_add(self.totals.child_steps()).saturating_add(below);
-        ChildUse {
+        let steps = self.position.step().saturating_add(self.usage.child_steps()).saturating_add(below);
+        ChildUsage {
             fuel: fuel.saturating_add(self.pending.fuel()),
             host: host.plus(self.pending.host()),
             steps,
@@ -283,7 +283,7 @@ impl Walker {
 
     /// Number of visited nodes in memory that no checkpoint has brought yet.
     #[cfg(test)]
-    pub(in crate::walker) const fn visited_held(&self) -> usize {
+    pub(in crate::walker) const fn unwritten_visits(&self) -> usize {
         self.visited.unwritten_count()
     }
 }

@@ -1,16 +1,12 @@
 //! A run with its child runs.
 
-pub(super) mod child;
 pub(super) mod child_usage;
 pub(super) mod cycles;
 pub(super) mod member;
 pub(super) mod names;
-pub(super) mod restore;
-pub(super) mod route;
 pub(super) mod run_tree;
 pub(super) mod visits;
 
 pub use cycles::{cycles, named};
 pub use names::{is_child_of, task_of_child};
-pub use restore::{RestoredChild, RestoredTree};
-pub use run_tree::RunTree;
+pub use run_tree::{RestoredChild, RestoredTree, RunTree};

@@ -1,6 +1,10 @@
 //! A run with its child runs. The tree takes events and returns effects like a single walker, so that a driver need not
 //! know the number of runs.
 
+mod child;
+mod restore;
+mod route;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -14,7 +18,7 @@ use crate::walker::event::{Effect, Event, Persist, PersistId, Resume, TimerId};
 use crate::walker::machine::illegal;
 use crate::walker::records::persist::SPILL;
 use crate::walker::setup::{HandleError, RestoreError, Restored, Setup, Summary};
-use crate::walker::tree::{names, route, visits};
+use crate::walker::tree::{names, visits};
 use crate::written_graph::WrittenLimits;
 use graph_core::digest::Digest;
 use graph_core::item::{ItemType, Primary};
@@ -23,65 +27,67 @@ use graph_core::policy::Durability;
 use graph_core::record::{CacheEntry, Record, Source, Status};
 use graph_core::time::Timestamp;
 
+pub use restore::{RestoredChild, RestoredTree};
+
 /// Number of child runs, or of waiting records, up to which all are checked after each event that may concern them.
 const FEW: usize = 16;
-/// Logical bytes of a record that is held back, besides those that its run counts as stored: the part that a checkpoint repeats.
-const HELD: u64 = 2 << 10;
+/// Logical bytes of a deferred record, besides those that its run counts as stored: the part that a checkpoint repeats.
+const DEFERRED: u64 = 2 << 10;
 
 /// Walkers of a graph and of the graphs that its nodes name.
 #[derive(Debug)]
 pub struct RunTree {
-    pub(in crate::walker) root: Walker,
+    root: Walker,
     /// The child runs of active supersteps, by namespace. Those of committed supersteps are history.
-    pub(in crate::walker) children: BTreeMap<Arc<str>, Child>,
+    children: BTreeMap<Arc<str>, Child>,
     /// The records that were handed out and are not known to be persisted, in the order of the tree's ids.
-    pub(super) sent: VecDeque<Sent>,
-    pub(super) persists: u64,
+    sent: VecDeque<SentRecord>,
+    persists: u64,
     /// Under `durability: exit`: records that wait until the root run stops, in the order in which they are to be stored.
-    pub(super) held: Vec<(Arc<str>, Box<Persist>)>,
+    deferred: Vec<(Arc<str>, Box<Persist>)>,
     /// Number of waiting records when those of ended child runs were last dropped; none if no child run has ended since.
-    held_since: Option<usize>,
+    deferred_since: Option<usize>,
     /// Number of events since the size of the waiting records was last checked.
     unweighed: usize,
     /// Under `durability: exit`: cache entries of committed supersteps that are not stored yet.
-    pub(super) results: BTreeMap<(Digest, String), CacheEntry>,
+    results: BTreeMap<(Digest, String), CacheEntry>,
     /// The limit of supersteps that a resume brought. It lets child runs continue that have reached their limit.
-    pub(super) lifted: Option<u64>,
+    lifted: Option<u64>,
     /// The namespaces of walkers that have returned control with work left, in the order in which they continue.
-    pub(super) unfinished: VecDeque<Arc<str>>,
+    unfinished: VecDeque<Arc<str>>,
     /// The same namespaces as a set: very many child runs may have started before any of them continues.
-    pub(super) is_unfinished: BTreeSet<Arc<str>>,
+    is_unfinished: BTreeSet<Arc<str>>,
     /// `true` if the root run may start child runs.
     nests: bool,
 }
 
 /// A record that was handed out.
 #[derive(Clone, Debug)]
-pub(super) struct Sent {
-    pub(super) id: PersistId,
-    pub(super) namespace: Arc<str>,
-    pub(super) own: PersistId,
+struct SentRecord {
+    id: PersistId,
+    namespace: Arc<str>,
+    own: PersistId,
 }
 
 #[derive(Debug)]
 pub(in crate::walker) struct Child {
-    pub(in crate::walker) walker: Walker,
+    walker: Walker,
     /// The task in the parent run.
-    pub(in crate::walker) task: Arc<str>,
+    task: Arc<str>,
     /// The namespace of the parent run.
-    pub(in crate::walker) parent: Arc<str>,
+    parent: Arc<str>,
     /// The attempt of that task that waits for the child run, if one does.
-    pub(super) attempt: Option<u32>,
+    attempt: Option<u32>,
     /// `true` if the node's `timeout` limits the time, not that of a run.
-    pub(super) timed_by_node: bool,
+    timed_by_node: bool,
     /// Budget of language models that the node leaves to the whole run. A figure that something else limits further is `u64::MAX`.
-    pub(super) models_of_node: ModelUse,
+    models_of_node: ModelUse,
     /// `true` if the run has used up its time.
-    pub(super) timed_out: bool,
+    timed_out: bool,
     /// Warnings about params that have no effect.
-    pub(super) warnings: Vec<String>,
+    warnings: Vec<String>,
     /// The caller's limits, if the graph was written by the run itself.
-    pub(super) written: Option<WrittenLimits>,
+    written: Option<WrittenLimits>,
 }
 
 impl RunTree {
@@ -90,7 +96,7 @@ impl RunTree {
         Self::with(Walker::new(graph, setup))
     }
 
-    pub(super) fn with(root: Walker) -> Self {
+    fn with(root: Walker) -> Self {
         let writes = |action: &Action| HostItem::Run.may_be(action);
         let setup = root.setup();
         let may_write =
@@ -102,8 +108,8 @@ impl RunTree {
             children: BTreeMap::new(),
             sent: VecDeque::new(),
             persists: 0,
-            held: Vec::new(),
-            held_since: None,
+            deferred: Vec::new(),
+            deferred_since: None,
             unweighed: 0,
             results: BTreeMap::new(),
             lifted: None,
@@ -145,8 +151,9 @@ impl RunTree {
             }
             Event::LookedUp { task, attempt, key, found, trouble } => {
                 let namespace: Arc<str> = names::namespace_of(&task).into();
-                let unstored = key.and_then(|key| self.unstored(&namespace, &task, &key, found.as_deref()));
-                let found = unstored.map(Box::new).or(found);
+                let best =
+                    key.and_then(|key| self.best_cached_result(&namespace, &task, &key, found.as_deref()));
+                let found = best.map(Box::new).or(found);
                 let event = Event::LookedUp { task, attempt, key, found, trouble };
                 self.deliver(&namespace, event, &mut route)?;
             }
@@ -191,7 +198,7 @@ impl RunTree {
                 self.deliver("", event, &mut route)?;
                 // The active superstep is discarded, and its child runs with it.
                 self.children.clear();
-                self.held.clear();
+                self.deferred.clear();
             }
             Event::Continued => self.go_on_with_unfinished(&mut route)?,
             Event::Started
@@ -242,7 +249,7 @@ impl RunTree {
         self.unweighed = 0;
         visits::add(self.children.len());
         let walkers = || std::iter::once(&self.root).chain(self.children.values().map(|child| &child.walker));
-        let waits = walkers().map(Walker::unstored).fold(self.held_size(), u64::saturating_add);
+        let waits = walkers().map(Walker::unstored).fold(self.deferred_size(), u64::saturating_add);
         // Writes of a commit to channels are not final before it is complete.
         if waits <= SPILL || walkers().any(Walker::is_between_boundaries) {
             return Ok(());
@@ -261,16 +268,16 @@ impl RunTree {
             }
             for effect in effects {
                 if let Effect::Persist(persist) = effect {
-                    self.hold(&namespace, persist);
+                    self.defer(&namespace, persist);
                 }
             }
         }
-        self.hand_out_held(route);
+        self.hand_out_deferred(route);
         Ok(())
     }
 
     /// Chooses the cached result for a task from the one that the store found and those that are not stored yet.
-    fn unstored(
+    fn best_cached_result(
         &self,
         namespace: &str,
         task: &str,
@@ -294,18 +301,18 @@ impl RunTree {
             if anew {
                 // The active superstep is discarded, and its child runs with it.
                 self.children.clear();
-                self.held.clear();
+                self.deferred.clear();
             }
             return Ok(());
         }
         self.root.check_changed_reducers(None)?;
         self.children.values().try_for_each(|child| child.walker.check_changed_reducers(None))?;
-        let mut given = self.answers(resume.answers, route.now())?;
+        let mut by_run = self.answers(resume.answers, route.now())?;
         self.root.check_limit(resume.max_steps)?;
-        let own = given.remove("").unwrap_or_default();
+        let own = by_run.remove("").unwrap_or_default();
         // The answers of a resume are recorded for all runs concerned before any of them continues.
         let mut recorded = Vec::new();
-        for (namespace, answers) in given {
+        for (namespace, answers) in by_run {
             let mut effects = Vec::new();
             self.walker_mut(&namespace)?.take_given(route.now(), answers, &mut effects);
             self.raise_above(&namespace);
@@ -337,6 +344,21 @@ impl RunTree {
     pub(in crate::walker) fn set_slice(&mut self, length: u64) {
         self.root.set_slice_length(length);
         self.children.values_mut().for_each(|child| child.walker.set_slice_length(length));
+    }
+
+    /// The walker of the root run.
+    pub(in crate::walker) const fn root(&self) -> &Walker {
+        &self.root
+    }
+
+    /// The child runs of active supersteps, by namespace.
+    pub(in crate::walker) const fn children(&self) -> &BTreeMap<Arc<str>, Child> {
+        &self.children
+    }
+
+    /// The walkers of these child runs.
+    pub(in crate::walker) fn child_walkers_mut(&mut self) -> impl Iterator<Item = &mut Walker> {
+        self.children.values_mut().map(|child| &mut child.walker)
     }
 
     pub(in crate::walker) fn walker(&self, namespace: &str) -> Option<&Walker> {
@@ -382,8 +404,8 @@ impl RunTree {
 
     /// Number of visited nodes in memory that no checkpoint has brought yet.
     #[cfg(test)]
-    pub(in crate::walker) fn visited_held(&self) -> usize {
-        self.root.visited_held()
+    pub(in crate::walker) fn unwritten_visits(&self) -> usize {
+        self.root.unwritten_visits()
     }
 
     /// Returns the fuel used so far, child runs included: [`Summary::fuel`] without computing the rest.
@@ -434,7 +456,7 @@ impl RunTree {
     }
 
     /// Drops the child runs of committed supersteps, and their records that wait to be stored.
-    pub(super) fn forget(&mut self, committed: &BTreeSet<Arc<str>>) {
+    fn forget(&mut self, committed: &BTreeSet<Arc<str>>) {
         let before = self.children.len();
         for parent in committed {
             let Ok(walker) = self.walker_mut(parent) else { continue };
@@ -456,25 +478,25 @@ impl RunTree {
         }
         if committed.iter().any(|namespace| namespace.is_empty()) {
             // The boundary of the root run replaces the records of the resume.
-            self.held.clear();
+            self.deferred.clear();
         } else if self.children.len() < before {
             // Not at each end of a child run: very many records may wait, and very many child runs end.
-            let since = *self.held_since.get_or_insert(self.held.len());
-            if self.held.len() / 2 >= since.max(FEW) {
-                self.forget_held();
+            let since = *self.deferred_since.get_or_insert(self.deferred.len());
+            if self.deferred.len() / 2 >= since.max(FEW) {
+                self.forget_deferred();
             }
         }
     }
 
     /// Drops waiting records of child runs that have ended. The records of a resume for them stay, up to the record
     /// that the root run continues: stored alone, that record would have the run continue without the answers.
-    pub(super) fn forget_held(&mut self) {
-        if self.held_since.take().is_none() {
+    fn forget_deferred(&mut self) {
+        if self.deferred_since.take().is_none() {
             return;
         }
-        visits::add(self.held.len());
+        visits::add(self.deferred.len());
         let (children, mut brought) = (&self.children, self.brought());
-        self.held.retain(|(namespace, _)| {
+        self.deferred.retain(|(namespace, _)| {
             let is_brought = brought > 0;
             brought = brought.saturating_sub(1);
             is_brought || namespace.is_empty() || children.contains_key(namespace)
@@ -482,31 +504,31 @@ impl RunTree {
     }
 
     /// Logical bytes of the waiting records, besides those that their runs count as stored.
-    pub(super) fn held_size(&self) -> u64 {
-        HELD.saturating_mul(self.held.len() as u64)
+    pub(super) fn deferred_size(&self) -> u64 {
+        DEFERRED.saturating_mul(self.deferred.len() as u64)
     }
 
     /// Number of waiting records that a resume has brought: those up to the record that the root run continues.
-    pub(super) fn brought(&self) -> usize {
+    fn brought(&self) -> usize {
         let goes_on = |(namespace, persist): &(Arc<str>, Box<Persist>)| {
             namespace.is_empty() && matches!(persist.record, Record::Status(_))
         };
-        self.held.iter().position(goes_on).map_or(0, |at| at + 1)
+        self.deferred.iter().position(goes_on).map_or(0, |at| at + 1)
     }
 
     /// Returns `true` if records are stored only when the root run stops.
-    pub(super) fn is_stored_at_stops(&self) -> bool {
+    fn is_stored_at_stops(&self) -> bool {
         self.root.setup().durability == Durability::Exit
     }
 }
 
 /// Returns the prefix of the namespaces of the runs below a run.
-pub(super) fn prefix_below(namespace: &str) -> String {
+fn prefix_below(namespace: &str) -> String {
     if namespace.is_empty() { String::new() } else { format!("{namespace}/") }
 }
 
 /// Returns the namespaces of child runs with a prefix, in order.
-pub(super) fn names_below<'c>(
+fn names_below<'c>(
     children: &'c BTreeMap<Arc<str>, Child>,
     prefix: &'c str,
 ) -> impl Iterator<Item = &'c Arc<str>> {
@@ -519,6 +541,20 @@ pub(super) fn names_below<'c>(
 }
 
 impl Child {
+    pub(in crate::walker) const fn walker(&self) -> &Walker {
+        &self.walker
+    }
+
+    /// The namespace of the parent run.
+    pub(in crate::walker) const fn parent(&self) -> &Arc<str> {
+        &self.parent
+    }
+
+    /// The task in the parent run.
+    pub(in crate::walker) const fn task(&self) -> &Arc<str> {
+        &self.task
+    }
+
     /// Returns `true` if the child run is active and its task waits for it.
     fn is_active(&self) -> bool {
         self.attempt.is_some() && self.walker.is_under_way()

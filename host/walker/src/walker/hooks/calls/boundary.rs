@@ -1,6 +1,6 @@
 //! State of hooks when the run reaches a boundary, goes back to one, or is restored.
 
-use super::calls::Hooks;
+use super::Hooks;
 use crate::walker::Walker;
 use crate::walker::event::Effect;
 use graph_core::hook_event::HookEvent;
@@ -10,27 +10,27 @@ use graph_core::record::{HookRecord, HookSummary, PlannedHook, Record, StatusRec
 impl Walker {
     /// Fuel used by everything that has committed, and by the hooks that were asked about the run since.
     pub(in crate::walker) const fn fuel_so_far(&self) -> u64 {
-        self.totals.fuel().saturating_add(self.hooks.fuel)
+        self.usage.fuel().saturating_add(self.hooks.fuel)
     }
 
     /// Use of the host by everything that has committed, and by the hooks that were asked about the run since.
     pub(in crate::walker) fn host_so_far(&self) -> HostUse {
-        self.totals.host().plus(self.hooks.used_of_host())
+        self.usage.host().plus(self.hooks.used_of_host())
     }
 
     /// The fuel of [`Self::host_so_far`] alone, which each piece of work reads: calls without a result use none.
     pub(in crate::walker) fn host_fuel_so_far(&self) -> u64 {
-        self.totals.host().fuel.saturating_add(self.hooks.host.fuel)
+        self.usage.host().fuel.saturating_add(self.hooks.host.fuel)
     }
 
     /// The stored bytes of [`Self::host_so_far`] alone.
     pub(in crate::walker) fn host_stored_so_far(&self) -> u64 {
-        self.totals.host().stored.saturating_add(self.hooks.host.stored)
+        self.usage.host().stored.saturating_add(self.hooks.host.stored)
     }
 
     /// Turns the results so far into history, at a new boundary.
     pub(in crate::walker) fn begin_boundary_of_hooks(&mut self) {
-        self.totals.add_hooks(self.hooks.fuel, self.hooks.used_of_host());
+        self.usage.add_hooks(self.hooks.fuel, self.hooks.used_of_host());
         self.hooks.lost.clear();
         self.hooks.cut_off.clear();
         self.hooks.dispatched.clear();
@@ -76,8 +76,8 @@ impl Walker {
     ) {
         // A reservation replaces an earlier result of its call: its totals include the use of that result.
         let of_run = results.iter().filter(|record| record.event != HookEvent::Error);
-        let fuel = of_run.clone().map(|record| record.fuel_total).fold(self.totals.fuel(), u64::max);
-        let host = of_run.map(|record| record.host_total).fold(self.totals.host(), HostUse::max);
+        let fuel = of_run.clone().map(|record| record.fuel_total).fold(self.usage.fuel(), u64::max);
+        let host = of_run.map(|record| record.host_total).fold(self.usage.host(), HostUse::max);
         let mut known = Hooks::default();
         for record in &results {
             let cut_off = if record.reserved { record.lost.plus(record.host.model) } else { record.lost };
@@ -88,12 +88,12 @@ impl Walker {
         }
         let results: Vec<HookRecord> = results.into_iter().filter(|record| !record.reserved).collect();
         if let Some(total) = max_steps {
-            self.allowance.set_max_steps(total);
+            self.limits.set_max_steps(total);
         }
         self.hooks = Hooks {
-            fuel: fuel - self.totals.fuel(),
+            fuel: fuel - self.usage.fuel(),
             counted: status.map_or(0, |status| status.hooks_fuel),
-            host: host.less(self.totals.host()),
+            host: host.less(self.usage.host()),
             counted_host: status.map_or(HostUse::default(), |status| status.hooks_host),
             planned,
             passed: status.is_some_and(|status| status.hooks_passed),
@@ -118,7 +118,7 @@ impl Walker {
     /// Persists the results of hooks that are not yet persisted, at a suspension: all of them under `durability: exit`,
     /// otherwise those without a dispatch. A process that resumes the run does not ask these hooks again.
     pub(in crate::walker) fn write_hooks(&mut self, fx: &mut Vec<Effect>) {
-        let (checkpoint, sequence) = self.line.under();
+        let (checkpoint, sequence) = self.position.under();
         for record in std::mem::take(&mut self.hooks.cut_off) {
             self.persist(Record::Hook(HookRecord { checkpoint, sequence, ..record }), fx);
         }

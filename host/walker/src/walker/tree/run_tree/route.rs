@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::names::{child_namespace, graph_of, is_below, namespace_of};
-use super::run_tree::{RunTree, Sent, names_below, prefix_below};
-use super::visits;
+use super::{RunTree, SentRecord, names_below, prefix_below};
 use crate::host_item::HostItem;
 use crate::walker::event::{Effect, Event, Notice, Persist, PersistId, TimerId};
 use crate::walker::machine::illegal;
 use crate::walker::setup::HandleError;
+use crate::walker::tree::names::{child_namespace, graph_of, is_below, namespace_of};
+use crate::walker::tree::visits;
 use graph_core::item::{ItemType, Primary};
 use graph_core::record::{CacheEntry, Record, Status};
 use graph_core::time::Timestamp;
@@ -150,7 +150,7 @@ impl RunTree {
         let of_root = namespace.is_empty();
         match effect {
             Effect::RunTask(spec) => {
-                let is_written = HostItem::of(spec.primary, spec.item_type, &spec.item_id).is_some();
+                let is_written = HostItem::of_dispatch(spec.primary, spec.item_type, &spec.item_id).is_some();
                 let is_graph = spec.primary == Primary::Execute
                     && spec.item_type == ItemType::Tool
                     && graph_of(&self.root.setup().graphs, &spec.item_id).is_some();
@@ -230,27 +230,27 @@ impl RunTree {
             Record::Status(status) => status.status == Status::Running,
             Record::Checkpoint(_) | Record::Task(_) | Record::Hook(_) => false,
         };
-        self.hold(namespace, persist);
+        self.defer(namespace, persist);
         if namespace.is_empty() && !goes_on {
-            self.hand_out_held(route);
+            self.hand_out_deferred(route);
         }
     }
 
     /// Keeps a record until the root run stops. A checkpoint that is made only when its run stops precedes the records
     /// of the child runs of the superstep after it, which belong to it.
-    pub(super) fn hold(&mut self, namespace: &Arc<str>, mut persist: Box<Persist>) {
+    pub(super) fn defer(&mut self, namespace: &Arc<str>, mut persist: Box<Persist>) {
         let results = std::mem::take(&mut persist.results);
         self.keep_until_stored(results);
         let at = match &persist.record {
             Record::Checkpoint(_) if self.has_children(namespace) => {
-                self.forget_held();
+                self.forget_deferred();
                 let from = self.brought();
-                let below = self.held[from..].iter().position(|(of, _)| is_below(of, namespace));
+                let below = self.deferred[from..].iter().position(|(of, _)| is_below(of, namespace));
                 below.map(|at| from + at)
             }
             _ => None,
         };
-        self.held.insert(at.unwrap_or(self.held.len()), (Arc::clone(namespace), persist));
+        self.deferred.insert(at.unwrap_or(self.deferred.len()), (Arc::clone(namespace), persist));
     }
 
     fn has_children(&self, namespace: &str) -> bool {
@@ -260,11 +260,11 @@ impl RunTree {
     /// Hands out the waiting records. Results for the cache come with the checkpoint that ends their superstep: that of
     /// their own run or, if that run has ended, of the one around it. Earlier they would replace results of earlier
     /// supersteps, which a run that crashed looks up again.
-    pub(super) fn hand_out_held(&mut self, route: &mut Route) {
-        self.forget_held();
-        let mut held = std::mem::take(&mut self.held);
+    pub(super) fn hand_out_deferred(&mut self, route: &mut Route) {
+        self.forget_deferred();
+        let mut deferred = std::mem::take(&mut self.deferred);
         let mut newest: BTreeMap<Arc<str>, usize> = BTreeMap::new();
-        for (at, (namespace, persist)) in held.iter().enumerate() {
+        for (at, (namespace, persist)) in deferred.iter().enumerate() {
             if matches!(persist.record, Record::Checkpoint(_)) {
                 newest.insert(Arc::clone(namespace), at);
             }
@@ -275,11 +275,11 @@ impl RunTree {
             });
             let at = around.into_iter().find_map(|namespace| newest.get(namespace).copied());
             match at {
-                Some(at) => held[at].1.results.push(entry),
+                Some(at) => deferred[at].1.results.push(entry),
                 None => drop(self.results.insert(place, entry)),
             }
         }
-        for (namespace, persist) in held {
+        for (namespace, persist) in deferred {
             self.number(&namespace, persist, route);
         }
     }
@@ -304,7 +304,7 @@ impl RunTree {
         let id = PersistId(self.persists);
         // A child run whose records were held back has counted them as persisted already.
         if namespace.is_empty() || !self.is_stored_at_stops() {
-            self.sent.push_back(Sent { id, namespace: Arc::clone(namespace), own: persist.id });
+            self.sent.push_back(SentRecord { id, namespace: Arc::clone(namespace), own: persist.id });
         }
         persist.id = id;
         route.out.push(Effect::Persist(persist));
@@ -319,10 +319,10 @@ impl RunTree {
         while let Some(sent) = self.sent.pop_front_if(|sent| sent.id <= id) {
             newest.insert(sent.namespace, (sent.id, sent.own));
         }
-        let mut told: Vec<_> =
+        let mut stored: Vec<_> =
             newest.into_iter().map(|(namespace, (id, own))| (id, namespace, own)).collect();
-        told.sort_unstable();
-        for (_, namespace, own) in told {
+        stored.sort_unstable();
+        for (_, namespace, own) in stored {
             // The superstep around a child may have committed meanwhile.
             if self.walker(&namespace).is_some() {
                 self.deliver(&namespace, Event::Persisted(own), route)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::calls::{HookSpec, Subject};
+use super::{HookSpec, HookSubject, read_hook_answer};
 use crate::graph::NodeIndex;
 use crate::hook::is_control_item;
 use crate::host_item::HostItem;
@@ -27,7 +27,7 @@ impl Walker {
     /// Returns the dispatch of a hook for the driver, or its result if nothing is dispatched.
     pub(super) fn dispatch_hook(
         &self,
-        subject: &Subject,
+        subject: &HookSubject,
         planned: &PlannedHook,
         now: Timestamp,
     ) -> Result<Box<HookSpec>, Box<HookRecord>> {
@@ -47,10 +47,10 @@ impl Walker {
             }
         };
         if is_control_item(primary, item_type, item_id) {
-            let answer = self.answer_of_hook(planned, Ok(Outcome::Result(Value::clone(&params.0))));
+            let answer = read_hook_answer(planned, Ok(Outcome::Result(Value::clone(&params.0))));
             return Err(Box::new(self.hook_record(subject, planned, answer, 0, now)));
         }
-        if HostItem::of(primary, item_type, item_id).is_some() {
+        if HostItem::of_dispatch(primary, item_type, item_id).is_some() {
             let message = format!("`{item_id}` is performed for a node, and not for a hook");
             return failed(Failure::new(Category::Permanent, message));
         }
@@ -102,7 +102,7 @@ impl Walker {
             parent_run_id: identity.parent.clone(),
             graph_id: self.graph.id.clone(),
             node_id: format!("hook:{}", planned.hook),
-            superstep: self.superstep.as_ref().map_or(self.line.step(), Superstep::number),
+            superstep: self.superstep.as_ref().map_or(self.position.step(), Superstep::number),
             task: planned.call.clone(),
             attempt: 1,
             visit: 1,
@@ -123,7 +123,7 @@ impl Walker {
             activation,
             limits,
             narrowing: None,
-            clock: self.line.at(),
+            clock: self.position.at(),
             seed: self.digests.seed(&planned.call),
         };
         HookSpec { event: planned.event, hook: planned.hook.clone(), layer: planned.layer, call }
@@ -131,16 +131,16 @@ impl Walker {
 
     /// Returns the fuel that a hook may use. A hook about a failed task uses that task's reservation, so that the
     /// figure does not depend on which task fails first.
-    fn fuel_for_hook(&self, subject: &Subject) -> u64 {
+    fn fuel_for_hook(&self, subject: &HookSubject) -> u64 {
         match subject {
-            Subject::Task(task) => {
+            HookSubject::Task(task) => {
                 let Some(superstep) = &self.superstep else { return 0 };
                 superstep.find(task).map_or(0, |at| {
                     let task = &superstep.tasks()[at];
                     task.account().left_to_components()
                 })
             }
-            Subject::Run => {
+            HookSubject::Run => {
                 let under_way = self.superstep.as_ref().map_or(0, Superstep::spent);
                 let spent = self.pending.spent_after(under_way);
                 let left = self.budgets().fuel.saturating_sub(self.spent().saturating_add(spent));
@@ -148,17 +148,15 @@ impl Walker {
                 let components =
                     components.map(|task| task.used().fuel).fold(self.fuel_so_far(), u64::saturating_add);
                 let components = components.saturating_add(self.pending.fuel());
-                left.min(
-                    self.allowance.fuel_share().map_or(u64::MAX, |share| share.saturating_sub(components)),
-                )
+                left.min(self.limits.fuel_share().map_or(u64::MAX, |share| share.saturating_sub(components)))
             }
         }
     }
 
     /// Returns the use of the host that a hook is allowed, from the same sources as [`Self::fuel_for_hook`].
-    fn host_for_hook(&self, subject: &Subject) -> HostUse {
+    fn host_for_hook(&self, subject: &HookSubject) -> HostUse {
         match subject {
-            Subject::Task(task) => {
+            HookSubject::Task(task) => {
                 let Some(superstep) = &self.superstep else { return HostUse::default() };
                 let left = superstep
                     .find(task)
@@ -166,7 +164,7 @@ impl Walker {
                 // The account does not contain possible use by calls about tasks without a result.
                 left.less(self.hooks.lost_where(|lost| lost.of_task))
             }
-            Subject::Run => {
+            HookSubject::Run => {
                 let under_way = self.superstep.iter().flat_map(Superstep::tasks);
                 let under_way = under_way.map(|task| task.used().host);
                 let spent = under_way.fold(self.host_so_far().plus(self.pending.host()), HostUse::plus);
@@ -179,7 +177,7 @@ impl Walker {
     /// Returns the run's budget that caused a hook's item to reach a limit, if one did. `used`, `work` and `journal` are the call's own.
     pub(super) fn budget_that_stopped(
         &self,
-        subject: &Subject,
+        subject: &HookSubject,
         planned: &PlannedHook,
         used: u64,
         work: u64,

@@ -7,23 +7,23 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::names::{child_namespace, depth, graph_of};
 use super::route::Route;
-use super::run_tree::{Child, RunTree, names_below, prefix_below};
+use super::{Child, RunTree, names_below, prefix_below};
 use crate::compat::rye;
 use crate::graph::{Graph, Node, NodeKind};
 use crate::host_item::HostItem;
 use crate::parameters::{CheckedInputs, InputsError, Parameters, check_inputs};
 use crate::walker::Walker;
-use crate::walker::budget::run_budget::{Trouble, budget_of};
-use crate::walker::budget::run_limits::TaskAllowance;
+use crate::walker::budget::run_budget::{NodeWorkError, budget_of};
+use crate::walker::budget::run_limits::DispatchLimits;
 use crate::walker::event::{Effect, Event, Notice, TaskReport, TaskSpec, Timing};
 use crate::walker::nodes::approvals::with_rules_above;
 use crate::walker::setup::{HandleError, Identity, Setup};
 use crate::walker::tasks::commit::failed_at;
 use crate::walker::tasks::task::Task;
-use crate::walker::tree::child_usage::{ChildEnd, ChildStop, ChildUse};
+use crate::walker::tree::child_usage::{ChildEnd, ChildStop, ChildUsage};
 use crate::walker::tree::member::ChildDispatch;
+use crate::walker::tree::names::{child_namespace, depth, graph_of};
 use crate::written_graph::{RunCall, WrittenLimits};
 use graph_core::capability::Manifest;
 use graph_core::limits::{Budget, ModelUse, RunLimits};
@@ -66,23 +66,23 @@ impl RunTree {
         let Some(walker) = self.walker(parent) else { return Ok(()) };
         let namespace = child_namespace(walker, &task);
         let meter = Meter::new(walker.task(&task).map_or(0, |task| task.account().left()));
-        let is_written = HostItem::of(spec.primary, spec.item_type, &spec.item_id).is_some();
+        let is_written = HostItem::of_dispatch(spec.primary, spec.item_type, &spec.item_id).is_some();
         let prepared = self
             .prepare_child(parent, &namespace, spec, &meter)
-            .map_err(|trouble| trouble.of_child(is_written));
+            .map_err(|trouble| trouble.for_child(is_written));
         let prepared = match prepared {
             Ok(prepared) => prepared,
-            Err(Trouble::Failed(failure)) => {
+            Err(NodeWorkError::Failed(failure)) => {
                 // Reading an unusable document is charged all the same, but not as a whole step, which would end this run.
                 let work = if is_written { meter.spent().min(STEP - 1) } else { 0 };
                 let report = TaskReport { work, ..TaskReport::new(Err(failure), 0) };
                 return self.deliver(parent, Event::TaskDone { task, attempt, report }, route);
             }
-            Err(Trouble::Exhausted(exhausted)) => {
+            Err(NodeWorkError::Exhausted(exhausted)) => {
                 let used =
-                    self.walker(parent).map_or_else(ChildUse::default, |walker| walker.accounted(&task));
+                    self.walker(parent).map_or_else(ChildUsage::default, |walker| walker.accounted(&task));
                 let end = ChildEnd::Exhausted { budget: budget_of(exhausted), within: None };
-                let stop = ChildStop { used, warnings: Vec::new(), end, took: Timing::default(), holds: 0 };
+                let stop = ChildStop { used, warnings: Vec::new(), end, took: Timing::default(), memory: 0 };
                 return self.end_child_task(parent, &task, stop, route);
             }
         };
@@ -100,7 +100,7 @@ impl RunTree {
             written,
             stored,
         } = prepared;
-        let allowance = TaskAllowance { steps: Some(steps), fuel: fuel_share, dispatch };
+        let limits = DispatchLimits { steps: Some(steps), fuel: fuel_share, dispatch };
         if steps == 0 && !self.children.contains_key(&namespace) {
             return self.without_steps(parent, &task, &graph, route);
         }
@@ -116,7 +116,7 @@ impl RunTree {
             (child.timed_by_node, child.timed_out) = (timed_by_node, false);
             child.models_of_node = models_of_node;
             (child.warnings, child.written) = (warnings, written);
-            let untold = child.walker.begin_dispatch(ChildDispatch { path: &spec.path, allowance, manifest });
+            let untold = child.walker.begin_dispatch(ChildDispatch { path: &spec.path, limits, manifest });
             return self.continue_child(&namespace, untold, route);
         }
         let root = self.root.setup();
@@ -139,7 +139,7 @@ impl RunTree {
             max_steps: None,
             max_concurrency: root.max_concurrency,
         };
-        let mut walker = Walker::new_child(graph, setup, &spec.path, allowance, (work, stored));
+        let mut walker = Walker::new_child(graph, setup, &spec.path, limits, (work, stored));
         walker.set_slice_length(self.root.slice_length());
         let child = Child {
             walker,
@@ -185,7 +185,7 @@ impl RunTree {
             ChildEnd::Failed(Failure::new(Category::Limit, message))
         };
         let used = walker.accounted(task);
-        let stop = ChildStop { used, warnings: Vec::new(), end, took: Timing::default(), holds: 0 };
+        let stop = ChildStop { used, warnings: Vec::new(), end, took: Timing::default(), memory: 0 };
         self.end_child_task(parent, task, stop, route)
     }
 
@@ -196,14 +196,14 @@ impl RunTree {
         namespace: &Arc<str>,
         spec: &TaskSpec,
         meter: &Meter,
-    ) -> Result<PreparedChild, Trouble> {
-        let fault = |message: String| Trouble::Failed(Failure::new(Category::Internal, message));
+    ) -> Result<PreparedChild, NodeWorkError> {
+        let fault = |message: String| NodeWorkError::Failed(Failure::new(Category::Internal, message));
         let walker = self.walker(parent).ok_or_else(|| fault("its run is gone".to_owned()))?;
         let deepest = walker.setup().manifest.run_limits().depth;
         if depth(namespace) > deepest {
             let named = graph_of(&self.root.setup().graphs, &spec.item_id);
             let chain = self.chain(parent, named.map_or(&spec.item_id, |graph| &graph.id));
-            return Err(Trouble::Failed(Failure::new(
+            return Err(NodeWorkError::Failed(Failure::new(
                 Category::Limit,
                 format!(
                     "child runs may be {deepest} level{} deep, and this would be one more: {chain}; {}",
@@ -218,13 +218,13 @@ impl RunTree {
                 ),
             )));
         }
-        let Called { graph, params, limits: written, stored } = self.called(namespace, spec, meter)?;
+        let CalledGraph { graph, params, limits: written, stored } = self.called(namespace, spec, meter)?;
         // The work to read the document of a written graph; other graphs were read before the run.
         let opened = if written.is_some() { meter.spent() } else { 0 };
         if let Some(child) = self.children.get(namespace)
             && (child.walker.graph().digest != graph.digest || child.written.is_some() != written.is_some())
         {
-            return Err(Trouble::Failed(Failure::new(
+            return Err(NodeWorkError::Failed(Failure::new(
                 Category::Permanent,
                 format!(
                     "its child run was started with graph `{}`, and the node names `{}` now",
@@ -236,7 +236,7 @@ impl RunTree {
         let accounted = walker.accounted(&spec.activation.task);
         let task = walker.task(&spec.activation.task);
         let node = walker.graph().node(spec.node);
-        let Asked { inputs, parameters, warnings } = asked(&graph, node, &params, meter)?;
+        let ChildInputs { inputs, parameters, warnings } = child_inputs(&graph, node, &params, meter)?;
         let inputs = match self.children.get(namespace) {
             Some(child) => Arc::clone(&child.walker.setup().inputs),
             None => Arc::new(with_rules_above(&graph, inputs, &spec.manifest, meter)?),
@@ -303,21 +303,26 @@ impl RunTree {
 
     /// Returns the graph that a task's item is or that its params contain, with the graph's params. A child run that
     /// has started keeps the document that it was started with.
-    fn called<'s>(&self, namespace: &str, spec: &'s TaskSpec, meter: &Meter) -> Result<Called<'s>, Trouble> {
-        if HostItem::of(spec.primary, spec.item_type, &spec.item_id).is_none() {
+    fn called<'s>(
+        &self,
+        namespace: &str,
+        spec: &'s TaskSpec,
+        meter: &Meter,
+    ) -> Result<CalledGraph<'s>, NodeWorkError> {
+        if HostItem::of_dispatch(spec.primary, spec.item_type, &spec.item_id).is_none() {
             let graph = graph_of(&self.root.setup().graphs, &spec.item_id).ok_or_else(|| {
                 let message = format!("`{}` is no graph", spec.item_id);
-                Trouble::Failed(Failure::new(Category::Internal, message))
+                NodeWorkError::Failed(Failure::new(Category::Internal, message))
             })?;
             let params = Cow::Borrowed(&spec.params);
-            return Ok(Called { graph: Arc::clone(graph), params, limits: None, stored: 0 });
+            return Ok(CalledGraph { graph: Arc::clone(graph), params, limits: None, stored: 0 });
         }
         let call = RunCall::read(&spec.params, meter)?;
         let (graph, stored) = match self.children.get(namespace) {
             Some(child) if child.written.is_some() => (Arc::clone(child.walker.graph()), 0),
             _ => call.load(meter).map(|(graph, length)| (Arc::new(graph), length))?,
         };
-        Ok(Called { graph, params: Cow::Owned(call.inputs), limits: Some(call.limits), stored })
+        Ok(CalledGraph { graph, params: Cow::Owned(call.inputs), limits: Some(call.limits), stored })
     }
 
     /// Lists the graphs from the root to one that is about to start: `a → b → b`.
@@ -421,13 +426,13 @@ impl RunTree {
         let (parent, task) = (Arc::clone(&child.parent), Arc::clone(&child.task));
         // A wrapped result is built from the state, and the task may need it again.
         if !wraps {
-            child.walker.shed();
+            child.walker.drop_state();
         }
         let document =
             child.written.map_or(0, |_| HELD_PER_DOCUMENT * size::of(&child.walker.graph().document));
-        let holds = child.walker.holds().saturating_add(document);
+        let memory = child.walker.memory().saturating_add(document);
         let took = child.walker.take_time();
-        self.end_child_task(&parent, &task, ChildStop { used, warnings, end, took, holds }, route)
+        self.end_child_task(&parent, &task, ChildStop { used, warnings, end, took, memory }, route)
     }
 
     /// Passes the outcome of a child run to its task.
@@ -445,8 +450,8 @@ impl RunTree {
     }
 
     /// Returns the use by a child run and the runs below it.
-    pub(in crate::walker) fn used(&self, namespace: &str) -> ChildUse {
-        let Some(child) = self.children.get(namespace) else { return ChildUse::default() };
+    pub(in crate::walker) fn used(&self, namespace: &str) -> ChildUsage {
+        let Some(child) = self.children.get(namespace) else { return ChildUsage::default() };
         let walker = &child.walker;
         let mut used = walker.used();
         for name in names_below(&self.children, &prefix_below(namespace)) {
@@ -487,7 +492,7 @@ fn exceeded(child: &Child, budget: Budget, within: Option<String>) -> Option<Fai
 }
 
 /// The graph of a child run, and its params.
-struct Called<'s> {
+struct CalledGraph<'s> {
     graph: Arc<Graph>,
     params: Cow<'s, Value>,
     /// The caller's limits of a written graph.
@@ -519,16 +524,21 @@ struct PreparedChild {
 }
 
 /// The params of a node as the inputs of its graph.
-struct Asked {
+struct ChildInputs {
     /// The inputs, checked, with defaults filled in.
     inputs: Value,
     parameters: Parameters,
     warnings: Vec<String>,
 }
 
-fn asked(graph: &Graph, node: &Node, params: &Value, meter: &Meter) -> Result<Asked, Trouble> {
+fn child_inputs(
+    graph: &Graph,
+    node: &Node,
+    params: &Value,
+    meter: &Meter,
+) -> Result<ChildInputs, NodeWorkError> {
     let id = &graph.id;
-    let invalid = |message: String| Trouble::Failed(Failure::new(Category::InvalidInput, message));
+    let invalid = |message: String| NodeWorkError::Failed(Failure::new(Category::InvalidInput, message));
     meter.charge(size::of(params))?;
     let params = match params {
         Value::Null => Map::new(),
@@ -541,7 +551,7 @@ fn asked(graph: &Graph, node: &Node, params: &Value, meter: &Meter) -> Result<As
         }
     };
     let checked = check_inputs(graph, params, meter).map_err(|error| match error {
-        InputsError::Exhausted(exhausted) => Trouble::Exhausted(exhausted),
+        InputsError::Exhausted(exhausted) => NodeWorkError::Exhausted(exhausted),
         InputsError::Schema { reasons } => {
             invalid(format!("`config_schema` of graph `{id}` is not usable: {}", reasons.join("; ")))
         }
@@ -571,7 +581,7 @@ fn asked(graph: &Graph, node: &Node, params: &Value, meter: &Meter) -> Result<As
             node.name
         )
     });
-    Ok(Asked { inputs, parameters, warnings: warnings.into_iter().collect() })
+    Ok(ChildInputs { inputs, parameters, warnings: warnings.into_iter().collect() })
 }
 
 /// Returns the failure of a node whose own budget of models its child run has used up; `None` if the budget is another one.

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::names::{child_namespace, graph_of, namespace_of, task_of_child};
-use super::run_tree::{Child, RunTree};
+use super::{Child, RunTree};
 use crate::graph::Graph;
 use crate::host_item::HostItem;
 use crate::walker::Walker;
 use crate::walker::setup::{Identity, RestoreError, Restored, Setup};
 use crate::walker::tasks::superstep::Superstep;
+use crate::walker::tree::names::{child_namespace, graph_of, namespace_of, task_of_child};
 use crate::written_graph::WrittenLimits;
 use graph_core::limits::ModelUse;
 use graph_core::record::{AcceptedPinChange, Status};
@@ -100,7 +100,8 @@ impl RunTree {
         let Some(found) = superstep.find(task).map(|at| &superstep.tasks()[at]) else { return Ok(()) };
         let node = walker.graph().node(superstep.node_of(found));
         let Some(dispatch) = found.dispatch() else { return Ok(()) };
-        let is_written = HostItem::of(dispatch.primary, dispatch.item_type, &dispatch.item_id).is_some();
+        let is_written =
+            HostItem::of_dispatch(dispatch.primary, dispatch.item_type, &dispatch.item_id).is_some();
         let graph = if is_written {
             // The document of a written graph is fixed: the one with the record counts, not that in the present params.
             Some(kept.as_ref().ok_or_else(|| failed("its document was not kept".to_owned()))?)
