@@ -130,7 +130,7 @@ impl Foreground<'_> {
     }
 }
 
-/// Limit of the history that is read for the document of a run that was stopped, in bytes: whoever presses Ctrl-C waits for no more.
+/// Limit of the history that is read for the document of a run that was stopped, in bytes: the user who pressed Ctrl-C waits for no more.
 const MOST_READ_OF_STOPPED: u64 = 16 << 20;
 
 /// Returns the nodes visited in a run, for its document. If the history cannot be read, the list is empty, with a warning unless the

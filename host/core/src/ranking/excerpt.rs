@@ -6,7 +6,7 @@ use super::query::Query;
 const EXCERPT_WORDS: usize = 24;
 /// Length of the longest excerpt, in bytes.
 const MAX_EXCERPT: usize = 500;
-/// The end of an excerpt after which the text goes on.
+/// The end of an excerpt after which the text continues.
 const MORE: &str = " …";
 /// Length of the part of a text that is searched for a word of the query, in bytes.
 const MAX_SEARCHED: usize = 64 << 10;
