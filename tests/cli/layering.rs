@@ -142,6 +142,71 @@ fn only_the_command_line_prints_exits_and_looks_where_it_was_typed() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
+/// The parts that a run is assembled from. Programs use `Runtime` instead.
+const PARTS_OF_A_RUN: [&str; 14] = [
+    "Assembled",
+    "Beginning",
+    "ComponentExecutor",
+    "Definition",
+    "Environment",
+    "ExecutorParts",
+    "Plan::make",
+    "Plan::make_for",
+    "RunTree",
+    "accept_plan",
+    "context::walker",
+    "fork_row",
+    "run::snapshot",
+    "stores::open",
+];
+
+/// Files that name parts of a run nevertheless, with the number of lines that do, each with the reason.
+const WITH_PARTS_OF_A_RUN: [(&str, usize, &str); 3] = [
+    ("cases/src/items.rs", 5, "components are planned for nodes without a double only"),
+    ("cases/src/session.rs", 8, "a case has a clock, a store that breaks and an executor of doubles"),
+    ("cases/src/travel.rs", 3, "a case edits and forks with its own executor"),
+];
+
+#[test]
+fn only_the_runtime_assembles_runs() {
+    let host = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(&host).unwrap() {
+        let crate_folder = entry.unwrap().path();
+        for folder in ["src", "benches"].map(|name| crate_folder.join(name)) {
+            if folder.is_dir() && folder != host.join("runtime/src") {
+                sources(&folder, &mut files);
+            }
+        }
+    }
+    let mut found = BTreeMap::<_, Vec<_>>::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        // Other crates have types with the same names.
+        if !text.contains("graph_runtime::") {
+            continue;
+        }
+        let shown = file.strip_prefix(&host).unwrap().to_string_lossy().into_owned();
+        for (number, line) in without_tests(&text).lines().enumerate() {
+            let code = line.split("//").next().unwrap_or_default();
+            let names = |part: &&str| {
+                let is_word = |c: char| c.is_alphanumeric() || c == '_';
+                code.match_indices(*part).any(|(at, _)| {
+                    let (before, after) = (&code[..at], &code[at + part.len()..]);
+                    !before.ends_with(is_word) && !after.starts_with(is_word)
+                })
+            };
+            if PARTS_OF_A_RUN.iter().any(|part| names(&part)) {
+                found.entry(shown.clone()).or_default().push(format!("{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    let excepted: BTreeMap<_, _> =
+        WITH_PARTS_OF_A_RUN.iter().map(|(file, lines, _)| ((*file).to_owned(), *lines)).collect();
+    let counted: BTreeMap<_, _> = found.iter().map(|(file, lines)| (file.clone(), lines.len())).collect();
+    assert_eq!(counted, excepted, "start and continue runs with `graph_runtime::Runtime`: {found:#?}");
+}
+
 /// Files that print or write texts with their line breaks, each with the reason. All others print a stranger's text on
 /// one line, or as a block with a margin.
 const WITH_LINE_BREAKS: [(&str, &str); 17] = [

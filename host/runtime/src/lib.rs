@@ -10,9 +10,7 @@
 //! ```
 //! use std::path::Path;
 //!
-//! use graph_runtime::project::{Project, user_home::Home};
-//! use graph_runtime::run::start::Sources;
-//! use graph_runtime::{Options, Runtime};
+//! use graph_runtime::{Home, Options, Project, Runtime, Sources};
 //! use serde_json::json;
 //!
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
@@ -57,6 +55,16 @@ mod runtime;
 pub mod telemetry;
 pub mod trust;
 
-pub use runtime::{History, Options, PlannedRun, RunHandle, Runtime};
+pub use error::{Error, Kind};
+pub use executor::functions::{FunctionCall, Functions};
+pub use project::Project;
+pub use project::stores::StoreKind;
+pub use project::user_home::Home;
+pub use run::edit_and_fork::EditedRun;
+pub use run::resume::Opening;
+pub use run::start::Sources;
+pub use runtime::{
+    ForkOptions, History, Options, PlanOptions, PlannedRun, ResumeOptions, RunHandle, Runtime, StartOptions,
+};
 // Their types are in the signatures of this crate.
 pub use {graph_driver, graph_engine, graph_registry, graph_store};

@@ -1,74 +1,39 @@
 //! [`Runtime`]: everything that a program needs to run graphs.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+mod handle;
+mod options;
+mod planned;
 
-use graph_core::record::CheckpointSelector;
+use std::sync::{Arc, OnceLock};
+
+use graph_core::record::{CheckpointSelector, Status};
 use graph_driver::{Driver, Observer, ObserverPair, StopRequest};
-use graph_engine::Compiler;
-use graph_store::CheckpointStore;
+use graph_store::{CheckpointStore, RunRow};
 use graph_walker::builder::BuiltGraph;
-use graph_walker::walker::{Answers, Edit, Event, Resume, Summary};
+use graph_walker::walker::{Edit, Event, Resume, Summary};
 use serde_json::{Map, Value};
-use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 
-use crate::error::{Error, Kind, Result};
-use crate::executor::functions::Functions;
-use crate::history::events::{Kinds, Reader};
+use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::notice::NoticeObserver;
-use crate::plan::Plan;
 use crate::project::Project;
-use crate::project::stores::{self, StoreKind};
+use crate::project::key_pairs::signing_key;
+use crate::project::stores::{self, StoreKind, Stores};
 use crate::project::user_home::Home;
-use crate::run::context::PreparedRun;
+use crate::run::context::{PreparedRun, RunParent};
 use crate::run::edit_and_fork::{self, EditedRun};
-use crate::run::resume::{self, Opening};
-use crate::run::start::{self, RunContext, Sources, Start};
-use crate::run::{restore, stop_notes};
+use crate::run::resume::{self, Opening, Resumable};
+use crate::run::start::{self, RunContext, Start};
+use crate::run::{restore, stop_notes, stop_unheld};
 
-/// Settings of a [`Runtime`], in addition to its project and its user's space. By default, runs are kept in the
-/// project's database, components are compiled in this process, nothing is granted, and notices are ignored.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Sources of items and trust.
-    pub sources: Sources,
-    /// The file of the manifest that says what graphs may use; without it, nothing is allowed.
-    pub manifest: Option<PathBuf>,
-    /// Kind of the project's store of runs.
-    pub kept: StoreKind,
-    /// A store of the program's own, which replaces the project's.
-    pub store: Option<Arc<dyn CheckpointStore>>,
-    /// Compiles components, in this process or in a child process.
-    pub compiler: Compiler,
-    /// Receives notices about what happens around runs.
-    pub notices: Arc<dyn NoticeObserver>,
-    /// Items that the program performs itself. A manifest has to permit each.
-    pub functions: Functions,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            sources: Sources::default(),
-            manifest: None,
-            kept: StoreKind::default(),
-            store: None,
-            compiler: Compiler::InProcess,
-            notices: Arc::new(()),
-            functions: Functions::default(),
-        }
-    }
-}
+pub use handle::{History, RunHandle};
+pub use options::{ForkOptions, Options, PlanOptions, ResumeOptions, StartOptions};
+pub use planned::PlannedRun;
 
 /// Runs graphs in a project.
 ///
 /// ```
 /// use graph_core::record::Status;
-/// use graph_runtime::project::Project;
-/// use graph_runtime::project::user_home::Home;
-/// use graph_runtime::{Options, Runtime};
+/// use graph_runtime::{Home, Options, Project, Runtime};
 ///
 /// # async fn example(folder: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
 /// let graph = folder.join("greet.yaml");
@@ -102,18 +67,11 @@ impl Default for Options {
 pub struct Runtime {
     host: Host,
     project: Project,
-    sources: Sources,
-    manifest: Option<PathBuf>,
-    store: Arc<dyn CheckpointStore>,
-}
-
-/// A graph that was planned, with everything that a run of it needs.
-#[derive(Debug)]
-pub struct PlannedRun {
-    /// The graph, its items, and their origins.
-    pub context: RunContext,
-    /// The dispatched items, the grants, and what is missing.
-    pub plan: Plan,
+    /// Options of a plan that has none of its own.
+    plan_options: PlanOptions,
+    kept: StoreKind,
+    /// The store of runs, once it is open.
+    store: Arc<OnceLock<Arc<dyn CheckpointStore>>>,
 }
 
 impl Runtime {
@@ -121,27 +79,96 @@ impl Runtime {
     pub fn open(project: Project, home: Home, options: Options) -> Result<Self> {
         let Options { sources, manifest, kept, store, compiler, notices, functions } = options;
         let host = Host { home, compiler, notices, functions: Arc::new(functions) };
-        let store = match store {
-            Some(store) => store,
-            None => stores::open(&project, kept, &host)?,
-        };
-        Ok(Self { host, project, sources, manifest, store })
+        let mut runtime = Self::new(host, project, kept);
+        runtime.plan_options = PlanOptions { sources, manifest, sign_with: None };
+        if let Some(store) = store {
+            runtime.store = Arc::new(OnceLock::from(store));
+        }
+        runtime.store()?;
+        Ok(runtime)
+    }
+
+    /// Makes a runtime that opens the project's store when the first run needs it: a plan alone creates no state.
+    pub fn new(host: Host, project: Project, kept: StoreKind) -> Self {
+        Self { host, project, plan_options: PlanOptions::default(), kept, store: Arc::default() }
+    }
+
+    /// Finds a run in the stores of a project by its id, a prefix of it, or `@last`, and makes a runtime with the store that
+    /// keeps it. Nothing is created if there is no such run.
+    pub fn of_run(host: Host, project: Project, name: &str) -> Result<(Self, RunRow)> {
+        let (kept, _, row) = Stores::to_read(&project, &host.home)?.find(name)?;
+        Ok((Self::new(host, project, kept), row))
+    }
+
+    /// The kind of the project's store that keeps the runs.
+    pub fn kept(&self) -> StoreKind {
+        self.kept
+    }
+
+    /// The store that keeps the runs; it is opened if it is not open yet.
+    pub fn store(&self) -> Result<Arc<dyn CheckpointStore>> {
+        if let Some(store) = self.store.get() {
+            return Ok(Arc::clone(store));
+        }
+        let opened = stores::open(&self.project, self.kept, &self.host)?;
+        Ok(Arc::clone(self.store.get_or_init(|| opened)))
+    }
+
+    /// Reads a graph, its manifest and its trust, by its file or its item id. [`RunContext::planned`] plans it, once the
+    /// inputs of a run are known.
+    pub fn open_graph(&self, graph: &str, options: &PlanOptions) -> Result<RunContext> {
+        let PlanOptions { sources, manifest, sign_with } = options;
+        let mut context = RunContext::open(graph, manifest.as_deref(), sources, &self.project, &self.host)?;
+        context.components.signing_key =
+            sign_with.as_deref().map(|key| signing_key(&self.host.home, key)).transpose()?;
+        Ok(context)
     }
 
     /// Reads and checks a graph, by its file or its item id, and runs nothing.
     pub async fn plan(&self, graph: &str) -> Result<PlannedRun> {
-        let manifest = self.manifest.as_deref();
-        let context = RunContext::open(graph, manifest, &self.sources, &self.project, &self.host)?;
-        let plan = planned(&context).await;
-        Ok(PlannedRun { context, plan })
+        self.plan_with(graph, &self.plan_options).await
+    }
+
+    /// Reads and checks a graph with options of its own, and runs nothing.
+    pub async fn plan_with(&self, graph: &str, options: &PlanOptions) -> Result<PlannedRun> {
+        self.open_graph(graph, options)?.planned(Map::new()).await
     }
 
     /// Checks a graph that the program has built, and runs nothing. A run of it is resumed by its id, as any other.
     pub async fn plan_built(&self, graph: &BuiltGraph) -> Result<PlannedRun> {
-        let manifest = self.manifest.as_deref();
-        let context = RunContext::of_built(graph, manifest, &self.sources, &self.project, &self.host)?;
-        let plan = planned(&context).await;
-        Ok(PlannedRun { context, plan })
+        let PlanOptions { sources, manifest, .. } = &self.plan_options;
+        let context = RunContext::of_built(graph, manifest.as_deref(), sources, &self.project, &self.host)?;
+        context.planned(Map::new()).await
+    }
+
+    /// Creates a run of a graph that was planned, and holds it for this process: the caller drives it. Without a run, it
+    /// fails if the inputs do not match the graph's schema or if something is missing from the plan.
+    pub async fn begin(&self, planned_run: PlannedRun, options: StartOptions) -> Result<PreparedRun> {
+        let StartOptions { inputs, run_id, parent, seed, max_steps, durability, state_item, no_cache } =
+            options;
+        let planned_run = match inputs {
+            Some(inputs) => planned_run.with_inputs(inputs).await?,
+            None => planned_run,
+        };
+        let (context, plan, inputs) = planned_run.into_parts()?;
+        let parent = parent.map(|name| self.find_parent(&name)).transpose()?;
+        let store = self.store()?;
+        let start = Start { inputs, run_id, parent, seed, max_steps, durability, state_item };
+        let mut prepared = start::begin(context, plan, start, store, &self.host)?;
+        if no_cache {
+            prepared.driver.ignore_cache();
+        }
+        Ok(prepared)
+    }
+
+    /// Finds the parent of a new run, in the store if it is open and in those of the project otherwise: no store is
+    /// created for a parent that does not exist.
+    fn find_parent(&self, name: &str) -> Result<RunParent> {
+        let row = match self.store.get() {
+            Some(store) => restore::find(&**store, name)?,
+            None => Stores::to_read(&self.project, &self.host.home)?.find(name)?.2,
+        };
+        Ok(RunParent { run_id: row.run_id, root_id: row.root_id })
     }
 
     /// Starts a run of a graph that was planned. Without a run, it fails if something is missing from the plan or if
@@ -149,37 +176,28 @@ impl Runtime {
     pub async fn start(
         &self,
         planned_run: PlannedRun,
-        inputs: Map<String, Value>,
+        options: impl Into<StartOptions>,
         observer: impl Observer + 'static,
     ) -> Result<RunHandle> {
-        let PlannedRun { mut context, mut plan } = planned_run;
-        let graph = Arc::clone(&context.file.graph);
-        let parameters = start::run_parameters(&graph, &inputs)?;
-        if parameters.resume_run_id.is_some() || parameters.detached {
+        let mut options = options.into();
+        let planned_run = match options.inputs.take() {
+            Some(inputs) => planned_run.with_inputs(inputs).await?,
+            None => planned_run,
+        };
+        if planned_run.parameters.resume_run_id.is_some() || planned_run.parameters.detached {
             return Err(Error::usage(
                 "`resume_run_id` and `async` among the inputs are for a command line: resume the run itself",
             ));
         }
-        let narrowed = parameters.narrow(&context.components.manifest, 0);
-        if narrowed.digest() != context.components.manifest.digest() {
-            context.components.manifest = Arc::new(narrowed);
-            plan = planned(&context).await;
-        }
-        let inputs = start::check_inputs(&graph, inputs)?.inputs;
-        if let Some(refusal) = plan.refusal("graph-host caps suggest GRAPH") {
-            return Err(refusal);
-        }
-        let start = Start {
-            inputs,
-            run_id: None,
-            parent: None,
-            seed: None,
-            max_steps: None,
-            durability: None,
-            state_item: false,
-        };
-        let ready = start::begin(context, plan, start, Arc::clone(&self.store), &self.host)?;
-        Ok(self.handle(ready, Event::Started, observer))
+        let prepared = Box::pin(self.begin(planned_run, options)).await?;
+        let store = self.store()?;
+        Ok(self.handle(prepared, Event::Started, store, observer))
+    }
+
+    /// Restores a run that is suspended or was cut short, by its id or a prefix of it, and holds it for this process: the
+    /// caller drives it. It fails if a definition that the run is pinned to has changed.
+    pub async fn reopen(&self, run: &str, opening: Opening) -> Result<Resumable> {
+        resume::open(run, self.store()?, opening, &self.project, &self.host).await
     }
 
     /// Resumes a run that is suspended or was cut short, by its id or a prefix of it. It fails if a definition that the
@@ -187,13 +205,17 @@ impl Runtime {
     pub async fn resume(
         &self,
         run: &str,
-        answers: Answers,
+        options: impl Into<ResumeOptions>,
         observer: impl Observer + 'static,
     ) -> Result<RunHandle> {
-        let store = Arc::clone(&self.store);
-        let resumable = resume::open(run, store, Opening::default(), &self.project, &self.host).await?;
-        let event = resumable.event(Resume { answers, ..Resume::default() });
-        Ok(self.handle(resumable.ready, event, observer))
+        let ResumeOptions { mut opening, answers, inputs, update, max_steps } = options.into();
+        opening.begins_turn |= inputs.is_some();
+        let mut resumable = Box::pin(self.reopen(run, opening)).await?;
+        let inputs = inputs.map(|inputs| resumable.merged_inputs(inputs)).transpose()?;
+        resumable.check_changes(inputs.is_some() || update.is_some())?;
+        let event = resumable.event(Resume { answers, max_steps, inputs, update });
+        let store = self.store()?;
+        Ok(self.handle(resumable.ready, event, store, observer))
     }
 
     /// Starts another turn of a run that has ended, with new inputs merged into its own: at `start`, with the state
@@ -204,15 +226,8 @@ impl Runtime {
         inputs: Map<String, Value>,
         observer: impl Observer + 'static,
     ) -> Result<RunHandle> {
-        let opening = Opening { begins_turn: true, ..Opening::default() };
-        let resumable =
-            resume::open(run, Arc::clone(&self.store), opening, &self.project, &self.host).await?;
-        let mut merged = resumable.inputs.clone();
-        merged.extend(inputs);
-        let checked = start::check_inputs(&resumable.graph, merged)?.inputs;
-        let inputs = checked.as_object().cloned();
-        let event = resumable.event(Resume { inputs, ..Resume::default() });
-        Ok(self.handle(resumable.ready, event, observer))
+        let options = ResumeOptions { inputs: Some(inputs), ..ResumeOptions::default() };
+        self.resume(run, options, observer).await
     }
 
     /// Edits the state of a run that is suspended or has ended, as a node would, at its newest checkpoint or at an earlier one.
@@ -222,24 +237,38 @@ impl Runtime {
         edit: Edit,
         back_to: Option<CheckpointSelector>,
     ) -> Result<EditedRun> {
-        edit_and_fork::update(run, Arc::clone(&self.store), edit, back_to, &self.project, &self.host).await
+        edit_and_fork::update(run, self.store()?, edit, back_to, &self.project, &self.host).await
     }
 
     /// Makes a new run that begins with the state of another run at a checkpoint.
-    pub async fn fork(&self, run: &str, at: CheckpointSelector, edit: Option<Edit>) -> Result<EditedRun> {
-        edit_and_fork::fork(run, Arc::clone(&self.store), at, edit, None, &self.project, &self.host).await
+    pub async fn fork(&self, run: &str, options: impl Into<ForkOptions>) -> Result<EditedRun> {
+        let ForkOptions { at, edit, run_id } = options.into();
+        edit_and_fork::fork(run, self.store()?, at, edit, run_id, &self.project, &self.host).await
+    }
+
+    /// Stops a run that no process drives, before any task runs; returns its status. A [`RunHandle`] stops a run that this
+    /// process drives.
+    pub async fn stop(&self, run: &str, how: Control) -> Result<Status> {
+        stop_unheld::stop(run, how, self.store()?, &self.project, &self.host).await
     }
 
     /// The stored history of a run.
     pub fn history(&self, run: &str) -> Result<History> {
-        let row = restore::find(&*self.store, run)?;
-        Ok(History { store: Arc::clone(&self.store), run: row.run_id })
+        let store = self.store()?;
+        let row = restore::find(&*store, run)?;
+        Ok(History { store, run: row.run_id })
     }
 
-    fn handle(&self, ready: PreparedRun, first: Event, observer: impl Observer + 'static) -> RunHandle {
+    fn handle(
+        &self,
+        ready: PreparedRun,
+        first: Event,
+        store: Arc<dyn CheckpointStore>,
+        observer: impl Observer + 'static,
+    ) -> RunHandle {
         let PreparedRun { run, driver } = ready;
         let (id, control) = (run.clone(), driver.stop_requests());
-        let (store, home) = (Arc::clone(&self.store), self.host.home.clone());
+        let home = self.host.home.clone();
         let task = tokio::spawn(async move {
             let outcome = drive(driver, first, observer).await;
             // Without this note the run itself is intact; only a later check is weaker.
@@ -248,11 +277,6 @@ impl Runtime {
         });
         RunHandle { id, control, task }
     }
-}
-
-async fn planned(context: &RunContext) -> Plan {
-    let RunContext { file, subgraphs, components, hooks, .. } = context;
-    Plan::make(&file.graph, &subgraphs.graphs, &hooks.hooks, components).await
 }
 
 async fn drive(mut driver: Driver, first: Event, mut observer: impl Observer) -> Result<Summary> {
@@ -267,61 +291,6 @@ async fn drive(mut driver: Driver, first: Event, mut observer: impl Observer) ->
     Ok(summary)
 }
 
-/// A run that is under way. If it is dropped before its outcome is awaited, its tasks are abandoned; the run can be
-/// resumed from what is stored.
-#[derive(Debug)]
-pub struct RunHandle {
-    id: String,
-    control: mpsc::UnboundedSender<StopRequest>,
-    task: JoinHandle<Result<Summary>>,
-}
-
-impl RunHandle {
-    /// The id by which the run is resumed, shown and verified.
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
-    /// Asks the run to stop: once the tasks under way are done, or at once.
-    pub fn stop(&self, how: StopRequest) {
-        // If the driver is gone, the run has stopped already.
-        let _ = self.control.send(how);
-    }
-
-    /// Waits until the run has ended or is suspended.
-    pub async fn outcome(mut self) -> Result<Summary> {
-        match (&mut self.task).await {
-            Ok(outcome) => outcome,
-            Err(error) => {
-                let message = format!("the host broke down while it drove run {}: {error}", self.id);
-                Err(Error::new(Kind::Internal, "internal", message))
-            }
-        }
-    }
-}
-
-impl Drop for RunHandle {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-/// The stored history of a run, as a stream of numbered lines.
-#[derive(Clone, Debug)]
-pub struct History {
-    store: Arc<dyn CheckpointStore>,
-    run: String,
-}
-
-impl History {
-    /// Passes every line after number `offset` to `line`; 0 for all. The run may store more later: call this again with
-    /// the number of the last line.
-    pub fn after(&self, offset: u64, line: impl FnMut(&Value) -> Result<()>) -> Result<()> {
-        let kinds = Kinds::or_all(&[]);
-        Reader::new(Arc::clone(&self.store), &self.run, None, kinds, offset).read(line)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -329,12 +298,13 @@ mod tests {
     use std::sync::mpsc::{Receiver, Sender, channel};
     use std::time::Duration;
 
-    use graph_core::record::Status;
+    use graph_core::policy::Durability;
     use graph_core::time::Timestamp;
-    use graph_walker::walker::Notice;
+    use graph_walker::walker::{Answers, Notice};
     use serde_json::json;
 
     use super::*;
+    use crate::error::Kind;
 
     const STEPS: u64 = 900;
     /// The superstep at which the test's run is blocked.
@@ -420,8 +390,90 @@ mod tests {
         assert_eq!(stopped.status, Status::Cancelled);
         assert_eq!(stopped.steps, HELD_UP);
         assert_eq!(resumed(&runtime, &id).await.steps, STEPS);
-        let fork = runtime.fork(&id, CheckpointSelector::Step(1), None).await.unwrap();
+        let fork = runtime.fork(&id, CheckpointSelector::Step(1)).await.unwrap();
         assert_eq!((fork.summary.steps, fork.origin.unwrap().0), (1, id));
+    }
+
+    /// Writes a graph that greets, and returns its path.
+    fn greeter(folder: &Path) -> String {
+        let graph = folder.join("greet.yaml");
+        let text = "tool_type: graph\nconfig_schema:\n  type: object\n  required: [name]\n  properties:\n    name: { type: string }\n\
+                    config:\n  start: greet\n  nodes:\n    greet: { assign: { greeting: 'Hello, ${inputs.name}' } }\n";
+        std::fs::write(&graph, text).unwrap();
+        graph.to_str().unwrap().to_owned()
+    }
+
+    fn name(name: &str) -> Map<String, Value> {
+        Map::from_iter([("name".to_owned(), name.into())])
+    }
+
+    #[tokio::test]
+    async fn a_run_has_the_options_of_its_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let (runtime, graph) = (runtime(folder.path()), greeter(folder.path()));
+        let started = async |options: StartOptions| {
+            let plan = runtime.plan(&graph).await?;
+            runtime.start(plan, StartOptions { inputs: Some(name("Ada")), ..options }, ()).await
+        };
+        let options = StartOptions {
+            run_id: Some("first".to_owned()),
+            seed: Some("seven".to_owned()),
+            max_steps: Some(5),
+            durability: Some(Durability::Exit),
+            ..StartOptions::default()
+        };
+        let first = started(options).await.unwrap();
+        assert_eq!(first.id(), "first");
+        first.outcome().await.unwrap();
+        let store = runtime.store().unwrap();
+        let row = restore::find(&*store, "first").unwrap();
+        assert_eq!((row.max_steps, row.durability), (Some(5), Durability::Exit));
+
+        let child = StartOptions { parent: Some("fir".to_owned()), ..StartOptions::default() };
+        let child = started(child).await.unwrap();
+        let id = child.id().to_owned();
+        child.outcome().await.unwrap();
+        let other = restore::find(&*store, &id).unwrap();
+        assert_eq!((other.parent_id.as_deref(), other.root_id.as_str()), (Some("first"), "first"));
+        assert_ne!(other.seed, row.seed);
+
+        let nobody = StartOptions { parent: Some("nobody".to_owned()), ..StartOptions::default() };
+        assert_eq!(started(nobody).await.unwrap_err().kind(), Kind::NotFound);
+    }
+
+    #[tokio::test]
+    async fn a_run_is_planned_with_inputs_found_and_given_another_turn() {
+        let folder = tempfile::tempdir().unwrap();
+        let (project, graph) = (Project::at(folder.path().to_owned()), greeter(folder.path()));
+        let host = Host {
+            home: Home::at(folder.path().join("home")),
+            compiler: graph_engine::Compiler::InProcess,
+            notices: Arc::new(()),
+            functions: Arc::default(),
+        };
+        let runtime = Runtime::new(host.clone(), project.clone(), StoreKind::Sqlite);
+        let planned = async |inputs| {
+            runtime.open_graph(&graph, &PlanOptions::default())?.planned(inputs).await?.checked("suggest")
+        };
+        assert_eq!(planned(Map::new()).await.unwrap_err().kind(), Kind::Invalid);
+        let plan = planned(name("Ada")).await.unwrap();
+        // Nothing is stored before the run begins.
+        assert!(!project.state().path().exists());
+        let run = runtime.start(plan, StartOptions::default(), ()).await.unwrap();
+        let id = run.id().to_owned();
+        assert_eq!(run.outcome().await.unwrap().state["greeting"], "Hello, Ada");
+
+        let missing = Runtime::of_run(host.clone(), project.clone(), "nobody").unwrap_err();
+        assert_eq!(missing.kind(), Kind::NotFound);
+        let (found, row) = Runtime::of_run(host, project, "@last").unwrap();
+        assert_eq!((found.kept(), &row.run_id), (StoreKind::Sqlite, &id));
+        let options =
+            ResumeOptions { inputs: Some(name("Grace")), max_steps: Some(7), ..ResumeOptions::default() };
+        let again = found.resume(&id, options, ()).await.unwrap().outcome().await.unwrap();
+        assert_eq!(again.state["greeting"], "Hello, Grace");
+        assert_eq!(restore::find(&*found.store().unwrap(), &id).unwrap().max_steps, Some(7));
+        // A run that has ended stays as it is.
+        assert_eq!(found.stop(&id, Control::Cancel).await.unwrap(), Status::Completed);
     }
 
     #[test]

@@ -7,9 +7,7 @@ use anyhow::Context as _;
 use graph_core::record::Status;
 use graph_core::time::Timestamp;
 use graph_runtime::graph_driver::Observer;
-use graph_runtime::project::{Project, user_home::Home};
-use graph_runtime::run::start::Sources;
-use graph_runtime::{Options, Runtime};
+use graph_runtime::{Home, Options, Project, Runtime, Sources};
 use graph_walker::walker::{Answers, Notice};
 use serde_json::{Map, json};
 

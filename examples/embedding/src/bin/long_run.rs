@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use graph_core::time::Timestamp;
 use graph_runtime::graph_driver::Observer;
-use graph_runtime::project::{Project, user_home::Home};
-use graph_runtime::{Options, Runtime};
+use graph_runtime::{Home, Options, Project, Runtime};
 use graph_walker::walker::Notice;
 use serde_json::Map;
 

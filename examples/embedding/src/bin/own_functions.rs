@@ -5,9 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use graph_core::node::{Category, Failure, Outcome};
-use graph_runtime::executor::functions::Functions;
-use graph_runtime::project::{Project, user_home::Home};
-use graph_runtime::{Options, Runtime};
+use graph_runtime::{Functions, Home, Options, Project, Runtime};
 use serde_json::{Map, json};
 
 #[tokio::main]

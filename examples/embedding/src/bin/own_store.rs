@@ -11,8 +11,7 @@ use graph_core::record::SignedRecord;
 use graph_runtime::graph_store::{
     CheckpointStore, CommitError, MemoryStore, RunGuard, RunUpdate, StorageError, StoreInterceptor, SyncMode,
 };
-use graph_runtime::project::{Project, user_home::Home};
-use graph_runtime::{Options, Runtime};
+use graph_runtime::{Home, Options, Project, Runtime};
 use serde_json::Map;
 
 /// A store with a ledger in front of it.

@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use graph_runtime::project::{Project, user_home::Home};
-use graph_runtime::run::start::Sources;
-use graph_runtime::{Options, Runtime};
+use graph_runtime::{Home, Options, Project, Runtime, Sources};
 use serde_json::{Map, json};
 
 #[tokio::main]

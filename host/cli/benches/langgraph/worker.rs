@@ -3,19 +3,17 @@
 
 use std::io::{BufRead as _, Write as _};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser;
 use graph_core::policy::Durability;
 use graph_core::record::Status;
 use graph_host::context::{Context, current_project};
 use graph_host::terminal::output::Output;
-use graph_runtime::plan::Plan;
-use graph_runtime::project::stores::{self, StoreKind};
-use graph_runtime::run::start::{RunContext, Sources, Start, begin};
-use graph_store::CheckpointStore;
+use graph_runtime::project::stores::StoreKind;
+use graph_runtime::run::start::Sources;
+use graph_runtime::{PlanOptions, Runtime, StartOptions};
 use graph_walker::walker::Event;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -81,33 +79,24 @@ async fn carry_out(
     request: Request,
     args: &Args,
     context: &Context,
-    sqlite: &mut Option<Arc<dyn CheckpointStore>>,
+    sqlite: &mut Option<Runtime>,
 ) -> Result<Value> {
     let sources = Sources { trust: args.trust.clone(), items: args.items.clone(), ..Sources::default() };
-    let (project, host) = (current_project()?, &context.host);
-    let scene = RunContext::open(&request.graph, args.caps.as_deref(), &sources, &project, host)?;
-    let plan =
-        Plan::make(&scene.file.graph, &scene.subgraphs.graphs, &scene.hooks.hooks, &scene.components).await;
-    ensure!(plan.missing().is_empty(), "{:?}", plan.missing());
-    let store = match (request.store.as_str(), &*sqlite) {
-        ("sqlite", Some(store)) => Arc::clone(store),
-        ("sqlite", None) => {
-            let opened = stores::open(&project, StoreKind::Sqlite, host)?;
-            Arc::clone(sqlite.insert(opened))
-        }
-        _ => stores::open(&project, StoreKind::Memory, host)?,
+    let new = |kind| Ok::<_, anyhow::Error>(Runtime::new(context.host.clone(), current_project()?, kind));
+    let runtime = match (request.store.as_str(), &*sqlite) {
+        ("sqlite", Some(runtime)) => runtime.clone(),
+        ("sqlite", None) => sqlite.insert(new(StoreKind::Sqlite)?).clone(),
+        _ => new(StoreKind::Memory)?,
     };
-    let start = Start {
-        inputs: request.inputs,
-        run_id: None,
-        parent: None,
-        seed: None,
-        max_steps: None,
-        durability: Some(request.durability),
-        state_item: false,
-    };
+    let options = PlanOptions { sources, manifest: args.caps.clone(), sign_with: None };
+    let Value::Object(inputs) = request.inputs else { bail!("the inputs are a mapping") };
+    let planned = runtime.open_graph(&request.graph, &options)?.planned(inputs).await?;
+    ensure!(planned.plan.missing().is_empty(), "{:?}", planned.plan.missing());
+    let planned = planned.checked("graph-host caps suggest GRAPH")?;
+    runtime.store()?;
+    let options = StartOptions { durability: Some(request.durability), ..StartOptions::default() };
     let began = Instant::now();
-    let mut ready = begin(scene, plan, start, store, host)?;
+    let mut ready = runtime.begin(planned, options).await?;
     let status = ready.driver.drive(Event::Started, &mut ()).await?;
     let summary = ready.driver.take_summary();
     let took = began.elapsed();

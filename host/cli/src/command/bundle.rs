@@ -15,7 +15,9 @@ use graph_runtime::bundle::{Bundle, BundleOptions, check, gather, plan_for_page,
 use graph_runtime::error::{Error, Result};
 use graph_runtime::project::key_pairs::{signing_key, verifying_key};
 use graph_runtime::project::shown;
+use graph_runtime::project::stores::StoreKind;
 use graph_runtime::run::start::{RunContext, check_inputs, run_parameters};
+use graph_runtime::{PlanOptions, Runtime};
 use serde_json::{Map, Value, json};
 
 use crate::command::args::SourceArgs;
@@ -83,7 +85,10 @@ async fn make(args: &Args, graph: &str, context: &Context) -> Result<Bundle> {
         Some(key) => signing_key(&context.host.home, key)?,
         None => context.host.home.identity()?,
     };
-    let mut scene = RunContext::open(graph, args.caps.as_deref(), &sources, &project, &context.host)?;
+    let suggest = sources.suggest_command(graph);
+    let options = PlanOptions { sources, manifest: args.caps.clone(), sign_with: None };
+    let runtime = Runtime::new(context.host.clone(), project, StoreKind::default());
+    let mut scene = runtime.open_graph(graph, &options)?;
     if !scene.file.warnings.is_empty() {
         context.output.report(&scene.file.warnings);
     }
@@ -91,7 +96,6 @@ async fn make(args: &Args, graph: &str, context: &Context) -> Result<Bundle> {
     let example_inputs = example(&scene, given)?;
     let plan = plan_for_page(&mut scene).await;
     let export = args.replay.as_deref().map(read_export).transpose()?;
-    let suggest = scene.suggest_command(graph, &sources);
     let options = BundleOptions { files: args.files, example_inputs, export };
     let bundle = gather(&scene, &plan, &suggest, options, &key, &context.host)?;
     for notice in plan.notices().iter().chain(&bundle.left_out) {

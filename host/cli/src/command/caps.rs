@@ -8,7 +8,8 @@ use graph_host::context::named_project;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_runtime::error::Result;
-use graph_runtime::run::start::RunContext;
+use graph_runtime::project::stores::StoreKind;
+use graph_runtime::{PlanOptions, Runtime};
 use serde_json::json;
 
 /// Suggest capability manifests: what a graph needs, and no more
@@ -38,13 +39,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
 
 async fn suggested(graph: &str, sources: &SourceArgs, context: &Context) -> Result<Exit> {
     let output = context.output;
-    let scene = RunContext::open(
-        graph,
-        None,
-        &sources.sources(),
-        &named_project(sources.project.as_deref())?,
-        &context.host,
-    )?;
+    let project = named_project(sources.project.as_deref())?;
+    let runtime = Runtime::new(context.host.clone(), project, StoreKind::default());
+    let options = PlanOptions { sources: sources.sources(), ..PlanOptions::default() };
+    let scene = runtime.open_graph(graph, &options)?;
     let Suggested { suggestion, unknown, templates } =
         suggestion::of(&scene.file.graph, &scene.hooks.hooks, &scene.components).await?;
     let notes: Vec<_> = unknown.into_iter().chain(templates).collect();

@@ -7,6 +7,7 @@ use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, Output, styled};
 use graph_host::terminal::text::standing_text;
+use graph_runtime::PlannedRun;
 use graph_runtime::error::Result;
 use graph_runtime::items::graph_file::standing_json;
 use graph_runtime::items::locate::Space;
@@ -20,12 +21,12 @@ use serde_json::{Value, json};
 
 /// Prints a plan; the exit code is `Denied` if anything is missing.
 pub(super) fn show(
-    scene: &RunContext,
-    plan: &Plan,
+    planned: &PlannedRun,
     durability: Durability,
     suggest: &str,
     context: &Context,
 ) -> Result<Exit> {
+    let PlannedRun { context: scene, plan, .. } = planned;
     let output = context.output;
     let missing = plan.missing();
     let exit = if missing.is_empty() { Exit::Ok } else { Exit::Denied };

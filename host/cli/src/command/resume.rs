@@ -2,14 +2,11 @@
 
 use graph_host::context::named_project;
 use graph_host::terminal::typed::in_named_project;
-use graph_runtime::run::resume;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use graph_core::diagnostic::printable;
-use graph_core::limits::LARGEST_FIGURE;
 use graph_host::background::{self, BackgroundOptions, StartupReporter};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
@@ -17,15 +14,12 @@ use graph_host::terminal::inputs;
 use graph_host::terminal::output::{self, Output, styled};
 use graph_host::terminal::prompt;
 use graph_host::terminal::run_report::counted;
+use graph_runtime::Runtime;
 use graph_runtime::error::{Error, Result};
-use graph_runtime::graph_driver::Driver;
-use graph_runtime::graph_store::{Change, RunUpdate};
-use graph_runtime::project::key_pairs::signing_key;
 use graph_runtime::project::run_folder::RunFolder;
-use graph_runtime::project::stores::{self, Stores};
 use graph_runtime::run::restore::Checked;
 use graph_runtime::run::resume::{Opening, Resumable};
-use graph_runtime::run::start::{check_inputs, run_parameters};
+use graph_runtime::run::start::run_parameters;
 use graph_runtime::run::typed_answers::TypedAnswers;
 use graph_walker::parameters::is_about_the_run;
 use graph_walker::walker::{Answers, Resume};
@@ -121,17 +115,6 @@ pub(super) fn later_options(answers: &[String], sign_with: Option<&str>, quiet: 
     options
 }
 
-/// Applies `--max-steps` and `--no-cache` to the driver.
-fn adjust(driver: &mut Driver, args: &Args) {
-    if let Some(max_steps) = args.max_steps {
-        let kept = Change::Set(max_steps.min(LARGEST_FIGURE));
-        driver.amend(RunUpdate { max_steps: kept, ..RunUpdate::default() });
-    }
-    if args.no_cache {
-        driver.ignore_cache();
-    }
-}
-
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let herald = args.report_to.as_deref().map(StartupReporter::new);
     let (run, folder) = (args.run.clone(), args.project.clone());
@@ -154,28 +137,20 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
     }
     let begins_turn = args.inputs.is_some() || !args.input.is_empty() || !args.new_inputs.is_empty();
     let project = named_project(args.project.as_deref())?;
-    // Opened to read: nothing is created if the run does not exist.
-    let (kind, store, row) = Stores::to_read(&project, &context.host.home)?.find(&args.run)?;
-    drop(store);
+    // Nothing is created if the run does not exist.
+    let (runtime, row) = Runtime::of_run(context.host.clone(), project.clone(), &args.run)?;
     let telemetry = args.observe.telemetry()?;
-    let store = stores::open(&project, kind, &context.host)?;
-    let signing_key =
-        args.sign_with.as_deref().map(|key| signing_key(&context.host.home, key)).transpose()?;
-    let mut resumable = resume::open(
-        &row.run_id,
-        Arc::clone(&store),
-        Opening {
-            accept_changes: args.accept_changes,
-            begins_turn,
-            signing_key,
-            state_item: args.state_item,
-            caps: args.given.caps.clone(),
-            sources: args.given.sources(),
-        },
-        &project,
-        &context.host,
-    )
-    .await?;
+    let opening = Opening {
+        accept_changes: args.accept_changes,
+        begins_turn,
+        sign_with: args.sign_with.clone(),
+        no_cache: args.no_cache,
+        state_item: args.state_item,
+        caps: args.given.caps.clone(),
+        sources: args.given.sources(),
+    };
+    let mut resumable = Box::pin(runtime.reopen(&row.run_id, opening)).await?;
+    let store = runtime.store()?;
     for change in &resumable.accepted {
         output.warn(format_args!("accepted: {change}"));
     }
@@ -196,11 +171,7 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
         output.warn(warning);
     }
     let update = (!args.update.is_empty()).then(|| args.update.iter().cloned().collect::<Map<_, _>>());
-    if resumable.from_the_start && (inputs.is_some() || update.is_some()) {
-        return Err(Error::usage(
-            "the run was cut short before its first step: resume it without inputs or updates",
-        ));
-    }
+    resumable.check_changes(inputs.is_some() || update.is_some())?;
     let mut later = TypedAnswers::new(args.later_answer.clone());
     let asks = inputs.is_none() && given.is_empty() && !detach && output.can_ask();
     let typed = args::typed_run(&args.run, project.folder());
@@ -231,7 +202,6 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
     if !args.quiet {
         print_opening(&resumable, &typed, output);
     }
-    adjust(&mut resumable.ready.driver, &args);
     let event = resumable.event(Resume { answers, max_steps: args.max_steps, inputs, update });
     let foreground = Foreground {
         store,
@@ -308,12 +278,8 @@ fn new_inputs_of(given: Option<Map<String, Value>>, args: &Args, resumable: &Res
     if new.is_empty() {
         return Ok(NewInputs { new: None, merged: None, detach });
     }
-    let mut merged = resumable.inputs.clone();
-    merged.extend(new.clone());
-    match check_inputs(&resumable.graph, merged)?.inputs {
-        Value::Object(merged) => Ok(NewInputs { new: Some(new), merged: Some(merged), detach }),
-        other => Err(Error::invalid(format!("the inputs are {other}, a mapping is needed"))),
-    }
+    let merged = resumable.merged_inputs(new.clone())?;
+    Ok(NewInputs { new: Some(new), merged: Some(merged), detach })
 }
 
 /// Removes the parameters of the run from the new inputs; returns whether it is resumed in the background. A change of `capabilities`

@@ -20,15 +20,14 @@ use graph_host::terminal::text::standing_text;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::items::subgraphs::recursion_warnings;
 use graph_runtime::plan::Plan;
-use graph_runtime::project::key_pairs::signing_key;
 use graph_runtime::project::run_folder::RunFolder;
-use graph_runtime::project::stores::{self, StoreKind, Stores};
+use graph_runtime::project::stores::StoreKind;
 use graph_runtime::project::{self, Project};
-use graph_runtime::run::context::RunParent;
 use graph_runtime::run::run_id;
-use graph_runtime::run::start::{RunContext, Start, begin, check_inputs, run_parameters, unknown_inputs};
+use graph_runtime::run::start::{RunContext, run_parameters};
 use graph_runtime::run::typed_answers::TypedAnswers;
 use graph_runtime::run::typed_inputs;
+use graph_runtime::{PlanOptions, PlannedRun, Runtime, StartOptions};
 use graph_walker::walker::Event;
 use serde_json::json;
 
@@ -172,19 +171,14 @@ fn warn_of_inputs(unknown: &[String], strict: bool, output: Output) -> Result<()
     Ok(())
 }
 
-/// Finds the parent of a new run.
-fn find_parent(name: &str, project: &Project, context: &Context) -> Result<RunParent> {
-    let (_, _, row) = Stores::to_read(project, &context.host.home)?.find(name)?;
-    Ok(RunParent { run_id: row.run_id, root_id: row.root_id })
-}
-
 async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     let output = context.output;
     let (sources, project) = (args.sources.sources(), named_project(args.sources.project.as_deref())?);
     let context = &context.quiet(args.quiet);
-    let mut scene = RunContext::open(&args.graph, args.caps.as_deref(), &sources, &project, &context.host)?;
-    scene.components.signing_key =
-        args.sign_with.as_deref().map(|key| signing_key(&context.host.home, key)).transpose()?;
+    let runtime = Runtime::new(context.host.clone(), project.clone(), args.store);
+    let suggest = sources.suggest_command(&args.graph);
+    let options = PlanOptions { sources, manifest: args.caps.clone(), sign_with: args.sign_with.clone() };
+    let scene = runtime.open_graph(&args.graph, &options)?;
     let graph = Arc::clone(&scene.file.graph);
     let schema = graph.input_schema.as_ref();
     let given = inputs::gather(args.inputs.as_deref(), &args.input, schema)?;
@@ -198,38 +192,31 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         return Box::pin(resume_by_input::resume(run, &args, given.clone(), &scene, context)).await;
     }
     let detach = in_background(&args, parameters.detached)?;
-    scene.components.manifest = Arc::new(parameters.narrow(&scene.components.manifest, 0));
-    let plan = Plan::make(&graph, &scene.subgraphs.graphs, &scene.hooks.hooks, &scene.components).await;
-    let suggest = scene.suggest_command(&args.graph, &sources);
+    let planned = Box::pin(scene.planned(given)).await?;
+    let durability = args.durability.map(Durability::from);
     if args.plan {
-        let durability = args.durability.map_or(graph.durability, Durability::from);
-        return plan_view::show(&scene, &plan, durability, &suggest, context);
+        return plan_view::show(&planned, durability.unwrap_or(graph.durability), &suggest, context);
     }
-    warn_of_inputs(&unknown_inputs(&graph, &given), args.strict_inputs, output)?;
-    let inputs = check_inputs(&graph, given)?.inputs;
-    refuse(&plan, args.caps.is_none(), &suggest)?;
-    let opening = opening_lines(&scene, &plan);
-    let warnings: Vec<_> = plan.notices().into_iter().chain(unsigned(&plan)).collect();
+    warn_of_inputs(&planned.unknown_inputs(), args.strict_inputs, output)?;
+    let planned = planned.checked(&suggest).map_err(|error| refused(error, args.caps.is_none(), &suggest))?;
+    let opening = opening_lines(&planned);
+    let warnings: Vec<_> = planned.plan.notices().into_iter().chain(unsigned(&planned.plan)).collect();
 
     let telemetry = args.observe.telemetry()?;
     if detach {
         RunFolder::check(&project)?;
     }
-    let parent = args.parent.as_deref().map(|name| find_parent(name, &project, context)).transpose()?;
-    let store = stores::open(&project, args.store, &context.host)?;
-    let start = Start {
-        inputs,
+    let options = StartOptions {
+        inputs: None,
         run_id: args.run_id,
-        parent,
+        parent: args.parent,
         seed: args.seed,
         max_steps: args.max_steps,
-        durability: args.durability.map(Durability::from),
+        durability,
         state_item: args.state_item,
+        no_cache: args.no_cache,
     };
-    let mut ready = begin(scene, plan, start, Arc::clone(&store), &context.host)?;
-    if args.no_cache {
-        ready.driver.ignore_cache();
-    }
+    let ready = Box::pin(runtime.begin(planned, options)).await?;
     if !args.quiet {
         opening.print(&graph.id, &ready.run, output);
     }
@@ -249,7 +236,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     }
     let typed = args::typed_run(&ready.run, project.folder());
     let foreground = Foreground {
-        store,
+        store: runtime.store()?,
         folder: RunFolder::of(&project, &ready.run),
         graph: &graph.id,
         typed: typed.clone(),
@@ -265,15 +252,14 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     ended.map_err(|error| args::about_run(error, &typed))
 }
 
-/// Returns the plan's refusal, if any, as an error.
-fn refuse(plan: &Plan, is_without_manifest: bool, suggest: &str) -> Result<()> {
-    match plan.refusal(suggest) {
-        None => Ok(()),
-        Some(error) if is_without_manifest && error.kind() == Kind::Denied => Err(error.help(format!(
+/// Adds the way to a manifest to a refusal of a plan that had none.
+fn refused(error: Error, is_without_manifest: bool, suggest: &str) -> Error {
+    if is_without_manifest && error.kind() == Kind::Denied {
+        return error.help(format!(
             "without a manifest (--caps FILE) nothing is allowed. See what the graph needs: {suggest}"
-        ))),
-        Some(error) => Err(error),
+        ));
     }
+    error
 }
 
 /// Lines that are printed when a run starts.
@@ -285,7 +271,8 @@ struct Opening {
     inside: Vec<String>,
 }
 
-fn opening_lines(scene: &RunContext, plan: &Plan) -> Opening {
+fn opening_lines(planned: &PlannedRun) -> Opening {
+    let PlannedRun { context: scene, plan, .. } = planned;
     let inside = scene.subgraphs.files.iter();
     Opening {
         signed: standing_text(&scene.file.standing),

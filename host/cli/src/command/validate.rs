@@ -23,11 +23,12 @@ use graph_runtime::items::locate::{ItemLocator, id_of_graph, type_of_file};
 use graph_runtime::items::subgraphs::{Subgraphs, recursion_warnings};
 use graph_runtime::items::text_items::format_of;
 use graph_runtime::plan::admission::Components;
-use graph_runtime::plan::{Plan, PlanProblem, refused_nodes, scripts};
+use graph_runtime::plan::{PlanProblem, refused_nodes, scripts};
 use graph_runtime::project;
+use graph_runtime::project::stores::StoreKind;
 use graph_runtime::registry::fetch_cache;
-use graph_runtime::run::start::RunContext;
 use graph_runtime::trust::trusted_keys;
+use graph_runtime::{PlanOptions, Runtime};
 use graph_walker::document::{load, load_config, load_hooks};
 use graph_walker::graph::Graph;
 use graph_walker::walker::Graphs;
@@ -272,7 +273,9 @@ impl What {
 fn report_items(path: &Path, args: &Args, context: &Context) -> Result<ItemReport> {
     let (sources, project) = (args.sources.sources(), named_project(args.sources.project.as_deref())?);
     let name = path.display().to_string();
-    let mut scene = RunContext::open(&name, args.caps.as_deref(), &sources, &project, &context.host)?;
+    let options = PlanOptions { sources, manifest: args.caps.clone(), sign_with: None };
+    let runtime = Runtime::new(context.host.clone(), project, StoreKind::default());
+    let mut scene = runtime.open_graph(&name, &options)?;
     // Files are checked with and without access to the secrets of a run, as before a change is merged.
     scene.components.without_secrets = true;
     let graph = Arc::clone(&scene.file.graph);
@@ -284,8 +287,7 @@ fn report_items(path: &Path, args: &Args, context: &Context) -> Result<ItemRepor
         scene.subgraphs = Subgraphs::resolve(&graph, Graphs::new(), places, trust, &all, |_| false)?;
         scene.components.manifest = Arc::new(all);
     }
-    let plan = Plan::make(&graph, &scene.subgraphs.graphs, &scene.hooks.hooks, &scene.components);
-    let plan = context.block_on(plan)?;
+    let plan = context.block_on(scene.plan())?;
     let counts = |problem: &PlanProblem| args.caps.is_some() || problem.interface.is_none();
     let missing = plan.missing().into_iter().filter(|(_, problem)| counts(problem));
     let found = missing.map(|(node, problem)| ItemProblem {

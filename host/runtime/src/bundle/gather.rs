@@ -77,8 +77,7 @@ pub struct Bundle {
 /// Plans a run in a page. The page asks for the values of secrets, so none is read here.
 pub async fn plan_for_page(context: &mut RunContext) -> Plan {
     context.components.without_secrets = true;
-    Plan::make(&context.file.graph, &context.subgraphs.graphs, &context.hooks.hooks, &context.components)
-        .await
+    context.plan().await
 }
 
 /// Makes the bundle of a graph that was planned. It fails for everything that a native run would be refused for, with

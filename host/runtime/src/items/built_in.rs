@@ -127,7 +127,7 @@ pub fn is_place(path: &Path) -> bool {
 }
 
 /// Returns the id of the built-in item that has this path.
-pub fn id_at(path: &Path) -> Option<&'static str> {
+pub(crate) fn id_at(path: &Path) -> Option<&'static str> {
     ITEMS.iter().find(|item| path == item.place()).map(|item| item.id)
 }
 

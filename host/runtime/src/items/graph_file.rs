@@ -50,7 +50,7 @@ impl GraphFile {
     }
 
     /// Wraps a graph that a program has built: it has no file, and no signature.
-    pub fn of_built(built: &BuiltGraph) -> Self {
+    pub(crate) fn of_built(built: &BuiltGraph) -> Self {
         Self {
             path: PathBuf::new(),
             space: Space::Named,

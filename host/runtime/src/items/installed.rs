@@ -91,13 +91,13 @@ fn origin_path(file: &Path) -> PathBuf {
 }
 
 /// Checks whether a file was pulled: it has a record of its origin, or its folder contains only pulled items.
-pub fn is_pulled(file: &Path) -> bool {
+pub(crate) fn is_pulled(file: &Path) -> bool {
     let marked = |folder: &Path| folder.join(MARK).exists();
     origin_path(file).exists() || file.ancestors().skip(1).any(marked)
 }
 
 /// Makes the error of a pulled file without signature.
-pub fn without_signature(file: &Path) -> Error {
+pub(crate) fn without_signature(file: &Path) -> Error {
     let from = text_file::read(&origin_path(file))
         .ok()
         .and_then(|bytes| json::read::<Origin>(&bytes, TreeLimit::NOTE).ok());
@@ -107,7 +107,7 @@ pub fn without_signature(file: &Path) -> Error {
 }
 
 /// Checks a pulled item against the lockfile of a project before its use: another project may have pulled another version since.
-pub fn as_locked(
+pub(crate) fn as_locked(
     project: &Project,
     file: &Path,
     item_type: ItemType,

@@ -280,7 +280,7 @@ impl ItemLocator {
 
     /// Marks the ids of the items that a run was started with, with or without versions.
     #[must_use]
-    pub fn begun_with<'i>(mut self, items: impl IntoIterator<Item = &'i String>) -> Self {
+    pub(crate) fn begun_with<'i>(mut self, items: impl IntoIterator<Item = &'i String>) -> Self {
         self.pinned = items.into_iter().map(|item| path_of(item).to_owned()).collect();
         self
     }

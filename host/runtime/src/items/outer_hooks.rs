@@ -66,7 +66,7 @@ impl OuterHooks {
     }
 
     /// Reads the hooks that a run was started with from the document that it keeps.
-    pub fn of_snapshot(text: &str) -> Result<Self> {
+    pub(crate) fn of_snapshot(text: &str) -> Result<Self> {
         let unreadable = |error: &dyn std::fmt::Display| {
             Error::integrity(format!("the hooks that the run keeps cannot be read: {error}"))
         };

@@ -94,7 +94,7 @@ impl TextError {
     }
 
     /// Converts this into the failure of a task that uses the item.
-    pub fn into_failure(self) -> Failure {
+    pub(crate) fn into_failure(self) -> Failure {
         let category = match self {
             Self::Refused { .. } | Self::Find(FindError::Outside { .. } | FindError::Misplaced { .. }) => {
                 Category::Denied
@@ -173,7 +173,7 @@ impl Texts {
     }
 
     /// Reads an item whose file is known.
-    pub fn read_file(&self, item_type: ItemType, file: ItemFile) -> Result<Text, TextError> {
+    pub(crate) fn read_file(&self, item_type: ItemType, file: ItemFile) -> Result<Text, TextError> {
         let shown = project::shown(&file.path);
         let text = file.text().map_err(|error| {
             TextError::Unread(Error::read("the item", std::path::Path::new(&shown), &error))

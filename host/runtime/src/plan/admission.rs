@@ -162,7 +162,7 @@ impl fmt::Display for AdmitError {
 
 impl Components {
     /// Returns the operations on items other than running them.
-    pub fn primaries(&self) -> Primaries {
+    pub(crate) fn primaries(&self) -> Primaries {
         let dispatch = self.manifest.dispatch();
         let mut primaries = Primaries::new(&self.places, &self.trust, dispatch, self.allow_unsigned);
         primaries.texts.kept = Arc::clone(&self.kept_texts);
@@ -249,7 +249,7 @@ impl Components {
     }
 
     /// Makes the problem of a refused grant; if a key's ceiling refuses it, with the command to type.
-    pub fn problem_of(&self, refusal: Refusal, verified: &VerifiedComponent) -> PlanProblem {
+    pub(crate) fn problem_of(&self, refusal: Refusal, verified: &VerifiedComponent) -> PlanProblem {
         let help = match (&refusal.reason, refusal.kind) {
             (RefusalReason::Ceiling { .. }, Some(kind)) => Some(self.ceiling_help(kind, verified)),
             _ => None,
@@ -351,7 +351,7 @@ impl fmt::Debug for Admitted {
 }
 
 /// Makes the error for a component that cannot be loaded.
-pub fn cannot_load(error: &LoadError) -> Error {
+pub(crate) fn cannot_load(error: &LoadError) -> Error {
     if let LoadError::Functions { .. } = error {
         Error::new(Kind::Limit, "limit", error.to_string()).help(SMALLER_TYPES)
     } else if error.is_limit() {
@@ -363,7 +363,7 @@ pub fn cannot_load(error: &LoadError) -> Error {
 }
 
 /// Makes the error for a component that cannot be described.
-pub fn cannot_describe(error: &DescribeError) -> Error {
+pub(crate) fn cannot_describe(error: &DescribeError) -> Error {
     match error {
         DescribeError::Load(error) => cannot_load(error),
         error => Error::integrity(error.to_string()),
@@ -374,7 +374,7 @@ pub fn cannot_describe(error: &DescribeError) -> Error {
 const SMALLER_TYPES: &str = "have it export fewer functions, or functions of smaller types: a type counts for each use, with its names";
 
 /// Makes the error for a component that cannot be linked.
-pub fn cannot_prepare(error: &PrepareError) -> Error {
+pub(crate) fn cannot_prepare(error: &PrepareError) -> Error {
     match error {
         PrepareError::NotGranted { .. } => Error::denied(error.to_string()),
         PrepareError::NoAction { .. } | PrepareError::Function { .. } => {

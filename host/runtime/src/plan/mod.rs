@@ -16,5 +16,4 @@ mod work;
 pub use host_items::refused_nodes;
 pub use plan::{Plan, PlannedId, PlannedNode, Scope};
 pub use problem::PlanProblem;
-pub use report::item_json;
 pub use scope::is_built_in;

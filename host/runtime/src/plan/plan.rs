@@ -117,11 +117,16 @@ impl PlannedNode {
 
 impl Plan {
     /// Plans a graph with the hooks outside of it. This may compile components, which takes time.
-    pub async fn make(graph: &Arc<Graph>, graphs: &Graphs, outer: &[Hook], components: &Components) -> Self {
+    pub(crate) async fn make(
+        graph: &Arc<Graph>,
+        graphs: &Graphs,
+        outer: &[Hook],
+        components: &Components,
+    ) -> Self {
         Self::make_for(graph, graphs, outer, components, |_| true).await
     }
 
-    /// Like [`Plan::make`], but only for the nodes and hooks whose action satisfies `wanted`.
+    /// Plans only the nodes and hooks whose action satisfies `wanted`. This may compile components, which takes time.
     pub async fn make_for(
         graph: &Arc<Graph>,
         graphs: &Graphs,

@@ -36,7 +36,7 @@ impl Plan {
     }
 
     /// Nodes and hooks whose dispatch the manifest does not permit.
-    pub fn not_permitted(&self) -> impl Iterator<Item = &PlannedNode> {
+    pub(crate) fn not_permitted(&self) -> impl Iterator<Item = &PlannedNode> {
         self.all().filter(|node| node.dispatch == Some(false))
     }
 
@@ -212,7 +212,7 @@ impl PlanProblem {
 }
 
 /// Makes the JSON document of a component for programs.
-pub fn item_json(id: &str, admitted: &Admitted) -> Value {
+fn item_json(id: &str, admitted: &Admitted) -> Value {
     let verified = &admitted.verified;
     let signer = match verified.standing() {
         ComponentStanding::Signed { key, .. } => json!({ "name": key.name, "key_id": key.id }),

@@ -25,9 +25,9 @@ use crate::run::pins::{Pins, absolute};
 use crate::run::restore;
 
 /// The environment variable that limits the cache of compiled components.
-pub const LIMIT_VARIABLE: &str = "GRAPH_HOST_CACHE_LIMIT";
+pub(crate) const LIMIT_VARIABLE: &str = "GRAPH_HOST_CACHE_LIMIT";
 /// Default limit, in bytes.
-pub const DEFAULT_LIMIT: u64 = 2 << 30;
+pub(crate) const DEFAULT_LIMIT: u64 = 2 << 30;
 /// The file that cargo writes into each of its build folders.
 const CARGO_FILE: &str = ".rustc_info.json";
 /// Age from which an unfinished fetch counts as abandoned.

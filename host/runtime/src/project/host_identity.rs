@@ -101,7 +101,7 @@ impl Home {
     }
 
     /// Returns the ids of the keys that this host has signed with before, in order.
-    pub fn retired_identities(&self) -> Result<Vec<KeyId>> {
+    pub(crate) fn retired_identities(&self) -> Result<Vec<KeyId>> {
         let folder = self.identities();
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,

@@ -18,4 +18,5 @@ pub mod user_home;
 #[cfg(any(feature = "bundle", feature = "catalogue"))]
 pub(crate) mod whole_folder;
 
-pub use project::{MARK, Project, check_folder, nearest, show_paths_from, shown};
+pub(crate) use project::MARK;
+pub use project::{Project, check_folder, nearest, show_paths_from, shown};

@@ -21,7 +21,7 @@ pub enum FileKind {
 }
 
 /// Returns the place of a folder below the `.ai` folder of a project, by its segments from there.
-pub fn folder_place(project: &Project, names: &[&str]) -> FolderPlace {
+pub(crate) fn folder_place(project: &Project, names: &[&str]) -> FolderPlace {
     names.iter().fold(project.mark().clone(), |folder, name| folder.child(name))
 }
 
@@ -67,7 +67,7 @@ pub fn entry(place: &FilePlace, kind: FileKind) -> Result<Option<Entry>> {
 
 /// Like [`entry`], for a file that is changed in place: a file with a second name (a hard link) is an integrity error,
 /// as the change would affect that name, too.
-pub fn entry_to_change(place: &FilePlace) -> Result<Option<Entry>> {
+pub(crate) fn entry_to_change(place: &FilePlace) -> Result<Option<Entry>> {
     match entry(place, FileKind::File)? {
         Some(found) if found.names() > 1 => Err(refused(&Refusal::HardLink { path: place.path() })),
         found => Ok(found),
@@ -81,7 +81,7 @@ pub fn folder(project: &Project, names: &[&str]) -> Result<HeldFolder> {
 }
 
 /// Makes the error of a folder that cannot be made.
-pub fn not_made(error: &io::Error, path: &Path) -> Error {
+pub(crate) fn not_made(error: &io::Error, path: &Path) -> Error {
     // The first missing folder could not be made.
     let missing = path.ancestors().take_while(|folder| folder.symlink_metadata().is_err()).last();
     not_written("the folder", error, missing.unwrap_or(path))
@@ -105,7 +105,7 @@ pub fn failed(error: &io::Error, path: &Path) -> Error {
 }
 
 /// Makes the error of a file that cannot be written; `what` names it in messages.
-pub fn not_written(what: &str, error: &io::Error, path: &Path) -> Error {
+pub(crate) fn not_written(what: &str, error: &io::Error, path: &Path) -> Error {
     match Refusal::of(error) {
         Some(refusal) => refused(refusal),
         None => Error::write(what, path, error),

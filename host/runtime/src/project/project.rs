@@ -9,7 +9,7 @@ use graph_store::held::FolderPlace;
 use crate::error::{Error, Result};
 
 /// Name of the folder that makes a folder a project.
-pub const MARK: &str = ".ai";
+pub(crate) const MARK: &str = ".ai";
 /// Name of the folder in it with the state of runs.
 const STATE: &str = "state";
 

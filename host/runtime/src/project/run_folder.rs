@@ -39,11 +39,6 @@ impl RunFolder {
         Self { project: project.clone(), name }
     }
 
-    /// Returns the project of the run.
-    pub fn project(&self) -> &Project {
-        &self.project
-    }
-
     /// Checks whether runs of a project can have such folders, before a run is made that needs one.
     pub fn check(project: &Project) -> Result<()> {
         let folder = paths::folder(project, &[THREADS])?;
@@ -75,7 +70,7 @@ impl RunFolder {
     }
 
     /// Returns the place of the file whose existence is the request: `cancel` or `kill`.
-    pub fn wish_file(&self, wish: StopRequest) -> Result<FilePlace> {
+    pub(crate) fn wish_file(&self, wish: StopRequest) -> Result<FilePlace> {
         let place = self.place().file(wish_name(wish));
         paths::entry(&place, FileKind::File)?;
         Ok(place)

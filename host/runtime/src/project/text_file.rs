@@ -33,12 +33,12 @@ pub fn read_named(path: &Path) -> io::Result<String> {
 }
 
 /// Like [`read`], for a file below the `.ai` folder of a project: no link on its path is followed from there on.
-pub fn read_in_project(path: &Path) -> io::Result<String> {
+pub(crate) fn read_in_project(path: &Path) -> io::Result<String> {
     String::from_utf8(paths::named(path).read(LARGEST)?).map_err(|_| ErrorKind::InvalidData.into())
 }
 
 /// Like [`read`], for the text of an item. In a project, no link on its path is followed.
-pub fn read_of(space: Space, path: &Path) -> io::Result<String> {
+pub(crate) fn read_of(space: Space, path: &Path) -> io::Result<String> {
     match space {
         Space::Project => read_in_project(path),
         _ => read(path),

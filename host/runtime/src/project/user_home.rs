@@ -15,7 +15,7 @@ use crate::project::private_files;
 use crate::project::text_file;
 
 /// The environment variable that moves the user's space, with the cache, into one folder.
-pub const HOME_VARIABLE: &str = "GRAPH_HOST_HOME";
+pub(crate) const HOME_VARIABLE: &str = "GRAPH_HOST_HOME";
 
 /// The user's space: keys, trust store, items and caches. Folders are made when something is written into them.
 #[derive(Clone, Debug)]
@@ -175,7 +175,7 @@ pub fn create_private_folder(path: &Path) -> Result<()> {
 }
 
 /// Writes a file that only its owner may read. `false` if the path already exists. The file appears whole or not at all.
-pub fn write_new_private(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+pub(crate) fn write_new_private(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     private_files::write_new(path, bytes)
 }
 

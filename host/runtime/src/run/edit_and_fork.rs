@@ -54,7 +54,7 @@ pub fn parse_selector(text: &str) -> Result<CheckpointSelector, String> {
 
 /// Edits the state of a suspended run, as a node would, at its newest checkpoint or after going back to an earlier one.
 /// The run stays suspended; the results of its unfinished superstep are discarded.
-pub async fn update(
+pub(crate) async fn update(
     name: &str,
     store: Arc<dyn CheckpointStore>,
     edit: Edit,
@@ -87,7 +87,7 @@ pub async fn update(
 
 /// Creates a new run that begins with the state of another run at a checkpoint, edited or unchanged, and leaves it
 /// suspended there. The other run may be active, and is not changed.
-pub async fn fork(
+pub(crate) async fn fork(
     name: &str,
     store: Arc<dyn CheckpointStore>,
     place: CheckpointSelector,

@@ -12,6 +12,6 @@ pub(crate) mod snapshot;
 pub mod start;
 pub(crate) mod start_note;
 pub mod stop_notes;
-pub mod stop_unheld;
+pub(crate) mod stop_unheld;
 pub mod typed_answers;
 pub mod typed_inputs;

@@ -83,7 +83,7 @@ pub struct PinnedGraph {
 
 impl Pins {
     /// Makes the pins of a run that uses nothing but an engine.
-    pub fn of_nothing(engine: Digest) -> Self {
+    pub(crate) fn of_nothing(engine: Digest) -> Self {
         let nothing = Digest::of_bytes(b"");
         Self {
             graph_file: PathBuf::new(),
@@ -107,7 +107,7 @@ impl Pins {
     }
 
     /// Adds the signers of the graph and of the graphs of its child runs, as far as these were found.
-    pub fn of_signed_graphs<'g>(
+    pub(crate) fn of_signed_graphs<'g>(
         &mut self,
         graph: Option<&TextStanding>,
         inside: impl IntoIterator<Item = (&'g String, &'g GraphFile)>,
@@ -127,13 +127,13 @@ impl Pins {
     }
 
     /// Adds the graphs that nodes may start.
-    pub fn of_graphs(&mut self, graphs: &Graphs) {
+    pub(crate) fn of_graphs(&mut self, graphs: &Graphs) {
         let pinned = |graph: &Graph| PinnedGraph { text: kept_text(&graph.document).0, graph: graph.digest };
         self.graphs = graphs.iter().map(|(id, graph)| (id.clone(), pinned(graph))).collect();
     }
 
     /// Adds the components, texts, grants and functions of a plan.
-    pub fn of_plan(&mut self, plan: &Plan) {
+    pub(crate) fn of_plan(&mut self, plan: &Plan) {
         let components = plan.items.iter().filter_map(|(id, item)| {
             item.as_ref().ok().map(|admitted| (id.clone(), *admitted.verified.digest()))
         });
@@ -198,7 +198,7 @@ impl Pins {
 }
 
 /// Converts a document to the text that a run stores, and the digest of its bytes.
-pub fn kept_text(value: &serde_json::Value) -> (Digest, String) {
+pub(crate) fn kept_text(value: &serde_json::Value) -> (Digest, String) {
     let text = json::canonical_string(value);
     (Digest::of_bytes(text.as_bytes()), text)
 }

@@ -270,7 +270,7 @@ pub fn restore_child_at(
 }
 
 /// Returns the nodes visited on the way to a checkpoint of a restored run.
-pub fn visited_at(
+pub(crate) fn visited_at(
     store: &dyn CheckpointStore,
     restored: &Restored,
     key: &VerifyingKey,
@@ -359,7 +359,7 @@ pub fn pending_status(
 }
 
 /// Visits a run's history in order, after an entry.
-pub fn each_of_history(
+pub(crate) fn each_of_history(
     store: &dyn CheckpointStore,
     run: &str,
     mut after: u64,

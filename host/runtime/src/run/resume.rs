@@ -7,12 +7,15 @@ use std::sync::Arc;
 use graph_core::capability::Manifest;
 use graph_core::diagnostic::{block, printable, shell_path};
 use graph_core::digest::Digest;
+use graph_core::limits::LARGEST_FIGURE;
 use graph_core::record::{AcceptedPinChange, InterruptRecord};
 use graph_core::time::Timestamp;
 use graph_core::trust::{KeyId, Moment, Revocation, SigningKey, TrustStore, VerifyingKey};
 use graph_store::{Change, CheckpointStore, RunGuard, RunRow, RunUpdate};
 use graph_walker::graph::Graph;
-use graph_walker::walker::{Answers, Event, Graphs, Identity, Restored, RestoredTree, RunTree, Setup};
+use graph_walker::walker::{
+    Answers, Event, Graphs, Identity, Restored, RestoredTree, Resume, RunTree, Setup,
+};
 use graph_walker::{parameters, structure};
 use serde_json::{Map, Value};
 
@@ -26,14 +29,14 @@ use crate::items::locate::judged;
 use crate::items::{built_in, text_items};
 use crate::plan::Plan;
 use crate::project::user_home::Home;
-use crate::project::{self, Project};
+use crate::project::{self, Project, key_pairs};
 use crate::run::context::{Environment, PreparedRun};
 use crate::run::drift::{self, CurrentSources};
 use crate::run::manifest_authority::Purpose;
 use crate::run::pins::{Pins, absolute, kept_text};
 use crate::run::restore::{self, Checked};
 use crate::run::snapshot::{PinnedBy, RunSnapshot};
-use crate::run::start::{Sources, components, engine, environment};
+use crate::run::start::{Sources, check_inputs, components, engine, environment};
 use crate::run::start_note::RunStart;
 use crate::run::typed_answers::TypedAnswers;
 use crate::trust::log::TrustLog;
@@ -91,8 +94,33 @@ impl Resumable {
         typed.only_as_shown(self.ready.driver.run());
     }
 
-    /// Returns the event that resumes the run, or starts it if nothing was stored.
-    pub fn event(&self, resume: graph_walker::walker::Resume) -> Event {
+    /// Merges new inputs into those of the run, and checks them against the graph's schema.
+    pub fn merged_inputs(&self, new: Map<String, Value>) -> Result<Map<String, Value>> {
+        let mut merged = self.inputs.clone();
+        merged.extend(new);
+        match check_inputs(&self.graph, merged)?.inputs {
+            Value::Object(merged) => Ok(merged),
+            other => Err(Error::invalid(format!("the inputs are {other}, a mapping is needed"))),
+        }
+    }
+
+    /// Fails if new inputs or an update are for a run that starts from its beginning, which has nothing to change.
+    pub fn check_changes(&self, changes: bool) -> Result<()> {
+        if self.from_the_start && changes {
+            return Err(Error::usage(
+                "the run was cut short before its first step: resume it without inputs or updates",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Returns the event that resumes the run, or starts it if nothing was stored. A new limit on its supersteps is stored
+    /// with it.
+    pub fn event(&mut self, resume: Resume) -> Event {
+        if let Some(max_steps) = resume.max_steps {
+            let max_steps = Change::Set(max_steps.min(LARGEST_FIGURE));
+            self.ready.driver.amend(RunUpdate { max_steps, ..RunUpdate::default() });
+        }
         if self.from_the_start { Event::Started } else { Event::Resumed(resume) }
     }
 }
@@ -129,14 +157,16 @@ fn take(name: &str, store: &dyn CheckpointStore, begins_turn: bool) -> Result<(R
 }
 
 /// The options of a resume.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Opening {
     /// Resumes the run with the present graph, manifest and components if they have changed.
     pub accept_changes: bool,
     /// Permits a run that has ended to start another turn, with new inputs.
     pub begins_turn: bool,
-    /// The key with which the run may sign items.
-    pub signing_key: Option<SigningKey>,
+    /// The key with which the run may sign items: the name of one of the user's keys, or a file.
+    pub sign_with: Option<String>,
+    /// Dispatches every task, also those of nodes with a `cache`, and stores no results for later tasks.
+    pub no_cache: bool,
     /// Writes the run's state item from now on. An existing one is kept up to date anyway.
     pub state_item: bool,
     /// The manifest from now on. A run of another host needs one: its own is not accepted here.
@@ -146,13 +176,15 @@ pub struct Opening {
 }
 
 /// Takes a run, verifies its records, compares its sources with the present ones, and restores it.
-pub async fn open(
+pub(crate) async fn open(
     name: &str,
     store: Arc<dyn CheckpointStore>,
     opening: Opening,
     project: &Project,
     host: &Host,
 ) -> Result<Resumable> {
+    let signing_key =
+        opening.sign_with.as_deref().map(|key| key_pairs::signing_key(&host.home, key)).transpose()?;
     let (mut row, guard) = take(name, &*store, opening.begins_turn)?;
     let run = row.run_id.clone();
     let key = own_key(&row, host)?;
@@ -192,7 +224,7 @@ pub async fn open(
     components.recorded = recorded;
     components.log = Some(TrustLog::of(&host.home));
     components.kept_texts = Arc::new(kept_texts(&*store, &kept.pins)?);
-    components.signing_key = opening.signing_key;
+    components.signing_key = signing_key;
     components.functions = Arc::clone(&host.functions);
     performed_here(&run, &kept.pins, &components.functions)?;
     let hooks = kept.hooks(&*store)?;
@@ -239,6 +271,9 @@ pub async fn open(
     }
     let mut ready = assembled.ready(&environment)?;
     ready.driver.amend(update);
+    if opening.no_cache {
+        ready.driver.ignore_cache();
+    }
     Ok(Resumable {
         ready,
         graph,

@@ -55,6 +55,23 @@ pub struct Sources {
     pub allow_unsigned: bool,
 }
 
+impl Sources {
+    /// Returns the command that suggests a manifest for the graph.
+    pub fn suggest_command(&self, graph: &str) -> String {
+        let mut command = format!("graph-host caps suggest {}", shell_path(graph));
+        let named = [("--trust", &self.trust[..]), ("--items", &self.items[..])];
+        for (option, paths) in named.into_iter().chain([("--project", self.project.as_slice())]) {
+            for path in paths {
+                let _ = write!(command, " {option} {}", shell_path(&path.to_string_lossy()));
+            }
+        }
+        if self.allow_unsigned {
+            command.push_str(" --allow-unsigned");
+        }
+        command
+    }
+}
+
 /// A graph with everything that is needed to plan it.
 #[derive(Debug)]
 pub struct RunContext {
@@ -84,7 +101,7 @@ struct Found {
 
 impl RunContext {
     /// Reads the graph, the manifest and the trust store.
-    pub fn open(
+    pub(crate) fn open(
         graph: &str,
         caps: Option<&Path>,
         sources: &Sources,
@@ -122,7 +139,7 @@ impl RunContext {
 
     /// Reads manifest and trust for a graph that the program has built. Such a graph has no file and no signature: the
     /// run stores the graph itself, and a resume reads no files of it.
-    pub fn of_built(
+    pub(crate) fn of_built(
         built: &BuiltGraph,
         caps: Option<&Path>,
         sources: &Sources,
@@ -177,21 +194,6 @@ impl RunContext {
         let mut components = components(engine, places, trust, manifest, sources.allow_unsigned);
         components.functions = Arc::clone(&host.functions);
         Ok(Self { file, subgraphs, components, hooks, project: keeper.clone(), pins })
-    }
-
-    /// Returns the command that suggests a manifest for the graph.
-    pub fn suggest_command(&self, graph: &str, sources: &Sources) -> String {
-        let mut command = format!("graph-host caps suggest {}", shell_path(graph));
-        let named = [("--trust", &sources.trust[..]), ("--items", &sources.items[..])];
-        for (option, paths) in named.into_iter().chain([("--project", sources.project.as_slice())]) {
-            for path in paths {
-                let _ = write!(command, " {option} {}", shell_path(&path.to_string_lossy()));
-            }
-        }
-        if sources.allow_unsigned {
-            command.push_str(" --allow-unsigned");
-        }
-        command
     }
 }
 
@@ -355,25 +357,25 @@ fn unfit_inputs(unfit: &[SchemaProblem], parameters: &[SchemaProblem]) -> Error 
 
 /// The parameters of a new run, in addition to its graph.
 #[derive(Debug)]
-pub struct Start {
+pub(crate) struct Start {
     /// The inputs, checked and filled in.
-    pub inputs: Value,
+    pub(crate) inputs: Value,
     /// Id of the run, if it was chosen.
-    pub run_id: Option<String>,
+    pub(crate) run_id: Option<String>,
     /// The run that started it, if there is one.
-    pub parent: Option<RunParent>,
+    pub(crate) parent: Option<RunParent>,
     /// Seed, if one was given: a digest, or any text.
-    pub seed: Option<String>,
+    pub(crate) seed: Option<String>,
     /// Replaces the graph's `max_steps`.
-    pub max_steps: Option<u64>,
+    pub(crate) max_steps: Option<u64>,
     /// Replaces the graph's `durability`.
-    pub durability: Option<Durability>,
+    pub(crate) durability: Option<Durability>,
     /// Writes the run's state item at every step, as always for a graph in Rye's dialect.
-    pub state_item: bool,
+    pub(crate) state_item: bool,
 }
 
 /// Creates a run in the store, and takes it.
-pub fn begin(
+pub(crate) fn begin(
     scene: RunContext,
     plan: Plan,
     start: Start,

@@ -18,7 +18,7 @@ use graph_driver::StopRequest;
 
 /// Acquires a run that no process runs, and has its walker stop it before any task runs. The stop is stored and signed
 /// like any other, and a resume continues from it.
-pub async fn stop(
+pub(crate) async fn stop(
     run: &str,
     wish: StopRequest,
     store: Arc<dyn CheckpointStore>,

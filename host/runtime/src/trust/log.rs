@@ -177,7 +177,7 @@ impl TrustLog {
     }
 
     /// Logs a component that became known while a run was under way.
-    pub fn accept_component(&self, component: &VerifiedComponent) -> Result<()> {
+    pub(crate) fn accept_component(&self, component: &VerifiedComponent) -> Result<()> {
         self.add(vec![of_component(component)])
     }
 

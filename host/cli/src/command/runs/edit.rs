@@ -1,14 +1,9 @@
-//! Options and stores of `runs update` and `runs fork`.
+//! Options of `runs update` and `runs fork`.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use graph_host::context::Context;
 use graph_host::terminal::inputs;
 use graph_runtime::error::{Error, Result};
-use graph_runtime::graph_store::CheckpointStore;
-use graph_runtime::project::Project;
-use graph_runtime::project::stores::{self, Stores};
 use graph_walker::walker::Edit;
 use serde_json::{Map, Value};
 
@@ -32,17 +27,6 @@ impl EditArgs {
         let values = self.values.as_deref().map(read_values).transpose()?.unwrap_or_default();
         Ok(Some(Edit { values, as_node: self.as_node.clone() }))
     }
-}
-
-/// Opens the store of a run for writing; returns it with the run's id.
-pub(super) fn open(
-    project: &Project,
-    name: &str,
-    context: &Context,
-) -> Result<(Arc<dyn CheckpointStore>, String)> {
-    let (kind, store, row) = Stores::to_read(project, &context.host.home)?.find(name)?;
-    drop(store);
-    Ok((stores::open(project, kind, &context.host)?, row.run_id))
 }
 
 fn read_values(text: &str) -> Result<Map<String, Value>> {

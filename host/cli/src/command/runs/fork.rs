@@ -1,7 +1,5 @@
 //! `graph-host runs fork`.
 
-use std::sync::Arc;
-
 use graph_core::record::CheckpointSelector;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
@@ -13,10 +11,11 @@ use graph_runtime::history::run_document::RunDocument;
 use graph_runtime::host::now;
 use graph_runtime::project::Project;
 use graph_runtime::project::key_pairs::signing_key;
-use graph_runtime::run::edit_and_fork::{self, parse_selector};
+use graph_runtime::run::edit_and_fork::parse_selector;
+use graph_runtime::{ForkOptions, Runtime};
 use serde_json::{Value, json};
 
-use super::edit::{EditArgs, open};
+use super::edit::EditArgs;
 use crate::command::args::{GivenArgs, typed_run};
 use crate::command::{number, observe, resume};
 
@@ -87,11 +86,10 @@ async fn carry_out(args: Args, project: &Project, context: &Context) -> Result<E
         // Checked before the fork is created.
         signing_key(&context.host.home, key)?;
     }
-    let (store, run) = open(project, &args.run, context)?;
-    let place = args.at.unwrap_or(CheckpointSelector::Newest);
-    let done =
-        edit_and_fork::fork(&run, Arc::clone(&store), place, edit, args.run_id, project, &context.host)
-            .await?;
+    let (runtime, row) = Runtime::of_run(context.host.clone(), project.clone(), &args.run)?;
+    let at = args.at.unwrap_or(CheckpointSelector::Newest);
+    let options = ForkOptions { at, edit, run_id: args.run_id };
+    let done = Box::pin(runtime.fork(&row.run_id, options)).await?;
     let (origin, sequence) = done.origin.clone().unwrap_or_default();
     let told =
         format!("run {} from {origin} at checkpoint {sequence}, after step {}", done.run, done.summary.steps);
@@ -122,6 +120,7 @@ async fn carry_out(args: Args, project: &Project, context: &Context) -> Result<E
     }
     let code = if args.go { run_report::exit(&done.summary) } else { Exit::Ok };
     if context.output.is_json() {
+        let store = runtime.store()?;
         let visited = checkpoints::visited(&*store, &done.run, Some(done.key));
         let mut document =
             RunDocument::of(&done.run, &done.graph, &done.summary, visited).at(now()).to_value()?;

@@ -4,22 +4,21 @@ use graph_runtime::error::Kind;
 use graph_runtime::project::Project;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use graph_core::record::Status;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
+use graph_runtime::Runtime;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_driver::StopRequest;
 use graph_runtime::graph_store::held::{Entry, FilePlace};
 use graph_runtime::graph_store::{CheckpointStore, Holder, Owner, RunRow};
 use graph_runtime::project::run_folder::{GRACE, RunFolder};
-use graph_runtime::project::stores::{self, Stores};
+use graph_runtime::project::stores;
 use graph_runtime::run::restore;
 use graph_runtime::run::resume;
-use graph_runtime::run::stop_unheld;
 use serde_json::json;
 
 use super::span::parse_span;
@@ -66,24 +65,24 @@ pub(super) fn stop(
     project: &Project,
     context: &Context,
 ) -> Result<Exit> {
-    // Opened to read: nothing is created if the run does not exist.
-    let (kind, found, row) = Stores::to_read(project, &context.host.home)?.find(name)?;
-    drop(found);
-    let store = stores::open(project, kind, &context.host)?;
+    // Nothing is created if the run does not exist.
+    let (runtime, row) = Runtime::of_run(context.host.clone(), project.clone(), name)?;
+    let store = runtime.store()?;
     if row.status.is_end() {
         return Err(resume::finished(&row));
     }
     let thread = RunFolder::of(project, &row.run_id);
     let typed = typed_run(name, project.folder());
     let outcome = match store.holder(&row.run_id)? {
-        Holder::Nobody => mark(&store, &row.run_id, wish, (&typed, project), context)?,
+        Holder::Nobody => mark(&runtime, &row.run_id, wish, &typed, context)?,
         holder => {
             thread.ask(wish)?;
             if waiting.no_wait {
                 Outcome { row, marked: false, ended: None, stopped: false }
             } else {
-                let held = RunHolder { holder, lock: stores::lock_file(project, kind, &row.run_id)? };
-                await_stop(&store, &row, &held, wish, waiting.timeout, &thread, context)?
+                let held =
+                    RunHolder { holder, lock: stores::lock_file(project, runtime.kept(), &row.run_id)? };
+                await_stop(&runtime, &row, &held, wish, waiting.timeout, &thread, context)?
             }
         }
     };
@@ -91,26 +90,21 @@ pub(super) fn stop(
 }
 
 /// Marks a run that no process runs.
-fn mark(
-    store: &Arc<dyn CheckpointStore>,
-    run: &str,
-    wish: StopRequest,
-    (typed, project): (&str, &Project),
-    context: &Context,
-) -> Result<Outcome> {
-    let row = restore::find(&**store, run)?;
+fn mark(runtime: &Runtime, run: &str, wish: StopRequest, typed: &str, context: &Context) -> Result<Outcome> {
+    let store = runtime.store()?;
+    let row = restore::find(&*store, run)?;
     if !matches!(row.status, Status::Running | Status::Interrupted) {
         let message = format!("run {run} is not running: its status is {}", shown(row.status));
         return Err(Error::new(Kind::Usage, "not_running", message)
             .help(format!("there is nothing to stop; resume it with: graph-host resume {typed}")));
     }
-    context.block_on(stop_unheld::stop(run, wish, Arc::clone(store), project, &context.host))??;
-    Ok(Outcome { row: restore::find(&**store, run)?, marked: true, ended: None, stopped: true })
+    context.block_on(runtime.stop(run, wish))??;
+    Ok(Outcome { row: restore::find(&*store, run)?, marked: true, ended: None, stopped: true })
 }
 
 /// Waits until the process that holds the run has released it.
 fn await_stop(
-    store: &Arc<dyn CheckpointStore>,
+    runtime: &Runtime,
     row: &RunRow,
     held: &RunHolder,
     wish: StopRequest,
@@ -118,7 +112,7 @@ fn await_stop(
     thread: &RunFolder,
     context: &Context,
 ) -> Result<Outcome> {
-    let run = row.run_id.as_str();
+    let (store, run) = (runtime.store()?, row.run_id.as_str());
     let began = Instant::now();
     let mut ended = None;
     loop {
@@ -127,7 +121,7 @@ fn await_stop(
         }
         // A process ends itself if the run does not stop; if it fails to, it is ended from here.
         if wish == StopRequest::Kill && ended.is_none() && began.elapsed() > (GRACE + END).min(timeout) {
-            let pid = end_process(&**store, run, held)?;
+            let pid = end_process(&*store, run, held)?;
             ended = Some((pid, Instant::now()));
         }
         let patience = ended.map_or(began.elapsed() < timeout, |(_, at)| at.elapsed() < END);
@@ -153,10 +147,10 @@ fn await_stop(
     }
     // The process may have ended before it could see or remove the request.
     thread.take_back(wish);
-    let now = restore::find(&**store, run)?;
+    let now = restore::find(&*store, run)?;
     let ended = ended.map(|(pid, _)| pid);
     if now.status == Status::Running {
-        return Ok(Outcome { ended, ..mark(store, run, wish, (run, thread.project()), context)? });
+        return Ok(Outcome { ended, ..mark(runtime, run, wish, run, context)? });
     }
     Ok(Outcome { row: now, marked: false, ended, stopped: true })
 }

@@ -1,20 +1,19 @@
 //! `graph-host runs update`.
 
-use std::sync::Arc;
-
 use graph_core::record::CheckpointSelector;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::run_report::{self, resume_command};
+use graph_runtime::Runtime;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::history::checkpoints;
 use graph_runtime::history::run_document::RunDocument;
 use graph_runtime::host::now;
 use graph_runtime::project::Project;
-use graph_runtime::run::edit_and_fork::{self, parse_selector};
+use graph_runtime::run::edit_and_fork::{EditedRun, parse_selector};
 
-use super::edit::{EditArgs, open};
+use super::edit::EditArgs;
 use crate::command::args::typed_run;
 
 /// Write to the state of a run that has stopped, as a node would
@@ -37,17 +36,10 @@ pub(super) fn run(args: Args, project: &Project, context: &Context) -> Result<Ex
         return Err(Error::usage("there is nothing to write")
             .help("give --values, --as-node, or --at to go back to a checkpoint"));
     }
-    let (store, run) = open(project, &args.run, context)?;
-    let edit = edit.unwrap_or_default();
-    let done = context.block_on(edit_and_fork::update(
-        &run,
-        Arc::clone(&store),
-        edit,
-        args.at,
-        project,
-        &context.host,
-    ))??;
+    let (runtime, row) = Runtime::of_run(context.host.clone(), project.clone(), &args.run)?;
+    let done = context.block_on(runtime.edit(&row.run_id, edit.unwrap_or_default(), args.at))??;
     if context.output.is_json() {
+        let store = runtime.store()?;
         let visited = checkpoints::visited(&*store, &done.run, Some(done.key));
         let document = RunDocument::of(&done.run, &done.graph, &done.summary, visited).at(now());
         run_report::print(&document, context.output)?;
@@ -64,7 +56,7 @@ pub(super) fn run(args: Args, project: &Project, context: &Context) -> Result<Ex
 }
 
 /// Prints the next nodes, and the command that resumes the run.
-pub(super) fn print_edited(done: &edit_and_fork::EditedRun, typed: &str, context: &Context) -> Result<Exit> {
+pub(super) fn print_edited(done: &EditedRun, typed: &str, context: &Context) -> Result<Exit> {
     if !done.summary.next.is_empty() {
         context.output.line(format_args!(
             "{} {}",

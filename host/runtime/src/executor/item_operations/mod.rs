@@ -6,4 +6,3 @@ mod search;
 mod sign;
 
 pub use perform::*;
-pub use search::{DEFAULT_LIMIT, MOST_RESULTS};

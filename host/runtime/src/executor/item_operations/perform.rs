@@ -164,7 +164,7 @@ impl Primaries {
 }
 
 /// The refusal to sign tools in a run.
-pub const NO_TOOLS: &str =
+pub(crate) const NO_TOOLS: &str =
     "a run never signs tools: what runs is vouched for by a person, with `graph-host sign`";
 
 /// Names the operation in messages.

@@ -14,9 +14,9 @@ use crate::items::precedence;
 use crate::project;
 
 /// Default `limit` of a search.
-pub const DEFAULT_LIMIT: u64 = 10;
+pub(crate) const DEFAULT_LIMIT: u64 = 10;
 /// The largest `limit` of a search.
-pub const MOST_RESULTS: u64 = 1000;
+pub(crate) const MOST_RESULTS: u64 = 1000;
 /// The values of `source`. `system` is Rye's name for items outside of projects and users' spaces.
 pub(super) const SOURCES: [&str; 5] = ["all", "project", "user", "installed", "system"];
 /// Limit of the unusable items that warnings name.

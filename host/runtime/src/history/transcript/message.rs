@@ -145,7 +145,7 @@ fn reasoning_text(item: &Value) -> Option<String> {
 
 impl Block {
     /// Passes each text of the block that a search covers to `visit`.
-    pub fn each_text(&self, mut visit: impl FnMut(&str)) {
+    pub(crate) fn each_text(&self, mut visit: impl FnMut(&str)) {
         match self {
             Self::Text(text) => visit(text),
             Self::Reasoning(reasoning) => reasoning.text.iter().for_each(|text| visit(text)),
