@@ -88,6 +88,26 @@ fn with_layers(place: &Place, layers: Vec<Value>) {
 }
 
 #[test]
+fn what_is_built_in_is_not_taken_along() {
+    let place = Place::with_compiled_testkit();
+    ok(&place.run(&["keys", "generate", "me"]));
+    ok(&place.run(&["trust", "add", "me", "--key", "me", "--items", "*"]));
+    ok(&place.run(&["sign", ".ai/tools/t/kit.wasm", "--key", "me", "--version", "1.0.0"]));
+    let node = |item: &str| format!("{{ action: {{ item_id: {item}, params: {{ op: echo, value: 1 }} }} }}");
+    let nodes = format!("a: {}\n  b: {}", node("t/kit"), node("rye/bash/bash"));
+    let hook = "hooks:\n  - { id: h, event: after_step, action: { item_id: rye/bash/bash } }";
+    place.graph(".ai/tools/t/flow.yaml", &format!("start: [a, b]\n{hook}\nnodes:\n  {nodes}\n"));
+    ok(&place.run(&["sign", ".ai/tools/t/flow.yaml", "--key", "me", "--time", "2026-01-01"]));
+    let ids = |document: &Value| {
+        let published = document["published"].as_array().unwrap_or_else(|| panic!("{document}"));
+        published.iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (document, code) = place.json(&["publish", "t/flow", "--with-items", "oci-layout:out"]);
+    assert_eq!((code, ids(&document)), (0, vec!["t/kit".to_owned(), "t/flow".to_owned()]), "{document}");
+    refused(&place, &["publish", "rye/bash/bash", "oci-layout:out"], 2, "is built into graph-host");
+}
+
+#[test]
 fn a_graph_takes_along_its_cases_its_manifest_and_its_picture() {
     let place = signed();
     let (document, code) = place.json(&["publish", "t/flow", "--with-items", "oci-layout:out"]);

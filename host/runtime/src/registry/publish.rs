@@ -353,6 +353,10 @@ impl Publisher<'_> {
         let key = (ready.kind.item_type(), ready.id.clone());
         above.push(key.clone());
         for (item_type, id) in ready.names.clone() {
+            // Every host of this version has it.
+            if self.is_built_in(item_type, &id) {
+                continue;
+            }
             let named = (item_type, path_of(&id).to_owned());
             if above.contains(&named) {
                 let chain: Vec<_> = above.iter().chain([&named]).map(|(_, id)| format!("`{id}`")).collect();
@@ -371,6 +375,11 @@ impl Publisher<'_> {
         order.push(key.clone());
         found.insert(key, ready);
         Ok(())
+    }
+
+    /// Checks whether an id stands for an item that is built in, and not for one in a folder.
+    fn is_built_in(&self, item_type: ItemType, id: &str) -> bool {
+        self.places.file(item_type, id).is_ok_and(|file| file.space == Space::BuiltIn)
     }
 
     fn publish_with(&self, ready: &Ready, uses: Vec<Use>, at: &Reference) -> Result<Outcome> {
