@@ -243,7 +243,7 @@ fn of_other_runtime(foreign: Option<&str>) -> Option<String> {
 }
 
 /// Returns the extensions of items of a type, in order of preference.
-const fn extensions(item_type: ItemType) -> &'static [&'static str] {
+pub(crate) const fn extensions(item_type: ItemType) -> &'static [&'static str] {
     match item_type {
         ItemType::Tool => &["wasm", "yaml", "yml"],
         ItemType::Knowledge => &["md", "yaml", "yml"],
