@@ -88,6 +88,31 @@ fn with_layers(place: &Place, layers: Vec<Value>) {
 }
 
 #[test]
+fn an_id_with_a_version_is_no_file() {
+    let place = signed();
+    let (shown, code) = place.json(&["inspect", "t/kit@1.0.0"]);
+    assert_eq!((code, &shown["version"]), (0, &json!("1.0.0")), "{shown}");
+    let (shown, _) = place.json(&["inspect", "t/kit@2.0.0"]);
+    assert_eq!((&shown["trusted"], &shown["id"]), (&json!(false), &json!("t/kit")), "{shown}");
+    for (missing, exit) in [("t/none@1.2.0", 9), ("t/none.wasm", 9), ("none@1.2.yaml", 9)] {
+        assert_eq!(place.json(&["inspect", missing]).1, exit, "{missing}");
+    }
+    // A file of such a name is the file.
+    std::fs::create_dir_all(place.path("t")).unwrap();
+    std::fs::copy(place.path(".ai/tools/t/flow.yaml"), place.path("t/flow@1.0.0")).unwrap();
+    refused(&place, &["inspect", "t/flow@1.0.0"], 2, "neither a component");
+    std::fs::remove_file(place.path("t/flow@1.0.0")).unwrap();
+    // The graph is found; its signature line is for the id without a version.
+    assert_eq!(place.json(&["inspect", "t/flow@1.0.0"]).1, 8);
+    assert_eq!(place.json(&["run", "t/flow@1.0.0", "--caps", "caps.yaml"]).1, 8);
+    refused(&place, &["run", "t/flow@1.0.yaml", "--caps", "caps.yaml"], 9, "t/flow@1.0.yaml");
+    // What is published is the version that was named.
+    refused(&place, &["publish", "t/kit@2.0.0", "oci-layout:out"], 8, "2.0.0");
+    refused(&place, &["publish", "t/flow@2.0.0", "oci-layout:out"], 2, "not 2.0.0");
+    assert_eq!(place.json(&["publish", "t/kit@1.0.0", "t/flow@1.0.0", "oci-layout:out"]).1, 0);
+}
+
+#[test]
 fn what_is_built_in_is_not_taken_along() {
     let place = Place::with_compiled_testkit();
     ok(&place.run(&["keys", "generate", "me"]));

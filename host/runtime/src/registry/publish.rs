@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graph_core::id::path_of;
+use graph_core::id::{path_of, version_of};
 use graph_core::item::ItemType;
 use graph_core::time::Timestamp;
 use graph_core::trust::{
@@ -28,7 +28,8 @@ use crate::host::now;
 use crate::items::built_in;
 use crate::items::graph_file::wrongly_signed;
 use crate::items::locate::{
-    self, FindError, ItemLocator, LocatedItem, Space, envelope_path, id_of_file, id_of_graph, type_of_file,
+    self, FindError, ItemLocator, LocatedItem, Space, envelope_path, id_of_file, id_of_graph, names_file,
+    type_of_file,
 };
 use crate::project;
 use crate::registry::companions::{CompanionSource, graph_title};
@@ -150,9 +151,8 @@ pub fn epoch() -> Result<Option<Timestamp>> {
 impl Publisher<'_> {
     /// Finds an item by its file or id, and checks its signature.
     pub fn find(&self, name: &str, said: Said<'_>) -> Result<Ready> {
-        let path = Path::new(name);
-        if path.is_file() || path.extension().is_some() {
-            return self.file(path, said);
+        if names_file(name) {
+            return self.file(Path::new(name), said);
         }
         let is_missing =
             |found: &Result<Ready>| found.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound);
@@ -170,7 +170,8 @@ impl Publisher<'_> {
             Error::not_found(error.to_string()).help("name its file, or its folder with --items DIR")
         };
         let id_alone = path_of(id);
-        let said = Said { id: Some(said.id.unwrap_or(id_alone)), ..said };
+        let version = said.version.or(version_of(id).filter(|version| artifact::is_version(version)));
+        let said = Said { id: Some(said.id.unwrap_or(id_alone)), version };
         if item_type == ItemType::Tool {
             return match self.places.find(id).map_err(missing)? {
                 LocatedItem::Component { file, .. } | LocatedItem::Graph { file }
