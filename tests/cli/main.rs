@@ -51,6 +51,7 @@ mod reference;
 mod registry;
 mod relations;
 mod replay;
+mod reports;
 mod required;
 mod schemas;
 mod scripts;

@@ -1,0 +1,22 @@
+//! Reports of commands: nothing is left out of them.
+
+use serde_json::json;
+
+use crate::place::Place;
+
+#[test]
+fn a_file_that_cannot_be_fetched_is_reported_with_the_others() {
+    let place = Place::new();
+    place.graph("good.yaml", "start: a\nnodes:\n  a: {}\n");
+    place.graph("wrong.yaml", "start: a\nnodes:\n  b: {}\n");
+    let files = ["validate", "good.yaml", "oci-layout:none:t/x:1.0.0", "wrong.yaml", "none.yaml"];
+    let (told, code) = place.json(&files);
+    let valid: Vec<_> = told["files"].as_array().unwrap().iter().map(|file| file["valid"].clone()).collect();
+    assert_eq!(valid, [json!(true), json!(false), json!(false), json!(false)], "{told}");
+    assert_eq!(told["files"][1]["file"], "oci-layout:none:t/x:1.0.0");
+    let alone = place.run(&files[..3]);
+    assert_eq!(code, alone.code, "the first problem decides: {}", alone.shown());
+    let shown = place.run(&files);
+    assert!(shown.stdout.contains("good.yaml") && shown.stdout.contains("wrong.yaml"), "{}", shown.shown());
+    assert!(shown.stderr.contains("none.yaml"), "{}", shown.shown());
+}
