@@ -20,3 +20,16 @@ fn a_file_that_cannot_be_fetched_is_reported_with_the_others() {
     assert!(shown.stdout.contains("good.yaml") && shown.stdout.contains("wrong.yaml"), "{}", shown.shown());
     assert!(shown.stderr.contains("none.yaml"), "{}", shown.shown());
 }
+
+#[test]
+fn all_files_of_a_trust_store_without_keys_are_named() {
+    let place = Place::new();
+    place.write("one.yaml", "version: 1\nkeys: []\n");
+    place.write("two.yaml", "version: 1\nkeys: []\n");
+    let listed = place.run(&["trust", "list", "--trust", "one.yaml", "--trust", "two.yaml"]);
+    assert_eq!(listed.code, 0, "{}", listed.shown());
+    assert!(listed.stdout.contains("no key is trusted in"), "{}", listed.shown());
+    for file in ["trust.yaml", "one.yaml", "two.yaml"] {
+        assert!(listed.stdout.contains(file), "{file}: {}", listed.shown());
+    }
+}
