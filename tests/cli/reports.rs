@@ -33,3 +33,13 @@ fn all_files_of_a_trust_store_without_keys_are_named() {
         assert!(listed.stdout.contains(file), "{file}: {}", listed.shown());
     }
 }
+
+#[test]
+fn an_import_to_nowhere_is_refused_before_the_file_is_read() {
+    let place = Place::new();
+    for file in ["none.jsonl", "-"] {
+        let ran = place.run(&["runs", "import", file, "--store", "memory"]);
+        assert_eq!(ran.code, 2, "{file}: {}", ran.shown());
+        assert!(ran.stderr.contains("imported to nowhere"), "{file}: {}", ran.shown());
+    }
+}
