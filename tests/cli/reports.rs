@@ -43,3 +43,34 @@ fn an_import_to_nowhere_is_refused_before_the_file_is_read() {
         assert!(ran.stderr.contains("imported to nowhere"), "{file}: {}", ran.shown());
     }
 }
+
+#[test]
+fn a_run_that_is_too_large_for_a_page_is_not_cut() {
+    let place = Place::new();
+    place.graph("g.yaml", "start: a\nnodes:\n  a: {}\n");
+    std::fs::File::create(place.path("run.jsonl")).unwrap().set_len((64 << 20) + 1).unwrap();
+    let ran = place.run(&["bundle", "g.yaml", "-o", "site", "--replay", "run.jsonl"]);
+    assert_eq!(ran.code, 3, "{}", ran.shown());
+    assert!(ran.stderr.contains("the run run.jsonl is larger than 64 MiB"), "{}", ran.shown());
+    assert!(!place.path("site").exists());
+}
+
+#[test]
+fn a_file_of_a_bundle_is_refused_for_what_it_is() {
+    let place = Place::new();
+    let manifest = "site/manifest.json";
+    std::fs::create_dir(place.path("site")).unwrap();
+    let refused = |exit: i32, reason: &str| {
+        let ran = place.run(&["bundle", "--verify", "site"]);
+        assert_eq!(ran.code, exit, "{}", ran.shown());
+        assert!(ran.stderr.contains(reason), "{reason}: {}", ran.shown());
+    };
+    std::fs::File::create(place.path(manifest)).unwrap().set_len((128 << 20) + 1).unwrap();
+    refused(3, "manifest.json is larger than 128 MiB");
+    std::fs::remove_file(place.path(manifest)).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", place.path(manifest)).unwrap();
+    refused(2, "manifest.json is not a regular file");
+    std::fs::remove_file(place.path(manifest)).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(place.path(manifest)).status().unwrap().success());
+    refused(2, "manifest.json is not a regular file");
+}
