@@ -516,6 +516,14 @@ fn a_run_is_exported_into_pipes_and_through_links() {
     assert_eq!(place.read("target.jsonl").lines().count(), piped.lines().count());
     let ran = place.run(&["runs", "export", "r", "-o", "/dev/stdout"]);
     assert_eq!((ran.code, ran.stdout.lines().count()), (0, piped.lines().count()), "{}", ran.stderr);
+    // The JSON document is about the run that went into the stream.
+    let reader = std::thread::spawn({
+        let path = place.path("pipe");
+        move || std::fs::read_to_string(path).unwrap().len()
+    });
+    let (told, code) = place.json(&["runs", "export", "r", "-o", "pipe"]);
+    assert_eq!((code, &told["run_id"], &told["file"]), (0, &"r".into(), &"pipe".into()), "{told}");
+    assert_eq!(told["bytes"], reader.join().unwrap());
     let ran = place.run(&["runs", "export", "r", "-o", "/dev/full"]);
     assert!(ran.code == 10 && ran.stderr.contains("No space left"), "{}", ran.stderr);
 }

@@ -194,6 +194,25 @@ fn a_page_may_reach_what_the_manifest_permits_and_needs_no_secret_to_be_made() {
 }
 
 #[test]
+fn what_a_hook_may_name_is_bundled() {
+    let place = Place::with_compiled_testkit();
+    let bundled = |hooks: &str| {
+        place.graph("graph.yaml", &format!("start: a\nnodes:\n  a: {{}}\n{hooks}"));
+        let args = ["bundle", "graph.yaml", "--caps", "caps.yaml", "--allow-unsigned", "-o", "site"];
+        let ran = place.run(&args);
+        assert_eq!(ran.code, 0, "{}", ran.shown());
+        document(&place.path("site"))["components"].as_array().unwrap().len()
+    };
+    assert_eq!(bundled(""), 0);
+    place.write("caps.yaml", "dispatch: ['execute.tool.t.*', 'search.tool.*']\n");
+    let search = "{ id: look, event: after_step, action: { primary: search, item_type: tool, params: { query: kit } } }";
+    assert_eq!(bundled(&format!("hooks:\n  - {search}\n")), 1);
+    // A hook of the project is asked about every graph.
+    place.write(".ai/hooks.yaml", &format!("hooks:\n  - {search}\n"));
+    assert_eq!(bundled(""), 1);
+}
+
+#[test]
 fn granted_files_are_packed_within_bounds() {
     let place = Place::new();
     fs::copy(crate::place::kit("testkit-io"), place.path(".ai/tools/t/io.wasm")).unwrap();

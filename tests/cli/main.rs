@@ -52,6 +52,7 @@ mod reference;
 mod registry;
 mod relations;
 mod replay;
+mod reports;
 mod required;
 mod schemas;
 mod scripts;

@@ -88,6 +88,51 @@ fn with_layers(place: &Place, layers: Vec<Value>) {
 }
 
 #[test]
+fn an_id_with_a_version_is_no_file() {
+    let place = signed();
+    let (shown, code) = place.json(&["inspect", "t/kit@1.0.0"]);
+    assert_eq!((code, &shown["version"]), (0, &json!("1.0.0")), "{shown}");
+    let (shown, _) = place.json(&["inspect", "t/kit@2.0.0"]);
+    assert_eq!((&shown["trusted"], &shown["id"]), (&json!(false), &json!("t/kit")), "{shown}");
+    for (missing, exit) in [("t/none@1.2.0", 9), ("t/none.wasm", 9), ("none@1.2.yaml", 9)] {
+        assert_eq!(place.json(&["inspect", missing]).1, exit, "{missing}");
+    }
+    // A file of such a name is the file.
+    std::fs::create_dir_all(place.path("t")).unwrap();
+    std::fs::copy(place.path(".ai/tools/t/flow.yaml"), place.path("t/flow@1.0.0")).unwrap();
+    refused(&place, &["inspect", "t/flow@1.0.0"], 2, "neither a component");
+    std::fs::remove_file(place.path("t/flow@1.0.0")).unwrap();
+    // The graph is found; its signature line is for the id without a version.
+    assert_eq!(place.json(&["inspect", "t/flow@1.0.0"]).1, 8);
+    assert_eq!(place.json(&["run", "t/flow@1.0.0", "--caps", "caps.yaml"]).1, 8);
+    refused(&place, &["run", "t/flow@1.0.yaml", "--caps", "caps.yaml"], 9, "t/flow@1.0.yaml");
+    // What is published is the version that was named.
+    refused(&place, &["publish", "t/kit@2.0.0", "oci-layout:out"], 8, "2.0.0");
+    refused(&place, &["publish", "t/flow@2.0.0", "oci-layout:out"], 2, "not 2.0.0");
+    assert_eq!(place.json(&["publish", "t/kit@1.0.0", "t/flow@1.0.0", "oci-layout:out"]).1, 0);
+}
+
+#[test]
+fn what_is_built_in_is_not_taken_along() {
+    let place = Place::with_compiled_testkit();
+    ok(&place.run(&["keys", "generate", "me"]));
+    ok(&place.run(&["trust", "add", "me", "--key", "me", "--items", "*"]));
+    ok(&place.run(&["sign", ".ai/tools/t/kit.wasm", "--key", "me", "--version", "1.0.0"]));
+    let node = |item: &str| format!("{{ action: {{ item_id: {item}, params: {{ op: echo, value: 1 }} }} }}");
+    let nodes = format!("a: {}\n  b: {}", node("t/kit"), node("rye/bash/bash"));
+    let hook = "hooks:\n  - { id: h, event: after_step, action: { item_id: rye/bash/bash } }";
+    place.graph(".ai/tools/t/flow.yaml", &format!("start: [a, b]\n{hook}\nnodes:\n  {nodes}\n"));
+    ok(&place.run(&["sign", ".ai/tools/t/flow.yaml", "--key", "me", "--time", "2026-01-01"]));
+    let ids = |document: &Value| {
+        let published = document["published"].as_array().unwrap_or_else(|| panic!("{document}"));
+        published.iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (document, code) = place.json(&["publish", "t/flow", "--with-items", "oci-layout:out"]);
+    assert_eq!((code, ids(&document)), (0, vec!["t/kit".to_owned(), "t/flow".to_owned()]), "{document}");
+    refused(&place, &["publish", "rye/bash/bash", "oci-layout:out"], 2, "is built into graph-host");
+}
+
+#[test]
 fn a_graph_takes_along_its_cases_its_manifest_and_its_picture() {
     let place = signed();
     let (document, code) = place.json(&["publish", "t/flow", "--with-items", "oci-layout:out"]);

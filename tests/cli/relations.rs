@@ -190,6 +190,14 @@ fn a_run_that_has_not_begun_is_created() {
     assert_eq!(ids(&rows(&place, &["--status", "running"])), [""; 0]);
     assert_eq!(place.json(&["runs", "show", "one"]).0["status"], "created");
     assert!(place.run(&["runs", "list"]).stdout.contains("created"));
+    // Nothing of it was cut short.
+    let (told, code) = place.json(&["doctor"]);
+    let of_runs = told["findings"].as_array().unwrap().iter().find(|found| found["what"] == "runs").unwrap();
+    assert_eq!(
+        (code, &of_runs["found"], &of_runs["standing"]),
+        (0, &json!("1 run"), &json!("good")),
+        "{told}"
+    );
 }
 
 /// A stranger's database may have a chain of any length and shape: each run of it is one line, of a length for a screen.

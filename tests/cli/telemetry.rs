@@ -179,6 +179,20 @@ fn spans(bodies: &[Vec<u8>]) -> (Vec<Span>, BTreeMap<String, String>) {
     (spans, resource)
 }
 
+/// Returns all metrics.
+fn metrics(collector: &Collector) -> Vec<Message> {
+    let bodies = collector.of("/v1/metrics");
+    let resources = bodies.iter().flat_map(|body| Message::read(body).messages(1));
+    resources.flat_map(|resource| resource.messages(2)).flat_map(|scope| scope.messages(2)).collect()
+}
+
+/// Returns the data points of a metric: a sum is field 7, a histogram field 9; data points are field 1 of either.
+fn points(metrics: &[Message], name: &str) -> Vec<Message> {
+    let metric = metrics.iter().find(|metric| metric.text(1) == name).unwrap_or_else(|| panic!("no {name}"));
+    let data = metric.messages(7).into_iter().chain(metric.messages(9));
+    data.flat_map(|data| data.messages(1)).collect()
+}
+
 const GRAPH: &str = r"start: emit
 nodes:
   emit: { action: { item_id: t/kit, params: { op: emit, name: progress, count: 2 } }, next: flaky }
@@ -234,20 +248,8 @@ fn a_run_is_traced_and_measured() {
     assert!(spans.iter().all(|span| span.trace == run.trace));
     assert_eq!(spans.len(), 1 + 3 + 1 + 2 + 2);
 
-    let metrics: Vec<_> = collector
-        .of("/v1/metrics")
-        .iter()
-        .flat_map(|body| Message::read(body).messages(1))
-        .flat_map(|resource| resource.messages(2))
-        .flat_map(|scope| scope.messages(2))
-        .collect();
-    // A sum is field 7, a histogram field 9; data points are field 1 of either.
-    let points = |name: &str| {
-        let metric =
-            metrics.iter().find(|metric| metric.text(1) == name).unwrap_or_else(|| panic!("no {name}"));
-        let data: Vec<_> = metric.messages(7).into_iter().chain(metric.messages(9)).collect();
-        data.iter().flat_map(|data| data.messages(1)).collect::<Vec<_>>()
-    };
+    let metrics = metrics(&collector);
+    let points = |name: &str| points(&metrics, name);
     // The value of a point of a sum is field 6 (as_int), the count of one of a histogram field 4.
     let sum = |name: &str| points(name).iter().map(|point| point.number(6).unwrap()).sum::<u64>();
     assert_eq!(sum("graph_host.supersteps"), 3);
@@ -301,6 +303,36 @@ fn a_node_that_runs_a_graph_has_a_span_that_the_run_is_inside_of() {
     // The failure inside ends as a failure: its node has continued by `on_error`, and the run around it completed.
     assert_eq!((inner.status, leaf.status, outer.status, mid.status), (2, 2, 1, 1));
     assert!(outer.nanos >= mid.nanos && mid.nanos >= inner.nanos && inner.nanos > 0, "{spans:?}");
+}
+
+#[test]
+fn attempts_that_run_a_graph_are_measured_as_others_are() {
+    let collector = Collector::start();
+    let place = Place::with_testkit();
+    place.graph(
+        "g.yaml",
+        "start: a\nnodes:\n  a: { action: { item_id: t/leaf }, retry: { max_attempts: 2, initial_interval: 1ms, retry_on: [permanent] }, on_error: b }\n  b: {}\n",
+    );
+    place.graph(
+        ".ai/tools/t/leaf.yaml",
+        "start: stop\nnodes:\n  stop: { action: { item_id: t/kit, params: { op: fail, category: permanent, message: down } } }\n",
+    );
+    let output = place.command(&RUN).env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.address).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metrics = metrics(&collector);
+    let of = |name: &str, node: &str| {
+        let points = points(&metrics, name);
+        let of_node = points.iter().filter(|point| attributes(point, 7)["graph_host.node"] == node);
+        of_node.map(|point| point.number(6).unwrap()).sum::<u64>()
+    };
+    let sum = |name: &str| points(&metrics, name).iter().map(|point| point.number(6).unwrap()).sum::<u64>();
+    // A retry follows an attempt that has ended and failed.
+    assert_eq!((sum("graph_host.retries"), of("graph_host.attempts", "a")), (1, 2));
+    assert_eq!(of("graph_host.attempts", "stop"), 2);
+    assert_eq!((sum("graph_host.attempts"), sum("graph_host.failures")), (4, 4));
+    // The fuel of a graph is that of the attempts inside, counted once.
+    assert_eq!(of("graph_host.fuel", "a"), 0);
+    assert_eq!(sum("graph_host.fuel"), of("graph_host.fuel", "stop"));
 }
 
 #[test]

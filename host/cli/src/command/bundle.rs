@@ -14,8 +14,8 @@ use graph_host::terminal::run_report::counted;
 use graph_runtime::bundle::{Bundle, BundleOptions, check, gather, plan_for_page, replaceable, write};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::project::key_pairs::{signing_key, verifying_key};
-use graph_runtime::project::shown;
 use graph_runtime::project::stores::StoreKind;
+use graph_runtime::project::{shown, text_file};
 use graph_runtime::run::start::{RunContext, check_inputs, run_parameters};
 use graph_runtime::{PlanOptions, Runtime};
 use serde_json::{Map, Value, json};
@@ -124,7 +124,11 @@ fn example(scene: &RunContext, given: Map<String, Value>) -> Result<Option<Value
 fn read_export(path: &Path) -> Result<Vec<u8>> {
     const LONGEST: u64 = 64 << 20;
     let mut bytes = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes));
+    let read = std::fs::File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes));
+    let read = read.and_then(|_| {
+        let is_longer = bytes.len() as u64 > LONGEST;
+        if is_longer { Err(text_file::too_large(LONGEST)) } else { Ok(()) }
+    });
     read.map_err(|error| Error::read("the run", path, &error))?;
     Ok(bytes)
 }

@@ -25,6 +25,8 @@ use graph_toolchain::rust::Toolchain;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::command::runs::relations::is_created;
+
 /// Check this machine and project for problems
 ///
 /// Nothing is changed, except that a missing identity key is generated, as the first run would do.
@@ -246,7 +248,8 @@ fn stored(project: &Project, home: &Home) -> Finding {
         let (mut count, mut more, mut cut_short) = (0, 0, Vec::new());
         Stores::to_read(project, home)?.each(&RunFilter::default(), |store, row| {
             count += 1;
-            if row.status == Status::Running && store.holder(&row.run_id) == Ok(Holder::Nobody) {
+            let is_left = row.status == Status::Running && store.holder(&row.run_id) == Ok(Holder::Nobody);
+            if is_left && !is_created(store, &row) {
                 if cut_short.len() < NAMED { cut_short.push(row.run_id) } else { more += 1 }
             }
             Ok(())

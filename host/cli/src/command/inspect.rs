@@ -28,7 +28,8 @@ use graph_runtime::host::now;
 use graph_runtime::items::built_in;
 use graph_runtime::items::graph_file::standing_json;
 use graph_runtime::items::locate::{
-    self, ItemFile, ItemLocator, LocatedItem, envelope_path, id_of_file, id_of_graph, type_of_file,
+    self, ItemFile, ItemLocator, LocatedItem, envelope_path, id_of_file, id_of_graph, names_file,
+    type_of_file,
 };
 use graph_runtime::items::precedence::{self, Rank};
 use graph_runtime::items::text_items::format_of;
@@ -76,7 +77,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     if path.is_dir() {
         return Err(Error::usage(format!("{} is a folder, a file or an item id is needed", args.item)));
     }
-    if path.is_file() || path.extension().is_some() {
+    if names_file(&args.item) {
         let item_type = type_of_file(path, || text_file::read(path).ok());
         if item_type != ItemType::Tool {
             let id = Target::id_of_path(path).unwrap_or_else(|| id_of_file(path));

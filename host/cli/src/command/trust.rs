@@ -547,6 +547,9 @@ impl RequirementReport {
 #[derive(Debug, Serialize)]
 struct ListReport {
     file: String,
+    /// The files of `--trust`.
+    #[serde(skip)]
+    others: Vec<String>,
     keys: Vec<TrustedReport>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     require: Vec<RequirementReport>,
@@ -557,13 +560,15 @@ fn list(args: &List, context: &Context) -> Result<ListReport> {
     let at = now();
     let keys = store.keys().iter().map(|key| TrustedReport::of(key, at)).collect();
     let require = store.requirements().iter().map(RequirementReport::of).collect();
-    Ok(ListReport { file: shown(&context.host.home.trust_file()), keys, require })
+    let others = args.trust.iter().map(|file| shown(file)).collect();
+    Ok(ListReport { file: shown(&context.host.home.trust_file()), others, keys, require })
 }
 
 impl ListReport {
     fn render(&self) -> String {
-        if self.keys.is_empty() {
-            return format!("no key is trusted in {}", self.file);
+        if self.keys.is_empty() && self.require.is_empty() {
+            let files: Vec<_> = std::iter::once(&self.file).chain(&self.others).map(String::as_str).collect();
+            return format!("no key is trusted in {}", files.join(", "));
         }
         let keys = self.keys.iter().map(TrustedReport::render);
         keys.chain(self.require.iter().map(RequirementReport::render)).collect::<Vec<_>>().join("\n\n")

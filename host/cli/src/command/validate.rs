@@ -70,8 +70,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let mut worst = None;
     let mut documents = Vec::new();
     for path in &args.files {
-        let path = &named(path, context)?;
-        let checked = check(path, args, context);
+        let (path, checked) = match named(path, context) {
+            Ok(path) => (path.clone(), check(&path, args, context)),
+            Err(error) => (path.clone(), Checked::Unread(error)),
+        };
+        let path = &path;
         if output.is_json() {
             documents.push(checked.to_json(path));
         } else {

@@ -150,15 +150,16 @@ impl ValueLines {
             let cut = line.char_indices().nth(most).map_or(line, |(at, _)| &line[..at]);
             let shown = printable_lines(cut);
             let options = textwrap::Options::new(width).word_splitter(textwrap::WordSplitter::NoHyphenation);
+            let mut characters = line[cut.len()..].chars().count();
             for part in textwrap::wrap(&shown, options) {
                 if left == 0 {
-                    break;
+                    characters += part.chars().count();
+                    continue;
                 }
                 left -= 1;
                 self.line(indent, part.trim_end());
             }
-            if cut.len() < line.len() {
-                let characters = line[cut.len()..].chars().count();
+            if characters > 0 {
                 self.left_out(indent, characters, "character", "characters");
                 left = 0;
             }
@@ -259,6 +260,27 @@ mod tests {
         lines.value(&value, 0);
         let (text, is_shortened) = lines.finish();
         assert!(!is_shortened && text.contains("39.rs") && text.contains("line 39"));
+    }
+
+    #[test]
+    fn the_rest_of_the_last_line_is_not_dropped_silently() {
+        // Each word takes a line of its own, so that fewer characters than the width fit on one.
+        let words = |count: usize| vec!["x".repeat(15); count].join(" ");
+        let extent = Extent { lines: 3, ..Extent::SHORT };
+        for (text, end) in [
+            (words(3), None),
+            (words(4), Some("… 15 more characters")),
+            (format!("a\nb\n{}", words(2)), Some("… 15 more characters")),
+            (format!("{}\nlast", words(4)), Some("… 1 more line")),
+            (format!("{}\nlast", words(3)), Some("… 1 more line")),
+        ] {
+            let mut lines = ValueLines::new(extent, 20);
+            lines.value(&json!(text), 0);
+            let (shown, is_shortened) = lines.finish();
+            let shown = anstream::adapter::strip_str(&shown).to_string();
+            assert_eq!(is_shortened, end.is_some(), "{shown}");
+            assert!(end.is_none_or(|end| shown.ends_with(end)), "{shown}");
+        }
     }
 
     #[test]

@@ -23,7 +23,7 @@ use graph_core::trust::{
 use graph_engine::ExportedFunction;
 use graph_walker::document::load;
 use graph_walker::graph::{Action, Graph};
-use graph_walker::hook::HookAction;
+use graph_walker::hook::{Hook, HookAction};
 use graph_walker::host_item::HostItem;
 use serde_json::Value;
 
@@ -201,22 +201,12 @@ fn check_for_page(context: &RunContext, plan: &Plan) -> Result<()> {
     for node in plan.nodes.iter().chain(&plan.hooks).filter(|node| node.is_function) {
         refuse(node.subject(), page::no_functions());
     }
-    for graph in graphs_of(context) {
-        let nodes = graph
-            .nodes
-            .iter()
-            .filter_map(|node| Some((format!("node `{}`", printable(&node.name)), node.action.as_ref()?)));
-        let hooks =
-            graph.hooks.iter().chain(context.hooks.hooks.iter()).filter_map(|hook| match &hook.action {
-                HookAction::Item(action) => Some((format!("hook `{}`", printable(&hook.name)), action)),
-                _ => None,
-            });
-        for (subject, action) in nodes.chain(hooks) {
-            if action.primary == Primary::Sign {
-                refuse(subject, page::no_signing());
-            } else if HostItem::of_action(action) == Some(HostItem::Run) {
-                refuse(subject, page::no_written_graphs());
-            }
+    for (kind, name, action) in actions_of(context) {
+        let subject = || format!("{kind} `{}`", printable(name));
+        if action.primary == Primary::Sign {
+            refuse(subject(), page::no_signing());
+        } else if HostItem::of_action(action) == Some(HostItem::Run) {
+            refuse(subject(), page::no_written_graphs());
         }
     }
     match help {
@@ -229,8 +219,20 @@ fn graphs_of(context: &RunContext) -> impl Iterator<Item = &Graph> {
     std::iter::once(&*context.file.graph).chain(context.subgraphs.graphs.values().map(|graph| &**graph))
 }
 
-fn actions_of(graph: &Graph) -> impl Iterator<Item = &Action> {
-    graph.nodes.iter().filter_map(|node| node.action.as_ref())
+/// Returns the actions of the nodes and hooks of all graphs, and of the hooks from outside, each with its kind and name.
+fn actions_of(context: &RunContext) -> impl Iterator<Item = (&'static str, &str, &Action)> {
+    fn of_hook(hook: &Hook) -> Option<(&'static str, &str, &Action)> {
+        match &hook.action {
+            HookAction::Item(action) => Some(("hook", &hook.name, action)),
+            HookAction::Control(_) | HookAction::Nothing => None,
+        }
+    }
+    fn of_graph(graph: &Graph) -> impl Iterator<Item = (&'static str, &str, &Action)> {
+        let nodes = graph.nodes.iter();
+        let nodes = nodes.filter_map(|node| Some(("node", &*node.name, node.action.as_ref()?)));
+        nodes.chain(graph.hooks.iter().filter_map(of_hook))
+    }
+    graphs_of(context).flat_map(of_graph).chain(context.hooks.hooks.iter().filter_map(of_hook))
 }
 
 /// Checks whether a run may name items that are not known yet: by a template, by a search, or as a component that calls others.
@@ -239,7 +241,7 @@ fn is_open(context: &RunContext, plan: &Plan) -> bool {
     nodes.any(|node| {
         let calls = node.grant.as_ref().is_some_and(|grant| grant.kinds.contains(&CapabilityKind::Tools));
         calls || matches!(node.item, PlannedId::Template(_))
-    }) || graphs_of(context).any(|graph| actions_of(graph).any(|action| action.primary == Primary::Search))
+    }) || actions_of(context).any(|(_, _, action)| action.primary == Primary::Search)
 }
 
 fn hooks(context: &RunContext) -> HooksDocument {

@@ -10,6 +10,7 @@ use graph_core::digest::Digest;
 
 use crate::error::{Error, Result};
 use crate::project;
+use crate::project::text_file;
 
 /// Limit of all packed files together, in bytes.
 const MOST_BYTES: u64 = 12 << 20;
@@ -71,7 +72,8 @@ impl Packer<'_> {
 
     fn read(&mut self, path: &Path) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        let read = fs::File::open(path).and_then(|file| file.take(self.left + 1).read_to_end(&mut bytes));
+        let read =
+            text_file::open_unlinked(path).and_then(|file| file.take(self.left + 1).read_to_end(&mut bytes));
         read.map_err(|error| Error::read("the file", path, &error))?;
         self.left = self.left.checked_sub(bytes.len() as u64).ok_or_else(|| {
             Error::limit(format!(

@@ -12,7 +12,9 @@ use graph_walker::graph::Graph;
 
 use crate::error::{Error, Result};
 use crate::host::now;
-use crate::items::locate::{FindError, ItemFile, ItemLocator, LocatedItem, Space, id_of_graph, judged};
+use crate::items::locate::{
+    FindError, ItemFile, ItemLocator, LocatedItem, Space, id_of_graph, judged, names_file,
+};
 use crate::items::precedence::{self, Precedence};
 use crate::items::{built_in, installed};
 use crate::project;
@@ -108,9 +110,8 @@ pub fn locate(name: &str, places: &ItemLocator) -> Result<ItemFile> {
         .help(format!("fetch it first: graph-host pull {}", shell_quoted(name))));
     }
     let path = Path::new(name);
-    let looks_like_a_file =
-        path.extension().is_some() || name.contains(std::path::MAIN_SEPARATOR) && path.exists();
-    if looks_like_a_file || path.is_file() {
+    let is_there = || name.contains(std::path::MAIN_SEPARATOR) && path.exists();
+    if names_file(name) || is_there() {
         if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("wasm")) && path.is_file()
         {
             return Err(Error::usage(format!("`{}` is a component, a graph is needed", printable(name)))

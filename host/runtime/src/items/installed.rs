@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::host::now;
-use crate::items::locate::envelope_path;
+use crate::items::locate::{envelope_path, extensions};
 use crate::items::lock_file::LockFile;
 use crate::project::text_file;
 use crate::project::user_home::{create_private_folder, write_atomic};
@@ -138,14 +138,6 @@ fn folder_of(root: &Path, item_type: ItemType) -> PathBuf {
         ItemType::Knowledge => "knowledge",
         ItemType::Directive => "directives",
     })
-}
-
-fn extensions(item_type: ItemType) -> &'static [&'static str] {
-    match item_type {
-        ItemType::Tool => &["wasm", "yaml"],
-        ItemType::Knowledge => &["md", "yaml"],
-        ItemType::Directive => &["md"],
-    }
 }
 
 /// Reads the record of origin of an item in a folder; `None` if no such item was pulled.
@@ -285,4 +277,36 @@ fn stays_in(folder: &Path, root: &Path) -> Result<()> {
     }
     let (folder, root) = (project::shown(folder), project::shown(root));
     Err(Error::denied(format!("a link leads from {folder} out of {root}: nothing is written there")))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use graph_core::trust::SigningKey;
+
+    use super::*;
+
+    #[test]
+    fn the_record_of_every_file_that_may_be_an_item_is_found() {
+        for item_type in [ItemType::Tool, ItemType::Knowledge, ItemType::Directive] {
+            for extension in extensions(item_type) {
+                let root = tempfile::tempdir().unwrap();
+                let digest = Digest::of_bytes(b"");
+                let pulled = Origin {
+                    id: "c/w".to_owned(),
+                    kind: Kind::Graph,
+                    reference: "oci-layout:out:c/w:1.0.0".to_owned(),
+                    version: "1.0.0".to_owned(),
+                    manifest: digest,
+                    digest,
+                    key: SigningKey::from_seed(&[7; 32]).id(),
+                    pulled: Timestamp(1),
+                };
+                let file = folder_of(root.path(), item_type).join(format!("c/w.{extension}"));
+                fs::create_dir_all(file.parent().unwrap()).unwrap();
+                fs::write(origin_path(&file), serde_json::to_string(&pulled).unwrap()).unwrap();
+                assert_eq!(origin(root.path(), item_type, "c/w").unwrap(), Some(pulled), "{extension}");
+            }
+        }
+    }
 }

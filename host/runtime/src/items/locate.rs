@@ -14,6 +14,7 @@ use graph_core::time::Timestamp;
 use graph_core::trust::{
     Moment, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError, built_in_text, verify_text,
 };
+use graph_registry::artifact::is_version;
 use graph_store::held::{FolderPlace, Opening};
 use serde::Serialize;
 
@@ -243,7 +244,7 @@ fn of_other_runtime(foreign: Option<&str>) -> Option<String> {
 }
 
 /// Returns the extensions of items of a type, in order of preference.
-const fn extensions(item_type: ItemType) -> &'static [&'static str] {
+pub(crate) const fn extensions(item_type: ItemType) -> &'static [&'static str] {
     match item_type {
         ItemType::Tool => &["wasm", "yaml", "yml"],
         ItemType::Knowledge => &["md", "yaml", "yml"],
@@ -540,6 +541,14 @@ pub fn id_of_graph(path: &Path) -> String {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let folder = absolute.parent().filter(|folder| !folder.ends_with(Path::new(MARK).join("tools")));
     folder.and_then(Path::file_name).map_or(id, |name| name.to_string_lossy().into_owned())
+}
+
+/// Checks whether a word on the command line names a file, and not an item: there is such a file, or the word has an
+/// extension. The end of an id's version is none: `acme/fetch@1.2.0`.
+pub fn names_file(word: &str) -> bool {
+    let path = Path::new(word);
+    let is_id = || is_id(path_of(word)) && version_of(word).is_some_and(is_version);
+    path.is_file() || path.extension().is_some() && !is_id()
 }
 
 /// Checks whether a text consists of segments of letters, digits, `_` and `-`, joined by `/`: it cannot contain `..` or

@@ -153,7 +153,7 @@ impl Plan {
                 let Some(action) = node.action.as_ref() else { continue };
                 if let Some(item) = HostItem::of_action(action) {
                     let mut planned = outline(index, &node.name, action, &inside);
-                    host_items::check_node(item, node, action, &components.manifest, &mut planned, &work);
+                    host_items::check_node(item, node, action, &inside.manifest, &mut planned, &work);
                     nodes.push(planned);
                     continue;
                 }

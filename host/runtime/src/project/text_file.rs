@@ -1,9 +1,12 @@
 //! Reads texts from files that a user or a document names, with a limit: an endless device or a file of many gigabytes
 //! must not fill memory.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+
+use rustix::fs::OFlags;
 
 use crate::error::{Error, Result};
 use crate::items::locate::Space;
@@ -15,21 +18,57 @@ pub const LARGEST: u64 = 16 << 20;
 /// Reads a text of at most [`LARGEST`] bytes. A larger one is `FileTooLarge`, one that is not UTF-8 `InvalidData`, and
 /// anything but a regular file or a folder `InvalidInput`: a pipe in a stranger's project would block without end.
 pub fn read(path: &Path) -> io::Result<String> {
-    let kind = fs::metadata(path)?;
-    if !kind.is_file() && !kind.is_dir() {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file"));
-    }
-    read_named(path)
+    read_from(open(path)?)
 }
 
 /// Like [`read`], for a path on the command line, which may be a pipe, as shells make them for `<(command)`.
 pub fn read_named(path: &Path) -> io::Result<String> {
+    read_from(File::open(path)?)
+}
+
+fn read_from(file: File) -> io::Result<String> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST {
-        return Err(ErrorKind::FileTooLarge.into());
+        return Err(too_large(LARGEST));
     }
     String::from_utf8(bytes).map_err(|_| ErrorKind::InvalidData.into())
+}
+
+/// Makes the error of a file that is larger than this limit, in bytes, which is a whole number of MiB.
+pub fn too_large(limit: u64) -> io::Error {
+    io::Error::new(ErrorKind::FileTooLarge, format!("{} MiB", limit >> 20))
+}
+
+/// Opens a file for reading. Anything but a regular file or a folder is `InvalidInput`.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    check_kind(&fs::metadata(path)?)?;
+    open_as(path, OFlags::empty())
+}
+
+/// Like [`open`], for a regular file alone: a link is not followed.
+pub(crate) fn open_unlinked(path: &Path) -> io::Result<File> {
+    let found = fs::symlink_metadata(path)?;
+    check_kind(&found)?;
+    if found.is_dir() {
+        return Err(ErrorKind::IsADirectory.into());
+    }
+    open_as(path, OFlags::NOFOLLOW)
+}
+
+/// Opens a file, and checks what was opened: another process may have put a pipe in its place since it was examined.
+fn open_as(path: &Path, more: OFlags) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK.union(more).bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    check_kind(&file.metadata()?)?;
+    Ok(file)
+}
+
+fn check_kind(found: &Metadata) -> io::Result<()> {
+    if found.is_file() || found.is_dir() {
+        return Ok(());
+    }
+    Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file"))
 }
 
 /// Like [`read`], for a file below the `.ai` folder of a project: no link on its path is followed from there on.
@@ -56,10 +95,34 @@ pub fn read_named_as(what: &str, path: &Path) -> Result<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::error::Kind;
+
+    pub(in crate::project) fn make_pipe(path: &Path) {
+        let (mode, device) = (rustix::fs::Mode::from_raw_mode(0o600), 0);
+        rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, device).unwrap();
+    }
+
+    #[test]
+    fn a_pipe_that_took_the_place_of_a_file_does_not_block() {
+        let folder = tempfile::tempdir().unwrap();
+        let (pipe, link) = (folder.path().join("pipe"), folder.path().join("link"));
+        make_pipe(&pipe);
+        std::os::unix::fs::symlink("pipe", &link).unwrap();
+        for path in [&pipe, &link] {
+            assert_eq!(read(path).unwrap_err().kind(), ErrorKind::InvalidInput);
+            // As if it had been a file when it was examined.
+            assert_eq!(open_as(path, OFlags::empty()).unwrap_err().kind(), ErrorKind::InvalidInput);
+        }
+        std::fs::remove_file(&link).unwrap();
+        std::fs::write(folder.path().join("file"), "text").unwrap();
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        assert_eq!(read(&link).unwrap(), "text");
+        assert!(open_unlinked(&link).is_err() && open_as(&link, OFlags::NOFOLLOW).is_err());
+        assert!(open_unlinked(&folder.path().join("file")).is_ok());
+    }
 
     #[test]
     fn what_never_ends_is_not_read_to_the_end() {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::project;
+use crate::project::text_file;
 use crate::run::pins::absolute;
 
 /// Limit of a file, in bytes.
@@ -110,17 +111,10 @@ impl WholeFolder {
 
 /// Reads a regular file of a folder, of at most [`LARGEST_FILE`] bytes.
 pub(crate) fn read(folder: &Path, path: &str) -> std::io::Result<Vec<u8>> {
-    let file = folder.join(path);
-    if !fs::symlink_metadata(&file)?.is_file() {
-        return Err(std::io::Error::new(ErrorKind::InvalidData, "it is not a regular file"));
-    }
     let mut bytes = Vec::new();
-    fs::File::open(&file)?.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
+    text_file::open_unlinked(&folder.join(path))?.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST_FILE {
-        return Err(std::io::Error::new(
-            ErrorKind::InvalidData,
-            "it is larger than any file of such a folder",
-        ));
+        return Err(text_file::too_large(LARGEST_FILE));
     }
     Ok(bytes)
 }
@@ -150,4 +144,33 @@ pub(crate) fn paths(folder: &Path) -> Result<Vec<String>> {
     }
     found.sort_unstable();
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_not_read_is_refused_for_what_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::File::create(at("large")).unwrap().set_len(LARGEST_FILE + 1).unwrap();
+        fs::write(at("plain"), "plain").unwrap();
+        fs::create_dir(at("folder")).unwrap();
+        std::os::unix::fs::symlink("plain", at("link")).unwrap();
+        text_file::tests::make_pipe(&at("pipe"));
+        assert_eq!(read(folder.path(), "plain").unwrap(), b"plain");
+        for (name, reason) in [
+            ("large", "is larger than 128 MiB"),
+            ("folder", "is a folder, a file is needed"),
+            ("link", "is not a regular file"),
+            ("pipe", "is not a regular file"),
+            ("none", "does not exist"),
+        ] {
+            let error = read(folder.path(), name).unwrap_err();
+            let error = Error::read("the file", &at(name), &error);
+            assert!(error.message().ends_with(reason), "{name}: {error}");
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graph_core::id::path_of;
+use graph_core::id::{path_of, version_of};
 use graph_core::item::ItemType;
 use graph_core::time::Timestamp;
 use graph_core::trust::{
@@ -28,7 +28,8 @@ use crate::host::now;
 use crate::items::built_in;
 use crate::items::graph_file::wrongly_signed;
 use crate::items::locate::{
-    self, FindError, ItemLocator, LocatedItem, Space, envelope_path, id_of_file, id_of_graph, type_of_file,
+    self, FindError, ItemLocator, LocatedItem, Space, envelope_path, id_of_file, id_of_graph, names_file,
+    type_of_file,
 };
 use crate::project;
 use crate::registry::companions::{CompanionSource, graph_title};
@@ -150,9 +151,8 @@ pub fn epoch() -> Result<Option<Timestamp>> {
 impl Publisher<'_> {
     /// Finds an item by its file or id, and checks its signature.
     pub fn find(&self, name: &str, said: Said<'_>) -> Result<Ready> {
-        let path = Path::new(name);
-        if path.is_file() || path.extension().is_some() {
-            return self.file(path, said);
+        if names_file(name) {
+            return self.file(Path::new(name), said);
         }
         let is_missing =
             |found: &Result<Ready>| found.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound);
@@ -170,7 +170,8 @@ impl Publisher<'_> {
             Error::not_found(error.to_string()).help("name its file, or its folder with --items DIR")
         };
         let id_alone = path_of(id);
-        let said = Said { id: Some(said.id.unwrap_or(id_alone)), ..said };
+        let version = said.version.or(version_of(id).filter(|version| artifact::is_version(version)));
+        let said = Said { id: Some(said.id.unwrap_or(id_alone)), version };
         if item_type == ItemType::Tool {
             return match self.places.find(id).map_err(missing)? {
                 LocatedItem::Component { file, .. } | LocatedItem::Graph { file }
@@ -353,6 +354,10 @@ impl Publisher<'_> {
         let key = (ready.kind.item_type(), ready.id.clone());
         above.push(key.clone());
         for (item_type, id) in ready.names.clone() {
+            // Every host of this version has it.
+            if self.is_built_in(item_type, &id) {
+                continue;
+            }
             let named = (item_type, path_of(&id).to_owned());
             if above.contains(&named) {
                 let chain: Vec<_> = above.iter().chain([&named]).map(|(_, id)| format!("`{id}`")).collect();
@@ -371,6 +376,11 @@ impl Publisher<'_> {
         order.push(key.clone());
         found.insert(key, ready);
         Ok(())
+    }
+
+    /// Checks whether an id stands for an item that is built in, and not for one in a folder.
+    fn is_built_in(&self, item_type: ItemType, id: &str) -> bool {
+        self.places.file(item_type, id).is_ok_and(|file| file.space == Space::BuiltIn)
     }
 
     fn publish_with(&self, ready: &Ready, uses: Vec<UsedItem>, at: &Reference) -> Result<Outcome> {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use graph_core::node::Failure;
 use graph_core::record::{HostCall, Status};
 use graph_core::time::Timestamp;
 use graph_walker::walker::{Notice, TaskReport, TaskSpec};
@@ -21,6 +22,8 @@ pub struct TelemetryObserver {
     began: HashMap<String, Instant>,
     /// The nodes of attempts under way.
     nodes: HashMap<(String, u32), String>,
+    /// The nodes of attempts that run a graph, by task, with the start of each.
+    graphs: HashMap<String, (String, Instant)>,
 }
 
 impl TelemetryObserver {
@@ -30,6 +33,7 @@ impl TelemetryObserver {
             instruments: instruments.map(Arc::new),
             began: HashMap::new(),
             nodes: HashMap::new(),
+            graphs: HashMap::new(),
         }
     }
 
@@ -52,16 +56,19 @@ impl TelemetryObserver {
                 }
             }
             Notice::ChildStarted { namespace, graph, activation, .. } => {
+                self.graphs.insert(activation.task.clone(), (activation.node_id.clone(), Instant::now()));
                 if let Some(spans) = spans {
                     spans.graph_started(namespace, graph, activation);
                 }
             }
             Notice::TaskFinished { task, fuel, failure, .. } => {
+                graph_done(&mut self.graphs, instruments, task, failure.as_ref());
                 if let Some(spans) = spans {
                     spans.graph_done(task, Some(*fuel), failure.as_ref());
                 }
             }
             Notice::Retrying { task, failure, .. } => {
+                graph_done(&mut self.graphs, instruments, task, Some(failure));
                 if let Some(instruments) = instruments {
                     instruments.retrying();
                 }
@@ -75,6 +82,19 @@ impl TelemetryObserver {
             }
             _ => {}
         }
+    }
+}
+
+/// Counts an attempt that ran a graph: `done` is not called for those. Its fuel is that of the attempts inside, which are
+/// counted themselves.
+fn graph_done(
+    graphs: &mut HashMap<String, (String, Instant)>,
+    instruments: Option<&Instruments>,
+    task: &str,
+    failure: Option<&Failure>,
+) {
+    if let (Some((node, began)), Some(instruments)) = (graphs.remove(task), instruments) {
+        instruments.attempt(&node, 0, began.elapsed(), failure);
     }
 }
 

@@ -1,14 +1,14 @@
 //! `graph-host runs export`.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write as _};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::run_report;
 use graph_runtime::error::{Error, Result};
-use graph_runtime::graph_store::Holder;
+use graph_runtime::graph_store::{Holder, RunRow};
 use graph_runtime::history::archive;
 use graph_runtime::project::stores::Stores;
 use graph_runtime::project::user_home::is_stream;
@@ -54,14 +54,18 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
     let failed = |error: &std::io::Error| Error::write("the file", path, error);
     if is_stream(path) {
         let file = File::options().write(true).open(path).map_err(|error| failed(&error))?;
-        let mut out = BufWriter::new(file);
+        let mut out = Counting { inner: BufWriter::new(file), bytes: 0 };
         let records = archive::write(&*store, &row, &identity, &mut out)?;
         out.flush().map_err(|error| failed(&error))?;
-        context.output.note(format_args!(
-            "wrote run {run} to {}: {}",
-            project::shown(path),
-            run_report::counted(records, "record")
-        ));
+        if context.output.is_json() {
+            tell(&row, path, (records, out.bytes), context)?;
+        } else {
+            context.output.note(format_args!(
+                "wrote run {run} to {}: {}",
+                project::shown(path),
+                run_report::counted(records, "record")
+            ));
+        }
         return Ok(Exit::Ok);
     }
     // The target of a link is replaced, not the link.
@@ -78,13 +82,7 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
     let bytes = file.as_file().metadata().map_or(0, |found| found.len());
     file.persist(&target).map_err(|error| failed(&error.error))?;
     if context.output.is_json() {
-        context.output.document(&json!({
-            "run_id": run,
-            "file": path.display().to_string(),
-            "records": records,
-            "bytes": bytes,
-            "key_id": row.key,
-        }))?;
+        tell(&row, path, (records, bytes), context)?;
     } else {
         context.output.line(format_args!(
             "wrote run {run} to {}: {}, {bytes} bytes, signed by {}",
@@ -94,4 +92,33 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
         ))?;
     }
     Ok(Exit::Ok)
+}
+
+/// Prints the JSON document about an exported run.
+fn tell(row: &RunRow, path: &Path, (records, bytes): (u64, u64), context: &Context) -> Result<()> {
+    context.output.document(&json!({
+        "run_id": row.run_id,
+        "file": path.display().to_string(),
+        "records": records,
+        "bytes": bytes,
+        "key_id": row.key,
+    }))
+}
+
+/// Writer that counts the bytes.
+struct Counting<W> {
+    inner: W,
+    bytes: u64,
+}
+
+impl<W: Write> Write for Counting<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.inner.flush()
+    }
 }

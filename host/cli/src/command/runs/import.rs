@@ -51,6 +51,10 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<Exit> {
+    let nowhere = || Error::usage("a run cannot be imported to nowhere: --store sqlite or file");
+    if args.store == StoreKind::Memory {
+        return Err(nowhere());
+    }
     let identity =
         args.identity.as_deref().map(|file| signing_key(&context.host.home, &file.to_string_lossy()));
     let identity = identity.transpose()?;
@@ -86,9 +90,7 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
         StoreKind::File => {
             archive.store(&FileStore::at(&OwnState::open(project, &context.host.home)?.files()?))?;
         }
-        StoreKind::Memory => {
-            return Err(Error::usage("a run cannot be imported to nowhere: --store sqlite or file"));
-        }
+        StoreKind::Memory => return Err(nowhere()),
     }
     if let Some(key) = &identity {
         context.host.home.add_signing_identity(key)?;

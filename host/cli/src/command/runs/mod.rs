@@ -16,7 +16,7 @@ mod kill;
 mod list;
 mod namespace;
 mod open;
-mod relations;
+pub(super) mod relations;
 mod row;
 mod run_view;
 mod show;

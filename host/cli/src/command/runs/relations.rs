@@ -62,7 +62,7 @@ pub(super) fn status(store: &dyn CheckpointStore, row: &RunRow) -> &'static str 
 }
 
 /// Checks whether a run was created and not started: nothing of it is stored, and no process holds it. Resuming it starts it.
-pub(super) fn is_created(store: &dyn CheckpointStore, row: &RunRow) -> bool {
+pub(in crate::command) fn is_created(store: &dyn CheckpointStore, row: &RunRow) -> bool {
     row.status == Status::Running
         && store.holder(&row.run_id) == Ok(Holder::Nobody)
         && store.checkpoint(&row.run_id, "", CheckpointPosition::Latest) == Ok(None)

@@ -28,8 +28,8 @@ use super::message::{Message, Totals};
 use super::reader::Transcript;
 use crate::error::{Error, Result};
 use crate::items::locate::envelope_path;
-use crate::project::shown;
 use crate::project::user_home::{is_stream, sync_folder, write_atomic};
+use crate::project::{shown, text_file};
 
 /// The format that the first line of a transcript names.
 pub const FORMAT: &str = "graph-host/transcript";
@@ -176,8 +176,7 @@ pub struct VerifiedTranscript {
 
 /// Checks whether a file begins as a transcript does. A file that cannot be read does not.
 pub fn is_transcript(path: &Path) -> bool {
-    let is_file = fs::metadata(path).is_ok_and(|found| found.is_file());
-    is_file && File::open(path).is_ok_and(|file| header(&mut BufReader::new(file)).is_some())
+    text_file::open(path).is_ok_and(|file| header(&mut BufReader::new(file)).is_some())
 }
 
 /// Reads the first line of a transcript.

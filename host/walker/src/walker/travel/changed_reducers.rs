@@ -56,7 +56,8 @@ impl Walker {
             return Ok(());
         }
         let lines: Vec<_> = lines.into_iter().map(|line| format!("\n- {line}")).collect();
-        let remedy = if settling.is_empty() || !self.path().is_empty() {
+        // An ended run is not edited in the call that starts its new turn.
+        let remedy = if settling.is_empty() || !self.path().is_empty() || self.end().is_some() {
             "give the channel a reducer that takes its value".to_owned()
         } else {
             let run = shell_quoted(&self.setup().identity.run);
