@@ -2,8 +2,8 @@
 
 use graph_core::capability::{EffectiveGrant, HttpField, HttpResponse, ModelRule, SecretValue};
 use graph_core::diagnostic::escape;
-use graph_model::Bounds;
-use graph_model::exchange::{self, AttemptOutcome, Charge, Obstacle};
+use graph_model::DecoderBounds;
+use graph_model::exchange::{self, AttemptOutcome, Charge, ExchangeObstacle};
 
 use crate::read;
 
@@ -56,15 +56,17 @@ impl Provider {
         let model = self.0.model();
         let received = self.0.outgoing().receive(&model.rule().host, HttpResponse { status, fields, body });
         written(&match received {
-            Err(error) => self.0.not_exchanged(Obstacle::Unusable, &error.to_string(), None),
-            Ok(response) => self.0.read(&response, |body| model.api().decode(body, &Bounds::for_body(most))),
+            Err(error) => self.0.not_exchanged(ExchangeObstacle::Unusable, &error.to_string(), None),
+            Ok(response) => {
+                self.0.read(&response, |body| model.api().decode(body, &DecoderBounds::for_body(most)))
+            }
         })
     }
 
     /// Returns the outcome of a try without a response. `error` is a case of `error-code` of `wasi:http`. `sent` is `true` if the request
     /// may have reached the provider whatever the error: a browser does not tell where an exchange ended.
     pub fn failed(&self, error: &str, message: &str, sent: bool) -> String {
-        let mut tried = self.0.not_exchanged(Obstacle::of_error_code(error), message, None);
+        let mut tried = self.0.not_exchanged(ExchangeObstacle::of_error_code(error), message, None);
         if sent && tried.spent == Charge::Call {
             tried.spent = Charge::Unknown(None);
         }
