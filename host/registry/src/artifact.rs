@@ -136,7 +136,7 @@ impl Kind {
 
 /// An item that is published along with a graph, because the graph's nodes name it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "struct Use")]
 pub struct UsedItem {
     /// The id under which it is installed.
     pub id: String,
