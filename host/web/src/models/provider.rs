@@ -50,7 +50,7 @@ impl Provider {
         Ok(ProviderRequest { url, fields, timeout: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX) })
     }
 
-    /// Returns the outcome of a try with a response, as JSON for [`Call::settle`](super::Call::settle). Its body has at most `most`
+    /// Returns the outcome of a try with a response, as JSON for [`ModelCall::settle`](super::ModelCall::settle). Its body has at most `most`
     /// bytes.
     pub fn read(&self, status: u16, fields: Vec<HttpField>, body: Vec<u8>, most: u64) -> String {
         let model = self.0.model();
