@@ -4,7 +4,7 @@ use graph_core::digest::{Digest, DomainHasher};
 use graph_core::record::Status;
 use graph_core::trust::SigningKey;
 use graph_runtime::run::pins::Pins;
-use graph_store::{CheckpointStore, NewRun, Options, RunRow, Snapshot, SqliteStore};
+use graph_store::{CheckpointStore, NewRun, RunRow, Snapshot, SqliteOptions, SqliteStore};
 use serde_json::{Value, json};
 
 use crate::place::{Place, Ran};
@@ -132,7 +132,7 @@ fn a_component_that_another_key_has_signed_is_a_change() {
 fn another_engine_is_a_change() {
     let place = asking();
     let file = place.path(".ai/state/runs.db");
-    let store = SqliteStore::open(&file, Options::default()).unwrap();
+    let store = SqliteStore::open(&file, SqliteOptions::default()).unwrap();
     let row = store.run("r").unwrap().unwrap();
     let mut pins = Pins::read(&store.snapshot(&row.pins).unwrap().unwrap()).unwrap();
     pins.engine = Digest::of_bytes(b"another engine");

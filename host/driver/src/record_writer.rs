@@ -87,12 +87,12 @@ impl From<CommitError> for Refusal {
 }
 
 /// A text that a record names by its digest, and the digest.
-pub(crate) type Text = (Digest, String);
+pub(crate) type DigestedText = (Digest, String);
 
 /// A record that waits to be written, with the texts and the change of the run's row that go with it.
 struct Queued {
     persist: Box<Persist>,
-    texts: Vec<Text>,
+    texts: Vec<DigestedText>,
     update: RunUpdate,
 }
 
@@ -225,7 +225,7 @@ impl RecordWriter {
     pub(crate) fn push(
         &mut self,
         persist: Box<Persist>,
-        texts: Vec<Text>,
+        texts: Vec<DigestedText>,
         at: Timestamp,
         spent: Option<RunUsage>,
     ) {

@@ -18,7 +18,7 @@ use crate::executor::TaskExecutor;
 type OnTheWay = BTreeMap<(Digest, String), CacheEntry>;
 
 /// The results in the store, and those that the writer may not have stored yet.
-pub(crate) struct Results {
+pub(crate) struct CachedResults {
     store: Arc<dyn CheckpointStore>,
     signer: VerifyingKey,
     on_the_way: Arc<OnTheWay>,
@@ -26,7 +26,7 @@ pub(crate) struct Results {
     off: bool,
 }
 
-impl Results {
+impl CachedResults {
     pub(crate) fn new(store: Arc<dyn CheckpointStore>, signer: VerifyingKey) -> Self {
         Self { store, signer, on_the_way: Arc::default(), off: false }
     }
@@ -76,7 +76,7 @@ impl Results {
     }
 }
 
-impl fmt::Debug for Results {
+impl fmt::Debug for CachedResults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Results")
             .field("store", &self.store)

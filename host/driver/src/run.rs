@@ -16,9 +16,9 @@ use tokio::sync::mpsc;
 use crate::clock::Clock;
 use crate::executor::{CallObserver, TaskExecutor};
 use crate::observer::Observer;
-use crate::record_writer::{RecordWriter, Refusal, RunUsage, StorageOutcome, Text, WriteMode};
+use crate::record_writer::{DigestedText, RecordWriter, Refusal, RunUsage, StorageOutcome, WriteMode};
 use crate::reservations::PendingReservations;
-use crate::results::Results;
+use crate::results::CachedResults;
 use crate::tasks::Tasks;
 use crate::timers::Timers;
 
@@ -94,7 +94,7 @@ pub struct Driver {
     tasks: Tasks,
     /// The language model reservations of attempts that wait until they are stored.
     reservations: PendingReservations,
-    results: Results,
+    results: CachedResults,
     clock: Arc<dyn Clock>,
     timers: Timers,
     /// True if the walker has more to do and has returned control only for the moment.
@@ -131,7 +131,7 @@ impl Driver {
         Ok(Self {
             walker,
             reservations,
-            results: Results::new(Arc::clone(&store), key.verifying_key()),
+            results: CachedResults::new(Arc::clone(&store), key.verifying_key()),
             writer: RecordWriter::new(store, key, Arc::clone(&guard), durability, writing)?,
             tasks: Tasks::new(executor, Arc::clone(&clock)),
             clock,
@@ -313,7 +313,7 @@ impl Driver {
 
     /// Returns the texts that are stored with a checkpoint that names their digests: inputs that a resume or a parent
     /// run has provided, and a graph that the run has written.
-    fn new_texts(&self, record: &Record) -> Vec<Text> {
+    fn new_texts(&self, record: &Record) -> Vec<DigestedText> {
         let Record::Checkpoint(checkpoint) = record else { return Vec::new() };
         let inputs = self.walker.new_inputs(record).map(|inputs| (checkpoint.inputs, inputs));
         let texts = inputs.into_iter().chain(self.walker.new_document(record));

@@ -15,7 +15,7 @@ use tokio::task::{AbortHandle, Id, JoinSet};
 
 use crate::clock::Clock;
 use crate::executor::{CallObserver, TaskExecutor};
-use crate::results::Results;
+use crate::results::CachedResults;
 
 /// A task and its attempt, or a hook's call and [`HOOK`].
 type Name = (Arc<str>, u32);
@@ -145,7 +145,7 @@ impl Tasks {
     }
 
     /// Adds a cache lookup that precedes an attempt; [`Self::advance`] starts it, and aborting the attempt aborts it.
-    pub(crate) fn add_lookup(&mut self, lookup: Lookup, results: &Results) {
+    pub(crate) fn add_lookup(&mut self, lookup: Lookup, results: &CachedResults) {
         let told = &lookup.spec.activation;
         let name = (Arc::from(told.task.as_str()), told.attempt);
         self.waiting.push(name, Work::Lookup(results.look_up(lookup, &*self.executor)));

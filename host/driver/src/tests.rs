@@ -418,7 +418,7 @@ fn a_run_that_is_lost_is_left_alone() {
 fn whoever_takes_a_run_over_goes_on_with_it_undisturbed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("runs.db");
-    let open = || SqliteStore::open(&file, Options::default()).unwrap();
+    let open = || SqliteStore::open(&file, SqliteOptions::default()).unwrap();
     let store = Arc::new(open());
     store.create_run(&sample::run("r")).unwrap();
     let guard = store.acquire("r", &sample::owner(1)).unwrap();

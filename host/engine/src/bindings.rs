@@ -57,7 +57,7 @@ wasmtime::component::bindgen!({
         "wasi:cli/terminal-input.terminal-input": crate::host::cli::NoTerminal,
         "wasi:cli/terminal-output.terminal-output": crate::host::cli::NoTerminal,
         "wasi:http/types": wasmtime_wasi_http::p2::bindings::http::types,
-        "wasi:filesystem/types.descriptor": crate::host::filesystem::Descriptor,
-        "wasi:filesystem/types.directory-entry-stream": crate::host::filesystem::Entries,
+        "wasi:filesystem/types.descriptor": crate::host::filesystem::FileDescriptor,
+        "wasi:filesystem/types.directory-entry-stream": crate::host::filesystem::FolderEntries,
     },
 });

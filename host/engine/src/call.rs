@@ -20,7 +20,7 @@ use crate::classify::classify;
 use crate::convert::{self, ActivationText};
 use crate::engine::EngineInner;
 use crate::functions::FunctionEntry;
-use crate::host::output::{EventRecord, LogLine, Observer, Output};
+use crate::host::output::{EventRecord, LogLine, Output, OutputObserver};
 use crate::journal::{Journal, SharedJournal};
 use crate::limiter::LimitReached;
 use crate::prepare::{EntryPoint, PreparedNode};
@@ -45,7 +45,7 @@ pub struct Call<'a> {
     /// The limits.
     pub limits: TaskLimits,
     /// Receives log lines and events as they are written.
-    pub observer: Option<Arc<dyn Observer>>,
+    pub observer: Option<Arc<dyn OutputObserver>>,
     /// The source of the answers to its calls of the host.
     pub journal: Journal,
     /// The services of the host that the engine does not provide.

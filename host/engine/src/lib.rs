@@ -95,7 +95,7 @@ pub use functions::{
 /// Requests to language models and their answers, as passed to [`ModelDoubles`].
 pub use graph_model;
 pub use host::http::{PendingResolution, Resolver, SecretError, SystemResolver};
-pub use host::output::{EventRecord, Level, LogLine, Observer};
+pub use host::output::{EventRecord, LogLevel, LogLine, OutputObserver};
 pub use interface::Import;
 pub use journal::Journal;
 pub use live::LiveCalls;
@@ -105,4 +105,4 @@ pub use services::{
     ModelDoubles, ModelLedger, ModelMeter, PendingReservation, PendingToolCall, SearchHit, Services,
     ToolCall, ToolReport, Tools,
 };
-pub use structure::{ExceededCap, Metric, StructureError};
+pub use structure::{ExceededCap, StructureError, StructureMetric};

@@ -8,7 +8,9 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, Write as _};
 
-use graph_model::{Api, Bounds, DecodeError, ErrorAnswer, Options, Request, Response, Stream, Target};
+use graph_model::{
+    Api, ApiOptions, DecodeError, DecoderBounds, ErrorAnswer, Request, Response, Stream, Target,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -36,7 +38,7 @@ enum Command {
 fn perform(command: Command) -> Result<Value, Box<dyn std::error::Error>> {
     match command {
         Command::Encode { api, request, model, max_output, streamed, extra } => {
-            let options = Options { extra, ..Options::default() };
+            let options = ApiOptions { extra, ..ApiOptions::default() };
             let encoded =
                 api.encode(&request, &Target { model: &model, max_output, streamed, options: &options })?;
             Ok(json!({
@@ -66,9 +68,9 @@ fn perform(command: Command) -> Result<Value, Box<dyn std::error::Error>> {
 
 fn decode(api: Api, streamed: bool, body: &[u8]) -> Result<Response, DecodeError> {
     if !streamed {
-        return api.decode(body, &Bounds::default());
+        return api.decode(body, &DecoderBounds::default());
     }
-    let mut stream = Stream::new(api, Bounds::default());
+    let mut stream = Stream::new(api, DecoderBounds::default());
     stream.feed(body)?;
     stream.finish()
 }

@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::check::MAX_SHORT_TEXT;
 use crate::{
-    Api, Block, Bounds, DecodeError, Message, Reasoning, Response, Role, StopReason, ToolCall, Usage, json,
+    Api, Block, DecodeError, DecoderBounds, Message, Reasoning, Response, Role, StopReason, ToolCall, Usage,
+    json,
 };
 
 /// Arguments of a call, in the form in which an API returns them.
@@ -54,7 +55,7 @@ impl AnswerBuilder {
         self,
         stop: StopReason,
         usage: Option<Usage>,
-        bounds: &Bounds,
+        bounds: &DecoderBounds,
     ) -> Result<Response, DecodeError> {
         let is_answer = |part: &Part| !matches!(part, Part::Block(Block::Reasoning(_)));
         if stop == StopReason::ToolCalls && !self.parts.iter().any(is_answer) {
@@ -100,7 +101,7 @@ fn unique(id: String, taken: &BTreeSet<String>) -> String {
 
 /// Returns arguments that are a JSON object, and all others as a string with the text that the model has written. Empty
 /// arguments become an empty object.
-fn object_or_text(arguments: Arguments, bounds: &Bounds) -> Value {
+fn object_or_text(arguments: Arguments, bounds: &DecoderBounds) -> Value {
     match arguments {
         Arguments::Text(text) if text.trim().is_empty() => Value::Object(Map::new()),
         Arguments::Text(text) => match json::parse(text.as_bytes(), bounds) {

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::encode::{self, Body};
-use crate::{Bounds, CheckError, DecodeError, Request, Response, anthropic, openai_chat, openai_responses};
+use crate::{
+    CheckError, DecodeError, DecoderBounds, Request, Response, anthropic, openai_chat, openai_responses,
+};
 
 /// An API of language models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -87,7 +89,7 @@ impl Api {
     }
 
     /// Decodes a whole answer: the body of a response with status 200.
-    pub fn decode(self, body: &[u8], bounds: &Bounds) -> Result<Response, DecodeError> {
+    pub fn decode(self, body: &[u8], bounds: &DecoderBounds) -> Result<Response, DecodeError> {
         match self {
             Self::OpenAiChat => openai_chat::decode(body, bounds),
             Self::OpenAiResponses => openai_responses::decode(body, bounds),
@@ -130,7 +132,7 @@ pub struct Target<'a> {
     /// True if the answer is requested as a stream of events.
     pub streamed: bool,
     /// Options for servers that implement the API differently.
-    pub options: &'a Options,
+    pub options: &'a ApiOptions,
 }
 
 impl Target<'_> {
@@ -142,7 +144,7 @@ impl Target<'_> {
 
 /// Differences between servers with the same API.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Options {
+pub struct ApiOptions {
     /// `openai-chat`: field that carries the maximum number of tokens of an answer.
     pub max_tokens_key: MaxTokensKey,
     /// `openai-chat`: true if reasoning of the model is sent back. Servers that return reasoning accept it, and some
@@ -157,7 +159,7 @@ pub struct Options {
     pub extra: Map<String, Value>,
 }
 
-impl Default for Options {
+impl Default for ApiOptions {
     /// Returns the options that OpenAI and Anthropic themselves expect, for models that reason.
     fn default() -> Self {
         Self {
@@ -229,7 +231,7 @@ pub enum EncodeError {
         /// Limitation of the API, as the rest of the message.
         problem: &'static str,
     },
-    /// [`Options::extra`] has a field that the request sets itself.
+    /// [`ApiOptions::extra`] has a field that the request sets itself.
     #[error("the option `{field}` is decided by the request and cannot be set for the model")]
     Reserved {
         /// Name of the field, such as `output_config.format`.

@@ -5,7 +5,7 @@ use crate::DecodeError;
 /// Bounds of what a decoder reads from a provider, which is not trusted. They limit the memory that a decoder uses,
 /// whatever the provider sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct DecoderBounds {
     /// Maximum number of bytes of a whole stream of events. These bytes are not kept.
     pub stream_bytes: u64,
     /// Maximum number of bytes of a whole answer, of one event of a stream, and of everything that is kept of a stream.
@@ -16,14 +16,14 @@ pub struct Bounds {
     pub json_values: usize,
 }
 
-impl Default for Bounds {
+impl Default for DecoderBounds {
     /// Returns bounds that are several times the size of the largest answers of current models.
     fn default() -> Self {
         Self { stream_bytes: 128 << 20, answer_bytes: 8 << 20, blocks: 1024, json_values: 256 << 10 }
     }
 }
 
-impl Bounds {
+impl DecoderBounds {
     /// Returns the bounds of an answer whose body has at most `most` bytes.
     pub fn for_body(most: u64) -> Self {
         let own = Self::default();
@@ -35,13 +35,13 @@ impl Bounds {
 /// Counts of the bytes and blocks that are kept of one answer. An error is returned when one of them exceeds its bound.
 #[derive(Debug)]
 pub(crate) struct Meter {
-    bounds: Bounds,
+    bounds: DecoderBounds,
     bytes: usize,
     blocks: usize,
 }
 
 impl Meter {
-    pub(crate) fn new(bounds: &Bounds) -> Self {
+    pub(crate) fn new(bounds: &DecoderBounds) -> Self {
         Self { bounds: *bounds, bytes: 0, blocks: 0 }
     }
 

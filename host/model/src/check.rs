@@ -28,12 +28,12 @@ pub struct CheckError {
     /// Path in the request, such as `messages[2].blocks[0].tool_result.id`.
     pub path: String,
     /// Rule that is broken.
-    pub rule: Rule,
+    pub rule: RequestRule,
 }
 
 /// A rule that a request breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Rule {
+pub enum RequestRule {
     /// The value is missing or empty.
     #[error("must not be empty")]
     Empty,
@@ -87,10 +87,10 @@ impl Request {
     pub fn check(&self) -> Result<(), CheckError> {
         self.check_sizes()?;
         if self.model.is_empty() {
-            return fail("model", Rule::Empty);
+            return fail("model", RequestRule::Empty);
         }
         if self.messages.last().is_none_or(|message| message.role != Role::User) {
-            return fail("messages", Rule::LastMessage);
+            return fail("messages", RequestRule::LastMessage);
         }
         for (index, message) in self.messages.iter().enumerate() {
             let path = format!("messages[{index}]");
@@ -101,13 +101,13 @@ impl Request {
         }
         self.check_tools()?;
         if self.output_schema.as_ref().is_some_and(|schema| !schema.is_object()) {
-            return fail("output_schema", Rule::NotAnObject);
+            return fail("output_schema", RequestRule::NotAnObject);
         }
         if self.max_output == Some(0) {
-            return fail("max_output", Rule::Empty);
+            return fail("max_output", RequestRule::Empty);
         }
         if self.temperature.is_some_and(|temperature| !(0.0..=2.0).contains(&temperature)) {
-            return fail("temperature", Rule::Temperature);
+            return fail("temperature", RequestRule::Temperature);
         }
         for (index, text) in self.stop.iter().enumerate() {
             short(&format!("stop[{index}]"), text)?;
@@ -145,22 +145,22 @@ impl Request {
         for (index, tool) in self.tools.iter().enumerate() {
             let path = format!("tools[{index}].name");
             if tool.name.is_empty() {
-                return fail(path, Rule::Empty);
+                return fail(path, RequestRule::Empty);
             }
             at_most(&path, tool.name.len(), MAX_TOOL_NAME, "bytes")?;
             if !tool.name.bytes().all(is_name_byte) {
-                return fail(path, Rule::Characters);
+                return fail(path, RequestRule::Characters);
             }
             if !names.insert(tool.name.as_str()) {
-                return fail(path, Rule::Repeated);
+                return fail(path, RequestRule::Repeated);
             }
             if !tool.parameters.is_object() {
-                return fail(format!("tools[{index}].parameters"), Rule::NotAnObject);
+                return fail(format!("tools[{index}].parameters"), RequestRule::NotAnObject);
             }
         }
         match &self.tool_choice {
             ToolChoice::Named(name) if !names.is_empty() && !names.contains(name.as_str()) => {
-                fail("tool_choice.named", Rule::UnknownTool)
+                fail("tool_choice.named", RequestRule::UnknownTool)
             }
             _ => Ok(()),
         }
@@ -175,7 +175,7 @@ pub(crate) fn is_name_byte(byte: u8) -> bool {
 fn check_message(path: &str, message: &Message) -> Result<(), CheckError> {
     // A model can answer with an empty message, and a conversation can continue after one.
     if message.role == Role::User && message.blocks.is_empty() {
-        return fail(format!("{path}.blocks"), Rule::Empty);
+        return fail(format!("{path}.blocks"), RequestRule::Empty);
     }
     let mut calls = BTreeSet::new();
     for (index, block) in message.blocks.iter().enumerate() {
@@ -188,23 +188,23 @@ fn check_message(path: &str, message: &Message) -> Result<(), CheckError> {
         if let Some((only, role)) = only
             && only != message.role
         {
-            return fail(path, Rule::WrongRole { role });
+            return fail(path, RequestRule::WrongRole { role });
         }
         match block {
-            Block::Text(text) if text.is_empty() => return fail(format!("{path}.text"), Rule::Empty),
+            Block::Text(text) if text.is_empty() => return fail(format!("{path}.text"), RequestRule::Empty),
             Block::Text(_) => {}
             Block::Reasoning(reasoning) => short(&format!("{path}.reasoning.api"), &reasoning.api)?,
             Block::ToolCall(call) => {
                 let path = format!("{path}.tool_call");
                 short(&format!("{path}.id"), &call.id)?;
                 if !calls.insert(call.id.as_str()) {
-                    return fail(format!("{path}.id"), Rule::Repeated);
+                    return fail(format!("{path}.id"), RequestRule::Repeated);
                 }
                 // A model can call a tool with an empty name, or one that the request does not have; the conversation
                 // continues with the result of that call.
                 at_most(&format!("{path}.name"), call.name.len(), MAX_SHORT_TEXT, "bytes")?;
                 if !call.arguments.is_object() && !call.arguments.is_string() {
-                    return fail(format!("{path}.arguments"), Rule::NotAnObject);
+                    return fail(format!("{path}.arguments"), RequestRule::NotAnObject);
                 }
             }
             Block::ToolResult(result) => short(&format!("{path}.tool_result.id"), &result.id)?,
@@ -221,10 +221,10 @@ fn check_media(path: &str, media: &Media) -> Result<(), CheckError> {
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte))
     };
     if !media.media_type.split_once('/').is_some_and(|(kind, subtype)| is_token(kind) && is_token(subtype)) {
-        return fail(format!("{path}.media_type"), Rule::MediaType);
+        return fail(format!("{path}.media_type"), RequestRule::MediaType);
     }
     if media.data.is_empty() {
-        return fail(format!("{path}.data"), Rule::Empty);
+        return fail(format!("{path}.data"), RequestRule::Empty);
     }
     Ok(())
 }
@@ -237,9 +237,9 @@ fn check_results(path: &str, message: &Message, before: Option<&Message>) -> Res
     for (index, block) in message.blocks.iter().enumerate() {
         if let Block::ToolResult(result) = block {
             let rule = if !calls.contains(result.id.as_str()) {
-                Rule::UnknownCall
+                RequestRule::UnknownCall
             } else if !seen.insert(result.id.as_str()) {
-                Rule::Repeated
+                RequestRule::Repeated
             } else {
                 continue;
             };
@@ -263,7 +263,7 @@ fn check_answered(path: &str, message: &Message, after: Option<&Message>) -> Res
         if let Block::ToolCall(call) = block
             && !results.contains(call.id.as_str())
         {
-            return fail(format!("{path}.blocks[{index}].tool_call.id"), Rule::Unanswered);
+            return fail(format!("{path}.blocks[{index}].tool_call.id"), RequestRule::Unanswered);
         }
     }
     Ok(())
@@ -271,16 +271,16 @@ fn check_answered(path: &str, message: &Message, after: Option<&Message>) -> Res
 
 fn short(path: &str, text: &str) -> Result<(), CheckError> {
     if text.is_empty() {
-        return fail(path, Rule::Empty);
+        return fail(path, RequestRule::Empty);
     }
     at_most(path, text.len(), MAX_SHORT_TEXT, "bytes")
 }
 
 fn at_most(path: &str, found: usize, limit: usize, unit: &'static str) -> Result<(), CheckError> {
-    if found > limit { fail(path, Rule::TooMany { limit, unit, found }) } else { Ok(()) }
+    if found > limit { fail(path, RequestRule::TooMany { limit, unit, found }) } else { Ok(()) }
 }
 
-fn fail<T>(path: impl Into<String>, rule: Rule) -> Result<T, CheckError> {
+fn fail<T>(path: impl Into<String>, rule: RequestRule) -> Result<T, CheckError> {
     Err(CheckError { path: path.into(), rule })
 }
 

@@ -7,7 +7,7 @@ use graph_core::node;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Bounds, Usage, json};
+use crate::{DecoderBounds, Usage, json};
 
 /// Maximum number of bytes that are kept of a provider's error message.
 pub const MAX_MESSAGE: usize = 500;
@@ -19,7 +19,7 @@ const MAX_ERROR_BODY: usize = 256 << 10;
 /// Kind of a failure, from which the caller decides how to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Category {
+pub enum ProviderErrorCategory {
     /// The provider refuses the request because there were too many. The same request can succeed later.
     RateLimited,
     /// The provider has failed. The same request can succeed later.
@@ -34,7 +34,7 @@ pub enum Category {
     Permanent,
 }
 
-impl Category {
+impl ProviderErrorCategory {
     /// Reports whether the same request can succeed later.
     pub const fn can_retry(self) -> bool {
         matches!(self, Self::RateLimited | Self::Transient | Self::Timeout)
@@ -84,16 +84,16 @@ impl Category {
     }
 }
 
-impl From<Category> for node::Category {
+impl From<ProviderErrorCategory> for node::Category {
     /// Returns the category that a component receives.
-    fn from(category: Category) -> Self {
+    fn from(category: ProviderErrorCategory) -> Self {
         match category {
-            Category::RateLimited => Self::RateLimited,
-            Category::Transient => Self::Transient,
-            Category::Timeout => Self::Timeout,
-            Category::InvalidInput => Self::InvalidInput,
-            Category::Denied => Self::Denied,
-            Category::Permanent => Self::Permanent,
+            ProviderErrorCategory::RateLimited => Self::RateLimited,
+            ProviderErrorCategory::Transient => Self::Transient,
+            ProviderErrorCategory::Timeout => Self::Timeout,
+            ProviderErrorCategory::InvalidInput => Self::InvalidInput,
+            ProviderErrorCategory::Denied => Self::Denied,
+            ProviderErrorCategory::Permanent => Self::Permanent,
         }
     }
 }
@@ -103,7 +103,7 @@ impl From<Category> for node::Category {
 #[error("{message}")]
 pub struct ErrorAnswer {
     /// Kind of the failure.
-    pub category: Category,
+    pub category: ProviderErrorCategory,
     /// Status of the response; `None` if the error came in an answer with status 200.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
@@ -136,18 +136,19 @@ impl ErrorAnswer {
             }
         }
         let until = until.zip(answered).map(|(until, answered)| wait_until(until, answered));
-        let bounds = Bounds { answer_bytes: MAX_ERROR_BODY, json_values: 10_000, ..Bounds::default() };
+        let bounds =
+            DecoderBounds { answer_bytes: MAX_ERROR_BODY, json_values: 10_000, ..DecoderBounds::default() };
         let (code, message) = match json::parse(body, &bounds) {
             Ok(value) => code_and_message(&value),
             Err(_) => (None, plain(body)),
         };
         let message = if message.is_empty() { "the provider gives no reason".to_owned() } else { message };
-        let category = match (Category::of_status(status), code.as_deref()) {
+        let category = match (ProviderErrorCategory::of_status(status), code.as_deref()) {
             // Waiting does not help when the account has nothing left to spend.
-            (Category::RateLimited, Some(code))
+            (ProviderErrorCategory::RateLimited, Some(code))
                 if code == "insufficient_quota" || code.ends_with("spend_limit_reached") =>
             {
-                Category::Permanent
+                ProviderErrorCategory::Permanent
             }
             (category, _) => category,
         };
@@ -165,9 +166,12 @@ impl ErrorAnswer {
         let (code, message) = code_and_message(value);
         let status = field_status(value);
         let category = match (&code, status) {
-            (_, Some(status)) => Category::of_status(status),
+            (_, Some(status)) => ProviderErrorCategory::of_status(status),
             // The provider has accepted the request, and fails nevertheless.
-            (code, None) => code.as_deref().and_then(Category::of_code).unwrap_or(Category::Transient),
+            (code, None) => code
+                .as_deref()
+                .and_then(ProviderErrorCategory::of_code)
+                .unwrap_or(ProviderErrorCategory::Transient),
         };
         let message =
             if message.is_empty() { "the provider has failed without a message".to_owned() } else { message };
@@ -268,7 +272,7 @@ pub enum DecodeError {
         /// Usage of the call, as far as it is known.
         usage: Option<Usage>,
     },
-    /// The answer exceeds one of the [`Bounds`].
+    /// The answer exceeds one of the [`DecoderBounds`].
     #[error("the provider's answer has more than {limit} {what}")]
     Bound {
         /// Unit of the limit, such as `bytes of an answer`.
@@ -334,11 +338,11 @@ impl DecodeError {
 
     /// Returns the kind of the failure. The same request can succeed after an answer that was cut off, but not after
     /// one that exceeds its bounds.
-    pub fn category(&self) -> Category {
+    pub fn category(&self) -> ProviderErrorCategory {
         match self {
-            Self::Cut { .. } => Category::Transient,
+            Self::Cut { .. } => ProviderErrorCategory::Transient,
             Self::Provider { answer, .. } => answer.category,
-            Self::Json { .. } | Self::Shape { .. } | Self::Bound { .. } => Category::Permanent,
+            Self::Json { .. } | Self::Shape { .. } | Self::Bound { .. } => ProviderErrorCategory::Permanent,
         }
     }
 }

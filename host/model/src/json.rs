@@ -6,7 +6,7 @@ use graph_core::json::{self, ReadJsonError, TreeLimit};
 use graph_core::limits::LARGEST_FIGURE;
 use serde_json::{Map, Value};
 
-use crate::{Bounds, DecodeError, lone_surrogates};
+use crate::{DecodeError, DecoderBounds, lone_surrogates};
 
 /// Creates an object of these fields, which are moved into it: `json!` copies the values that it is given.
 pub(crate) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
@@ -15,7 +15,7 @@ pub(crate) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
 
 /// Parses a JSON text within the bounds. Its values are counted first, because a value takes far more memory than its
 /// bytes in the text. The parser limits the nesting.
-pub(crate) fn parse(text: &[u8], bounds: &Bounds) -> Result<Value, DecodeError> {
+pub(crate) fn parse(text: &[u8], bounds: &DecoderBounds) -> Result<Value, DecodeError> {
     if text.len() > bounds.answer_bytes {
         return Err(DecodeError::bound("bytes of an answer", bounds.answer_bytes as u64));
     }

@@ -5,18 +5,18 @@
 //! The crate sends nothing: the caller has the connection, the key, the clock and the budgets. The crate provides what
 //! the caller needs for them: an upper bound of the tokens of a request before it is sent ([`EncodedRequest::bound_input`]),
 //! the usage of a call, also if its answer cannot be read ([`DecodeError::usage`]), and whether the same request can be
-//! sent again ([`Category::can_retry`]). [`exchange`] combines them into the call of a component: it reserves budget,
+//! sent again ([`ProviderErrorCategory::can_retry`]). [`exchange`] combines them into the call of a component: it reserves budget,
 //! settles it, retries, and writes the entry of the journal.
 //!
-//! Providers are not trusted. An answer is read within [`Bounds`], and a provider's text is put on one line when it is
+//! Providers are not trusted. An answer is read within [`DecoderBounds`], and a provider's text is put on one line when it is
 //! part of an error.
 //!
 //! ```
-//! use graph_model::{Api, Block, Bounds, Delta, Message, Options, Request, Stream, Target};
+//! use graph_model::{Api, Block, DecoderBounds, Delta, Message, ApiOptions, Request, Stream, Target};
 //!
 //! let api: Api = "openai-chat".parse()?;
 //! let request = Request::new("small", vec![Message::user("Say hello.")]);
-//! let options = Options::default();
+//! let options = ApiOptions::default();
 //! let target = Target { model: "gpt-5", max_output: 1000, streamed: true, options: &options };
 //! let encoded = api.encode(&request, &target)?;
 //! assert_eq!(encoded.path, "/chat/completions");
@@ -30,7 +30,7 @@
 //!     "data: [DONE]\n\n",
 //! ]
 //! .join("\n\n");
-//! let mut stream = Stream::new(api, Bounds::default());
+//! let mut stream = Stream::new(api, DecoderBounds::default());
 //! let mut shown = String::new();
 //! for piece in body.as_bytes().chunks(7) {
 //!     for delta in stream.feed(piece)? {
@@ -74,13 +74,13 @@ mod sse;
 mod stream;
 mod usage;
 
-pub use api::{Api, EncodeError, EncodedRequest, MaxTokensKey, Options, Target, UnknownApi};
-pub use bounds::Bounds;
+pub use api::{Api, ApiOptions, EncodeError, EncodedRequest, MaxTokensKey, Target, UnknownApi};
+pub use bounds::DecoderBounds;
 pub use check::{
     CheckError, MAX_BLOCKS, MAX_MESSAGES, MAX_REQUEST, MAX_SHORT_TEXT, MAX_STOP, MAX_TOOL_NAME, MAX_TOOLS,
-    Rule,
+    RequestRule,
 };
-pub use error::{Category, DecodeError, ErrorAnswer, MAX_MESSAGE, MAX_RETRY_AFTER_MS};
+pub use error::{DecodeError, ErrorAnswer, MAX_MESSAGE, MAX_RETRY_AFTER_MS, ProviderErrorCategory};
 pub use request::{Block, Media, Message, Reasoning, Request, Role, Tool, ToolCall, ToolChoice, ToolResult};
 pub use response::{Response, StopReason};
 pub use stream::{Delta, Stream};

@@ -2,7 +2,7 @@
 
 use crate::lone_surrogates::LoneSurrogates;
 use crate::sse::Sse;
-use crate::{Api, Bounds, DecodeError, Response, Usage, anthropic, openai_chat, openai_responses};
+use crate::{Api, DecodeError, DecoderBounds, Response, Usage, anthropic, openai_chat, openai_responses};
 
 /// A piece of an answer, for display while the answer is received. The complete answer is the one that
 /// [`Stream::finish`] returns.
@@ -25,10 +25,10 @@ pub enum Delta {
 
 /// Decoder of an answer that arrives as a stream of events, in chunks of any size.
 ///
-/// It keeps the part of the answer that was received, and one event, within its [`Bounds`].
+/// It keeps the part of the answer that was received, and one event, within its [`DecoderBounds`].
 #[derive(Debug)]
 pub struct Stream {
-    bounds: Bounds,
+    bounds: DecoderBounds,
     bytes: u64,
     sse: Sse,
     surrogates: LoneSurrogates,
@@ -45,7 +45,7 @@ enum Events {
 
 impl Stream {
     /// Creates a decoder that has received nothing.
-    pub fn new(api: Api, bounds: Bounds) -> Self {
+    pub fn new(api: Api, bounds: DecoderBounds) -> Self {
         let events = match api {
             Api::OpenAiChat => Events::OpenAiChat(openai_chat::EventDecoder::new(&bounds)),
             Api::OpenAiResponses => Events::OpenAiResponses(openai_responses::EventDecoder::new(&bounds)),
@@ -119,7 +119,7 @@ impl Events {
         &mut self,
         name: &str,
         data: &[u8],
-        bounds: &Bounds,
+        bounds: &DecoderBounds,
         deltas: &mut Vec<Delta>,
     ) -> Result<(), DecodeError> {
         match self {

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::attach;
-use crate::manifest::{Descriptor, Manifest, annotation, media};
+use crate::manifest::{ArtifactManifest, Descriptor, annotation, media};
 
 /// The media type of the configuration of a text's artifact.
 pub const ITEM_CONFIG: &str = "application/vnd.graph-host.item.config.v1+json";
@@ -101,7 +101,7 @@ impl Kind {
     }
 
     /// Returns the kind of an artifact by its manifest; `None` for any other artifact.
-    pub fn from_manifest(manifest: &Manifest) -> Option<Self> {
+    pub fn from_manifest(manifest: &ArtifactManifest) -> Option<Self> {
         Self::of_type(manifest.artifact_type.as_deref(), &manifest.config.media_type)
     }
 
@@ -136,7 +136,7 @@ impl Kind {
 
 /// An item that is published along with a graph, because the graph's nodes name it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "struct Use")]
 pub struct UsedItem {
     /// The id under which it is installed.
     pub id: String,
@@ -175,12 +175,12 @@ pub struct Item<'i> {
     /// item.
     pub created: Option<Timestamp>,
     /// The bytes and their signature.
-    pub content: Content<'i>,
+    pub content: ItemContent<'i>,
 }
 
 /// The content of an item.
 #[derive(Clone, Copy, Debug)]
-pub enum Content<'i> {
+pub enum ItemContent<'i> {
     /// A component, with the text of its envelope.
     Component {
         /// The component, which was verified under the publisher's trust store.
@@ -201,7 +201,7 @@ pub enum Content<'i> {
 #[derive(Clone, Debug)]
 pub struct Artifact {
     /// The OCI manifest, whose digest identifies the artifact.
-    pub manifest: Manifest,
+    pub manifest: ArtifactManifest,
     /// The configuration and the layers, in this order.
     pub blobs: Vec<Vec<u8>>,
 }
@@ -237,12 +237,12 @@ pub fn artifacts(item: &Item<'_>) -> Result<(Artifact, Option<Artifact>), NoLaye
         annotations.insert(annotation::DESCRIPTION.to_owned(), description.trim().to_owned());
     }
     let (extension, layer, config_type, config_bytes) = match item.content {
-        Content::Component { component, .. } => {
+        ItemContent::Component { component, .. } => {
             let bytes = component.bytes().to_vec();
             let config = wasm_config(component, item.created.unwrap_or_default());
             ("wasm", bytes, media::WASM_CONFIG, config)
         }
-        Content::Text { text, extension } => {
+        ItemContent::Text { text, extension } => {
             let config = canonical_string(&serde_json::to_value(config).unwrap_or_default());
             (extension, text.as_bytes().to_vec(), ITEM_CONFIG, config)
         }
@@ -255,7 +255,7 @@ pub fn artifacts(item: &Item<'_>) -> Result<(Artifact, Option<Artifact>), NoLaye
     let mut described = Descriptor::new(media_type, &layer);
     let name = config.id.rsplit('/').next().unwrap_or(&config.id);
     described.annotations.insert(annotation::TITLE.to_owned(), format!("{name}.{extension}"));
-    let manifest = Manifest {
+    let manifest = ArtifactManifest {
         schema_version: 2,
         media_type: Some(media::MANIFEST.to_owned()),
         artifact_type: config.kind.artifact_type().map(str::to_owned),
@@ -266,10 +266,10 @@ pub fn artifacts(item: &Item<'_>) -> Result<(Artifact, Option<Artifact>), NoLaye
     };
     let artifact = Artifact { manifest, blobs: vec![config_bytes.into_bytes(), layer] };
     let signature = match item.content {
-        Content::Component { envelope, .. } => {
+        ItemContent::Component { envelope, .. } => {
             Some(attach::envelope(Descriptor::new(media::MANIFEST, &artifact.manifest.to_bytes()), envelope))
         }
-        Content::Text { .. } => None,
+        ItemContent::Text { .. } => None,
     };
     Ok((artifact, signature))
 }

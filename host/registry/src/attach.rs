@@ -7,7 +7,7 @@ use graph_core::digest::Digest;
 use graph_core::trust::PREDICATE_TYPE;
 
 use crate::artifact::Artifact;
-use crate::manifest::{Descriptor, Manifest, media};
+use crate::manifest::{ArtifactManifest, Descriptor, media};
 use crate::pull::MOST_SIGNATURES;
 use crate::transport::{Transport, TransportError};
 
@@ -44,7 +44,7 @@ pub struct AttachedSignature {
 /// Builds the artifact of a component's envelope. `subject` is the descriptor of the component's manifest as it is
 /// stored: manifests that other tools wrote are not in canonical form.
 pub fn envelope(subject: Descriptor, envelope: &str) -> Artifact {
-    let manifest = Manifest {
+    let manifest = ArtifactManifest {
         schema_version: 2,
         media_type: Some(media::MANIFEST.to_owned()),
         artifact_type: Some(media::ENVELOPE.to_owned()),
@@ -105,7 +105,7 @@ mod tests {
     /// Adds a manifest to the index under a name, as another tool would.
     fn name(folder: &std::path::Path, digest: Digest, name: &str) {
         let path = folder.join("index.json");
-        let mut index = crate::manifest::Index::read(&std::fs::read(&path).unwrap()).unwrap();
+        let mut index = crate::manifest::ManifestIndex::read(&std::fs::read(&path).unwrap()).unwrap();
         let size = std::fs::metadata(folder.join("blobs/sha256").join(digest.hex())).unwrap().len();
         let annotations = [("org.opencontainers.image.ref.name".to_owned(), name.to_owned())].into();
         index.manifests.push(Descriptor {

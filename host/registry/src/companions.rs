@@ -22,7 +22,7 @@ use graph_core::digest::Digest;
 use graph_core::trust::{CompanionsStatement, MAX_COMPANIONS, SignedFile};
 
 use crate::artifact::{Artifact, Kind};
-use crate::manifest::{Descriptor, Manifest, annotation, shown};
+use crate::manifest::{ArtifactManifest, Descriptor, annotation, shown};
 use crate::pull::{Judge, PullError, blob};
 use crate::transport::{Transport, TransportError};
 
@@ -221,7 +221,7 @@ pub fn attach(
 
 /// Reads the companions that the artifact of a graph lists, and checks titles, numbers and sizes before anything is
 /// fetched. `name` is the reference of the artifact, for messages.
-pub fn read(name: &str, manifest: &Manifest) -> Result<Companions, PullError> {
+pub fn read(name: &str, manifest: &ArtifactManifest) -> Result<Companions, PullError> {
     let wrong = |layer: usize, reason: CompanionError| PullError::Companion {
         reference: name.to_owned(),
         layer,
@@ -381,7 +381,7 @@ pub fn fetch_text(
 }
 
 /// Returns the number of cases that an artifact claims to have, for listings. Nothing about them has been checked.
-pub fn stated_cases(manifest: &Manifest) -> usize {
+pub fn stated_cases(manifest: &ArtifactManifest) -> usize {
     let is_case = |layer: &&Descriptor| layer.media_type == CompanionKind::Case.media_type();
     if Kind::from_manifest(manifest) == Some(Kind::Graph) {
         manifest.layers.iter().filter(is_case).count()
@@ -392,17 +392,17 @@ pub fn stated_cases(manifest: &Manifest) -> usize {
 
 /// Reports whether two manifests differ only in layers that graph-host derives from the graph, which are the manifest
 /// and the picture. Another version of graph-host may derive them differently.
-pub(crate) fn differ_in_derived_only(one: &Manifest, other: &Manifest) -> bool {
+pub(crate) fn differ_in_derived_only(one: &ArtifactManifest, other: &ArtifactManifest) -> bool {
     let is_derived = |layer: &Descriptor| {
         matches!(
             CompanionKind::from_media_type(&layer.media_type),
             Some(CompanionKind::Manifest | CompanionKind::Picture)
         )
     };
-    let has_derived = |manifest: &Manifest| manifest.layers.iter().any(is_derived);
+    let has_derived = |manifest: &ArtifactManifest| manifest.layers.iter().any(is_derived);
     // The statement layer is ignored because it depends on what it signs. Therefore a version that was published
     // without one counts as the same, too.
-    let rest = |manifest: &Manifest| {
+    let rest = |manifest: &ArtifactManifest| {
         let mut rest = manifest.clone();
         rest.layers.retain(|layer| !is_derived(layer) && layer.media_type != STATEMENT);
         rest

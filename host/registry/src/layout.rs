@@ -11,7 +11,7 @@ use graph_core::json::{self, TreeLimit};
 use graph_held::{DRAFT, DRAFT_END, FilePlace, FolderPlace, HeldFolder, Opening, Refusal, Written};
 
 use crate::budget::TransferBudget;
-use crate::manifest::{Descriptor, Index, MOST_MANIFEST, Manifest, annotation, media};
+use crate::manifest::{ArtifactManifest, Descriptor, MOST_MANIFEST, ManifestIndex, annotation, media};
 use crate::reference::LAYOUT;
 use crate::transport::{
     FetchedManifest, ManifestName, Transport, TransportError, fallback_tag, has_type, index_of_tag, listed,
@@ -59,7 +59,7 @@ impl Layout {
     }
 
     /// Reads the `index.json` of the directory, of at most [`MOST_MANIFEST`] bytes.
-    pub fn index(&self) -> Result<Index, TransportError> {
+    pub fn index(&self) -> Result<ManifestIndex, TransportError> {
         let marker = self.read("`oci-layout`", &self.folder.file("oci-layout"), 4096)?;
         let version = json::read::<serde_json::Value>(&marker, TreeLimit::NOTE).ok();
         let version = version.as_ref().and_then(|it| it.get("imageLayoutVersion")?.as_str());
@@ -68,7 +68,7 @@ impl Layout {
             return Err(self.broken("`oci-layout`", reason));
         }
         let bytes = self.read("`index.json`", &self.folder.file("index.json"), MOST_MANIFEST)?;
-        Index::read(&bytes).map_err(|error| self.broken("`index.json`", error.to_string()))
+        ManifestIndex::read(&bytes).map_err(|error| self.broken("`index.json`", error.to_string()))
     }
 
     fn broken(&self, what: &str, reason: String) -> TransportError {
@@ -148,7 +148,7 @@ impl Layout {
             }
             // The marker is written last: a layout with it is complete. Another process may be making the layout at the
             // same time.
-            self.write_new("`index.json`", "index.json", &Index::empty().to_bytes())?;
+            self.write_new("`index.json`", "index.json", &ManifestIndex::empty().to_bytes())?;
             self.write_new("`oci-layout`", "oci-layout", VERSION.as_bytes())?;
         }
         let file = marker.open(Opening::Read).map_err(failed)?;
@@ -157,9 +157,9 @@ impl Layout {
     }
 
     /// Reads the manifest of a descriptor; `None` if it cannot be read.
-    fn manifest_of(&self, listed: &Descriptor) -> Option<Manifest> {
+    fn manifest_of(&self, listed: &Descriptor) -> Option<ArtifactManifest> {
         let bytes = self.read("a manifest", &self.blob_file(&listed.digest), MOST_MANIFEST).ok()?;
-        Manifest::read(&bytes).ok()
+        ArtifactManifest::read(&bytes).ok()
     }
 }
 
@@ -172,7 +172,8 @@ fn is_used(folder: &HeldFolder) -> io::Result<bool> {
         }
         let name = name.to_string_lossy();
         let is_draft = name.starts_with(DRAFT) && name.ends_with(DRAFT_END);
-        Ok(is_draft || name == "index.json" && folder.read(&*name, 4096)? == Index::empty().to_bytes())
+        Ok(is_draft
+            || name == "index.json" && folder.read(&*name, 4096)? == ManifestIndex::empty().to_bytes())
     };
     for name in folder.names()? {
         if !is_of_a_new_layout(&name)? {
@@ -229,7 +230,7 @@ impl Transport for Layout {
             {
                 let bytes =
                     self.read(&format!("tag `{tag}`"), &self.blob_file(&listed.digest), MOST_MANIFEST)?;
-                let index = Index::read(&bytes)
+                let index = ManifestIndex::read(&bytes)
                     .map_err(|error| self.broken(&format!("tag `{tag}`"), error.to_string()))?;
                 found.extend(index.manifests);
             } else if listed.media_type == media::MANIFEST && has_type(listed, artifact_type) {
@@ -263,7 +264,7 @@ impl Transport for Layout {
             let read = self.read("a list of referrers", &self.blob_file(&listed.digest), MOST_MANIFEST);
             let Ok(read) = read else { continue };
             bytes += read.len();
-            let Ok(index) = Index::read(&read) else { continue };
+            let Ok(index) = ManifestIndex::read(&read) else { continue };
             let wanted = index.manifests.into_iter().filter(|one| has_type(one, artifact_type));
             found.extend(wanted.map(|one| (subject, one)));
             if found.len() > MOST_LOOKED_AT || bytes > MOST_LISTS {
@@ -286,7 +287,7 @@ impl Transport for Layout {
         self.write(&format!("blob {digest}"), &file, bytes)
     }
 
-    fn put_manifest(&self, manifest: &Manifest, tag: Option<&str>) -> Result<Digest, TransportError> {
+    fn put_manifest(&self, manifest: &ArtifactManifest, tag: Option<&str>) -> Result<Digest, TransportError> {
         let bytes = manifest.to_bytes();
         self.put_blob(&bytes)?;
         let mut entry = listed(manifest, &bytes);
@@ -339,8 +340,8 @@ mod tests {
 
     use super::*;
 
-    fn manifest(layer: &[u8], subject: Option<Descriptor>) -> Manifest {
-        Manifest {
+    fn manifest(layer: &[u8], subject: Option<Descriptor>) -> ArtifactManifest {
+        ArtifactManifest {
             schema_version: 2,
             media_type: Some(media::MANIFEST.to_owned()),
             artifact_type: None,
@@ -358,7 +359,7 @@ mod tests {
         let layout = Layout::new(folder.path());
         // The state that a process leaves which was killed before it wrote the marker.
         fs::write(at(".graph-host-aBcDe1.tmp"), "{").unwrap();
-        fs::write(at("index.json"), Index::empty().to_bytes()).unwrap();
+        fs::write(at("index.json"), ManifestIndex::empty().to_bytes()).unwrap();
         layout.put_blob(b"one").unwrap();
         assert_eq!(layout.index().unwrap().manifests.len(), 0);
         // A directory with other content belongs to another program.
@@ -406,7 +407,7 @@ mod tests {
     fn other() -> (tempfile::TempDir, impl Fn() -> Seen) {
         let other = tempfile::tempdir().unwrap();
         fs::create_dir(other.path().join("sha256")).unwrap();
-        fs::write(other.path().join("mine"), Index::empty().to_bytes()).unwrap();
+        fs::write(other.path().join("mine"), ManifestIndex::empty().to_bytes()).unwrap();
         let path = other.path().to_owned();
         let seen = move || {
             let mut found = Vec::new();
@@ -527,7 +528,7 @@ mod tests {
             let annotations = BTreeMap::from([name]);
             Descriptor { annotations, ..Descriptor::new(media::MANIFEST, &number.to_le_bytes()) }
         };
-        let index = Index { manifests: (0..count).map(entry).collect(), ..Index::empty() };
+        let index = ManifestIndex { manifests: (0..count).map(entry).collect(), ..ManifestIndex::empty() };
         fs::write(folder.join("oci-layout"), VERSION).unwrap();
         fs::write(folder.join("index.json"), index.to_bytes()).unwrap();
         Layout::new(folder)
@@ -559,7 +560,7 @@ mod tests {
         let layout = crowded(folder.path(), MOST_LOOKED_AT);
         assert_eq!(layout.referrers(&subject, media::ENVELOPE).unwrap(), []);
         assert_eq!(layout.tags().unwrap().len(), MOST_LOOKED_AT);
-        let options = crate::http::Options::new(None, std::time::Duration::from_mins(1), 1 << 20);
+        let options = crate::http::RegistryOptions::new(None, std::time::Duration::from_mins(1), 1 << 20);
         let offers = |folder: &Path| {
             let reference = format!("oci-layout:{}", folder.display()).parse().unwrap();
             crate::search::offers(&reference, &options).unwrap().cut_off

@@ -74,7 +74,7 @@ pub struct Descriptor {
 /// A manifest: the configuration and layers of an artifact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Manifest {
+pub struct ArtifactManifest {
     /// The schema version: always 2.
     pub schema_version: u32,
     /// The media type: [`media::MANIFEST`].
@@ -98,7 +98,7 @@ pub struct Manifest {
 /// A list of manifests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Index {
+pub struct ManifestIndex {
     /// The schema version: always 2.
     pub schema_version: u32,
     /// The media type: [`media::INDEX`].
@@ -197,7 +197,7 @@ impl Descriptor {
     }
 }
 
-impl Manifest {
+impl ArtifactManifest {
     /// Reads a manifest, and checks that it is one: an index or a web page is refused.
     pub fn read(bytes: &[u8]) -> Result<Self, ManifestError> {
         let value = value(bytes)?;
@@ -216,7 +216,7 @@ impl Manifest {
     }
 }
 
-impl Index {
+impl ManifestIndex {
     /// Returns an index without manifests.
     pub fn empty() -> Self {
         Self {
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_manifest_round_trips_and_always_has_the_same_bytes() {
-        let manifest = Manifest {
+        let manifest = ArtifactManifest {
             schema_version: 2,
             media_type: Some(media::MANIFEST.to_owned()),
             artifact_type: None,
@@ -259,15 +259,18 @@ mod tests {
             annotations: [("b", "2"), ("a", "1")].map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
         };
         let bytes = manifest.to_bytes();
-        assert_eq!(Manifest::read(&bytes).unwrap(), manifest);
-        assert_eq!(Manifest::read(&bytes).unwrap().to_bytes(), bytes);
-        assert!(matches!(Index::read(&bytes), Err(ManifestError::MediaType { .. })));
+        assert_eq!(ArtifactManifest::read(&bytes).unwrap(), manifest);
+        assert_eq!(ArtifactManifest::read(&bytes).unwrap().to_bytes(), bytes);
+        assert!(matches!(ManifestIndex::read(&bytes), Err(ManifestError::MediaType { .. })));
     }
 
     #[test]
     fn what_is_no_manifest_is_refused_with_the_reason() {
-        let index = Index { manifests: vec![Descriptor::new(media::MANIFEST, b"x")], ..Index::empty() };
-        assert_eq!(Manifest::read(&index.to_bytes()), Err(ManifestError::Index(1)));
+        let index = ManifestIndex {
+            manifests: vec![Descriptor::new(media::MANIFEST, b"x")],
+            ..ManifestIndex::empty()
+        };
+        assert_eq!(ArtifactManifest::read(&index.to_bytes()), Err(ManifestError::Index(1)));
         let reasons = [
             ("[]", "an object"),
             ("{", "malformed"),
@@ -288,10 +291,10 @@ mod tests {
             ),
         ];
         for (text, reason) in reasons {
-            let error = Manifest::read(text.as_bytes()).unwrap_err().to_string();
+            let error = ArtifactManifest::read(text.as_bytes()).unwrap_err().to_string();
             assert!(error.contains(reason), "{text}: {error}");
         }
-        assert!(Manifest::read(&[0xff]).is_err());
+        assert!(ArtifactManifest::read(&[0xff]).is_err());
     }
 
     proptest! {
@@ -303,11 +306,11 @@ mod tests {
         ) {
             let entries: Vec<_> = keys.iter().zip(&values).map(|(key, value)| format!("\"{key}\":{value}")).collect();
             let text = format!("{{{}}}", entries.join(","));
-            if let Ok(manifest) = Manifest::read(text.as_bytes()) {
-                prop_assert_eq!(Manifest::read(&manifest.to_bytes()), Ok(manifest));
+            if let Ok(manifest) = ArtifactManifest::read(text.as_bytes()) {
+                prop_assert_eq!(ArtifactManifest::read(&manifest.to_bytes()), Ok(manifest));
             }
-            if let Ok(index) = Index::read(text.as_bytes()) {
-                prop_assert_eq!(Index::read(&index.to_bytes()), Ok(index));
+            if let Ok(index) = ManifestIndex::read(text.as_bytes()) {
+                prop_assert_eq!(ManifestIndex::read(&index.to_bytes()), Ok(index));
             }
         }
     }

@@ -5,7 +5,7 @@ use graph_core::digest::Digest;
 
 use crate::artifact::Artifact;
 use crate::companions::differ_in_derived_only;
-use crate::manifest::{Manifest, shown};
+use crate::manifest::{ArtifactManifest, shown};
 use crate::reference::version_of_tag;
 use crate::transport::{ManifestName, Transport, TransportError};
 
@@ -58,7 +58,7 @@ pub fn publish(
     // Another version of this program may draw the same graph differently. That is no reason to publish another version
     // of the graph, or to move a tag whose digest others have locked.
     let is_same = |bytes: &[u8]| {
-        Manifest::read(bytes).is_ok_and(|there| differ_in_derived_only(&there, &artifact.manifest))
+        ArtifactManifest::read(bytes).is_ok_and(|there| differ_in_derived_only(&there, &artifact.manifest))
     };
     if let Some(there) = there.as_ref().filter(|there| !force && there.digest != new && is_same(&there.bytes))
     {

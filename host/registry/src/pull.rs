@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::artifact::{ItemConfig, Kind, MOST_CONFIG, MOST_USES, UsedItem, is_version, read_text};
 use crate::companions::{self, CompanionError, Companions};
-use crate::manifest::{Descriptor, Manifest, ManifestError, annotation, media, shown};
+use crate::manifest::{ArtifactManifest, Descriptor, ManifestError, annotation, media, shown};
 use crate::reference::{Reference, version_of_tag};
 use crate::transport::{FetchedManifest, ManifestName, Transport, TransportError};
 
@@ -310,7 +310,7 @@ pub fn pull(
 ) -> Result<PulledArtifact, PullError> {
     let name = shown_reference(reference);
     let fetched = fetch_manifest(transport, reference)?;
-    let manifest = Manifest::read(&fetched.bytes)
+    let manifest = ArtifactManifest::read(&fetched.bytes)
         .map_err(|reason| PullError::Manifest { reference: name.clone(), reason })?;
     let kind = Kind::from_manifest(&manifest)
         .filter(|_| manifest.subject.is_none())
@@ -369,7 +369,7 @@ pub struct UnverifiedComponent {
 pub fn unvouched(transport: &dyn Transport, reference: &Reference) -> Result<UnverifiedComponent, PullError> {
     let name = shown_reference(reference);
     let fetched = fetch_manifest(transport, reference)?;
-    let manifest = Manifest::read(&fetched.bytes)
+    let manifest = ArtifactManifest::read(&fetched.bytes)
         .map_err(|reason| PullError::Manifest { reference: name.clone(), reason })?;
     match Kind::from_manifest(&manifest).filter(|_| manifest.subject.is_none()) {
         Some(Kind::Component) => {}
@@ -428,7 +428,7 @@ struct Stated {
 struct Arriving<'a> {
     transport: &'a dyn Transport,
     name: &'a str,
-    manifest: &'a Manifest,
+    manifest: &'a ArtifactManifest,
     digest: Digest,
 }
 
@@ -571,7 +571,7 @@ impl Arriving<'_> {
         if fetched.digest != listed.digest {
             return Err(wrong(format!("its digest is {}", fetched.digest)));
         }
-        let manifest = Manifest::read(&fetched.bytes).map_err(|error| wrong(error.to_string()))?;
+        let manifest = ArtifactManifest::read(&fetched.bytes).map_err(|error| wrong(error.to_string()))?;
         if manifest.kind() != media::ENVELOPE {
             return Ok(None);
         }

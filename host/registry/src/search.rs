@@ -4,9 +4,9 @@ use graph_core::digest::Digest;
 
 use crate::artifact::Kind;
 use crate::companions::stated_cases;
-use crate::http::{Names, Options, Registry};
+use crate::http::{Names, Registry, RegistryOptions};
 use crate::layout::Layout;
-use crate::manifest::{Manifest, annotation, media, shown};
+use crate::manifest::{ArtifactManifest, annotation, media, shown};
 use crate::reference::{Location, Reference};
 use crate::transport::{ManifestName, Transport, TransportError};
 
@@ -45,7 +45,7 @@ pub struct Offers {
 
 /// Lists the items of a registry, of a part of it, of a repository, or of a directory. Artifacts of other types are
 /// left out.
-pub fn offers(place: &Reference, options: &Options) -> Result<Offers, TransportError> {
+pub fn offers(place: &Reference, options: &RegistryOptions) -> Result<Offers, TransportError> {
     let mut found = Offers::default();
     let mut looked_at = 0;
     // Reports whether one more artifact may be read. Artifacts that are not items count as well, because each is a
@@ -142,7 +142,7 @@ fn offer(
         }
         Err(error) => return Err(error),
     };
-    let Ok(manifest) = Manifest::read(&fetched.bytes) else { return Ok(None) };
+    let Ok(manifest) = ArtifactManifest::read(&fetched.bytes) else { return Ok(None) };
     let Some(kind) = Kind::from_manifest(&manifest).filter(|_| manifest.subject.is_none()) else {
         return Ok(None);
     };

@@ -4,10 +4,10 @@
 use graph_core::digest::Digest;
 
 #[cfg(feature = "http")]
-use crate::http::{CredentialError, Options, Registry};
+use crate::http::{CredentialError, Registry, RegistryOptions};
 #[cfg(feature = "http")]
 use crate::layout::Layout;
-use crate::manifest::{Descriptor, Index, Manifest, ManifestError, media, shown};
+use crate::manifest::{ArtifactManifest, Descriptor, ManifestError, ManifestIndex, media, shown};
 #[cfg(feature = "http")]
 use crate::reference::{Location, Reference};
 
@@ -201,7 +201,7 @@ pub trait Transport {
     fn put_blob(&self, bytes: &[u8]) -> Result<(), TransportError>;
 
     /// Stores a manifest, under a tag if one is given. If it has a subject, it is added to the subject's referrers.
-    fn put_manifest(&self, manifest: &Manifest, tag: Option<&str>) -> Result<Digest, TransportError>;
+    fn put_manifest(&self, manifest: &ArtifactManifest, tag: Option<&str>) -> Result<Digest, TransportError>;
 
     /// Returns the name of the repository or directory, for messages.
     fn place(&self) -> String;
@@ -209,7 +209,7 @@ pub trait Transport {
 
 /// Returns the transport for a reference.
 #[cfg(feature = "http")]
-pub fn open(reference: &Reference, options: &Options) -> Result<Box<dyn Transport>, TransportError> {
+pub fn open(reference: &Reference, options: &RegistryOptions) -> Result<Box<dyn Transport>, TransportError> {
     Ok(match &reference.place {
         Location::Registry { host, repository } => {
             Box::new(Registry::new(host, options)?.repository(repository))
@@ -234,20 +234,22 @@ pub(crate) fn has_type(listed: &Descriptor, artifact_type: &str) -> bool {
 }
 
 /// Reads the index of a tag; an empty one if the tag does not exist.
-pub(crate) fn index_of_tag(transport: &dyn Transport, tag: &str) -> Result<Index, TransportError> {
+pub(crate) fn index_of_tag(transport: &dyn Transport, tag: &str) -> Result<ManifestIndex, TransportError> {
     match transport.manifest(ManifestName::Tag(tag)) {
-        Ok(fetched) => Index::read(&fetched.bytes).map_err(|error: ManifestError| TransportError::Answer {
-            what: format!("tag `{tag}`"),
-            place: transport.place(),
-            reason: format!("an index that cannot be used: {error}"),
-        }),
-        Err(TransportError::NotFound { .. }) => Ok(Index::empty()),
+        Ok(fetched) => {
+            ManifestIndex::read(&fetched.bytes).map_err(|error: ManifestError| TransportError::Answer {
+                what: format!("tag `{tag}`"),
+                place: transport.place(),
+                reason: format!("an index that cannot be used: {error}"),
+            })
+        }
+        Err(TransportError::NotFound { .. }) => Ok(ManifestIndex::empty()),
         Err(error) => Err(error),
     }
 }
 
 /// Returns the descriptor under which a manifest is listed.
-pub(crate) fn listed(manifest: &Manifest, bytes: &[u8]) -> Descriptor {
+pub(crate) fn listed(manifest: &ArtifactManifest, bytes: &[u8]) -> Descriptor {
     Descriptor {
         artifact_type: Some(manifest.kind().to_owned()),
         annotations: manifest.annotations.clone(),

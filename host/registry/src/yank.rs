@@ -21,7 +21,7 @@ use graph_core::trust::{
 };
 
 use crate::artifact::{Artifact, ItemConfig, Kind, MOST_CONFIG, is_version};
-use crate::manifest::{Descriptor, Manifest, annotation, media, shown};
+use crate::manifest::{ArtifactManifest, Descriptor, annotation, media, shown};
 use crate::pull::{Judge, PullError, blob, fetch_manifest, shown_reference};
 use crate::reference::{Reference, version_of_tag};
 use crate::transport::{ManifestName, Transport, TransportError};
@@ -301,7 +301,7 @@ fn envelope(
     if fetched.digest != listed.digest {
         return Ok(None);
     }
-    let Ok(manifest) = Manifest::read(&fetched.bytes) else { return Ok(None) };
+    let Ok(manifest) = ArtifactManifest::read(&fetched.bytes) else { return Ok(None) };
     let is_about = manifest.subject.as_ref().is_some_and(|about| about.digest == *subject);
     let [layer] = manifest.layers.as_slice() else { return Ok(None) };
     let fits = layer.media_type == media::ENVELOPE && usize::try_from(layer.size).is_ok_and(|it| it <= most);
@@ -328,8 +328,8 @@ pub fn with_content(
 pub fn describe(transport: &dyn Transport, reference: &Reference) -> Result<DescribedVersion, PullError> {
     let name = || shown_reference(reference);
     let fetched = fetch_manifest(transport, reference)?;
-    let manifest =
-        Manifest::read(&fetched.bytes).map_err(|reason| PullError::Manifest { reference: name(), reason })?;
+    let manifest = ArtifactManifest::read(&fetched.bytes)
+        .map_err(|reason| PullError::Manifest { reference: name(), reason })?;
     let kind = Kind::from_manifest(&manifest)
         .filter(|_| manifest.subject.is_none())
         .ok_or_else(|| PullError::NotAnItem { reference: name(), found: shown(manifest.kind()) })?;
@@ -370,7 +370,7 @@ pub fn describe(transport: &dyn Transport, reference: &Reference) -> Result<Desc
 fn configured(
     transport: &dyn Transport,
     name: &str,
-    manifest: &Manifest,
+    manifest: &ArtifactManifest,
 ) -> Result<(String, String), PullError> {
     let wrong = |reason: String| PullError::Config { reference: name.to_owned(), reason };
     let bytes = blob(transport, name, "the configuration", &manifest.config, MOST_CONFIG)?;
@@ -405,7 +405,7 @@ fn artifact(manifest: &Descriptor, envelope: &str, key: KeyId, at: Timestamp) ->
         (annotation::CREATED.to_owned(), at.to_string()),
         (SIGNER.to_owned(), key.to_string()),
     ]);
-    let manifest = Manifest {
+    let manifest = ArtifactManifest {
         schema_version: 2,
         media_type: Some(media::MANIFEST.to_owned()),
         artifact_type: Some(YANK_ARTIFACT.to_owned()),

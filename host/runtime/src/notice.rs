@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use graph_core::diagnostic::Diagnostics;
 use graph_core::trust::Yank;
-use graph_engine::{CompileObserver, Level};
+use graph_engine::{CompileObserver, LogLevel};
 use graph_walker::walker::ItemPlace;
 use serde_json::Value;
 
@@ -42,7 +42,7 @@ pub enum Notice<'n> {
         /// Place of the task's item, if the task is for an item of a `foreach`.
         item: Option<ItemPlace>,
         /// Severity that the component states.
-        level: Level,
+        level: LogLevel,
         /// The line, without control characters.
         message: &'n str,
     },

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use graph_core::record::SignedRecord;
 use graph_store::conformance::sample::{acquire_run, checkpoint, run, segment, task, update, whole};
-use graph_store::{BareDatabase, CheckpointStore, MemoryStore, Options, SqliteStore, SyncMode};
+use graph_store::{BareDatabase, CheckpointStore, MemoryStore, SqliteOptions, SqliteStore, SyncMode};
 
 /// Bytes of a checkpoint's text: about the size for a small graph.
 const BODY: usize = 1_024;
@@ -84,7 +84,7 @@ fn sqlite(
 ) -> Outcome<()> {
     let folder =
         tempfile::tempdir_in(std::env::var_os("BENCH_DIR").map_or_else(std::env::temp_dir, Into::into))?;
-    let store = SqliteStore::open(&folder.path().join("runs.db"), Options::default())?;
+    let store = SqliteStore::open(&folder.path().join("runs.db"), SqliteOptions::default())?;
     let bare = BareDatabase::create(&folder.path().join("bare.db"))?;
     bare.set_synchronous(synchronous)?;
     store.create_run(&run("r"))?;

@@ -93,7 +93,7 @@ pub use knowledge::{KnowledgeStore, KnowledgeStoreError};
 pub use memory::MemoryStore;
 pub use names::BadName;
 pub use run::{Change, NewRun, RunFilter, RunRow, RunUpdate, Snapshot};
-pub use sqlite::{Access, OpenError, Options, PlaceError, SCHEMA_VERSION, SqliteStore};
+pub use sqlite::{FileAccess, OpenError, PlaceError, SCHEMA_VERSION, SqliteOptions, SqliteStore};
 pub use store::{
     CheckpointPosition, CheckpointStore, Fence, Holder, NumberedRecord, Owner, RunGuard, RunList, SyncMode,
     Upkeep, WantedChannel,

@@ -10,7 +10,7 @@ use crate::file::format as files;
 use crate::held::{Entry, FilePlace, Opening, Refusal};
 use crate::knowledge;
 use crate::sqlite::{APPLICATION_ID, SCHEMA_VERSION};
-use crate::{FileStore, KnowledgeStore, KnowledgeStoreError, OpenError, Options, SqliteStore};
+use crate::{FileStore, KnowledgeStore, KnowledgeStoreError, OpenError, SqliteOptions, SqliteStore};
 
 /// A stored format that has a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Format {
     pub fn bring_up_to_date(self, place: impl Into<FilePlace>) -> Result<(), OpenError> {
         let place = place.into();
         match self {
-            Self::Runs => SqliteStore::open(&place, Options::default()).map(drop),
+            Self::Runs => SqliteStore::open(&place, SqliteOptions::default()).map(drop),
             Self::Knowledge => {
                 KnowledgeStore::at(&place).bring_up_to_date().map_err(|error| not_brought(&place, error))
             }
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(Format::Runs.inspect(&file).unwrap(), PathContent::Nothing);
         fs::write(&file, "").unwrap();
         assert_eq!(Format::Runs.inspect(&file).unwrap(), PathContent::Nothing);
-        let store = SqliteStore::open(&file, Options::default()).unwrap();
+        let store = SqliteStore::open(&file, SqliteOptions::default()).unwrap();
         store.create_run(&run("r")).unwrap();
         let current = PathContent::Version(Format::Runs.current());
         assert!(fs::metadata(folder.path().join("runs.db-wal")).unwrap().len() > 0);
@@ -258,7 +258,7 @@ mod tests {
     fn a_log_that_is_cut_short_anywhere_is_read_as_far_as_its_commits_go() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("runs.db");
-        let store = SqliteStore::open(&file, Options::default()).unwrap();
+        let store = SqliteStore::open(&file, SqliteOptions::default()).unwrap();
         store.create_run(&run("r")).unwrap();
         let log = fs::read(folder.path().join("runs.db-wal")).unwrap();
         let copy = folder.path().join("copy.db");

@@ -11,7 +11,7 @@ use crate::{Problem, read};
 
 /// A call of a function, with checked arguments.
 #[derive(Debug)]
-pub struct Call {
+pub struct FunctionCall {
     signature: FunctionSignature,
     arguments: Vec<WitValue>,
     /// Fuel that is left for the conversion of the answer.
@@ -20,7 +20,7 @@ pub struct Call {
     work: u64,
 }
 
-impl Call {
+impl FunctionCall {
     /// Opens a call from the types of the function and its params, both as JSON. The error is a report without fuel: nothing is executed.
     pub fn open(types: &str, params: &str) -> Result<Self, String> {
         let internal = |problem: Problem| report(Err(Failure::new(Category::Internal, problem.message)), 0);
@@ -225,7 +225,7 @@ mod tests {
     /// Calls a function that returns its argument, by the type and the JSON of the value.
     fn echoed(ty: &str, given: &str) -> String {
         let types = format!(r#"{{"params": [["v", {ty}]], "result": {ty}}}"#);
-        match Call::open(&types, &format!(r#"{{"v": {given}}}"#)) {
+        match FunctionCall::open(&types, &format!(r#"{{"v": {given}}}"#)) {
             Ok(mut call) => {
                 let mut arguments: Vec<Value> = serde_json::from_str(&call.values()).unwrap();
                 call.answer(&arguments.remove(0).to_string(), 1000).unwrap()
@@ -286,7 +286,7 @@ mod tests {
             (r#"{"fixed-length-list": ["u8", 2]}"#, "[1]"),
         ] {
             let types = format!(r#"{{"params": [], "result": {ty}}}"#);
-            let call = Call::open(&types, "{}").unwrap();
+            let call = FunctionCall::open(&types, "{}").unwrap();
             assert_eq!(call.answer(given, 1000).unwrap_err().code, "invalid_json", "{ty} {given}");
         }
     }

@@ -19,9 +19,9 @@ pub fn read_json(text: &str) -> Result<String, String> {
 
 /// Search that ranks entries of knowledge as the native store does.
 #[derive(Debug)]
-pub struct Ranking(ranking::Ranking);
+pub struct KnowledgeRanking(ranking::Ranking);
 
-impl Ranking {
+impl KnowledgeRanking {
     /// Starts a search for at most `limit` entries below a prefix that contain all words of a query. The error says why the query is
     /// invalid.
     pub fn open(prefix: &str, query: &str, limit: u32) -> Result<Self, String> {
@@ -47,9 +47,9 @@ impl Ranking {
 
 /// Random numbers of one call.
 #[derive(Debug)]
-pub struct Random(ChaCha20Rng);
+pub struct SeededRandom(ChaCha20Rng);
 
-impl Random {
+impl SeededRandom {
     /// Starts the stream of a seed of 32 bytes. A seed of another length is replaced by its digest.
     pub fn from_seed(seed: &[u8]) -> Self {
         Self(ChaCha20Rng::from_seed(whole(seed)))
@@ -166,20 +166,20 @@ mod tests {
     #[test]
     fn entries_are_ranked_or_it_is_said_what_is_wrong_with_the_query() {
         let entries = [("a/one", "a fox"), ("a/two", "a fox, fox"), ("b/one", "a fox")];
-        let mut ranking = Ranking::open("a/", "FOX", 1).unwrap();
+        let mut ranking = KnowledgeRanking::open("a/", "FOX", 1).unwrap();
         for (key, text) in &entries {
             ranking.add(key, text);
         }
         assert_eq!(ranking.best(), ["a/two"]);
         assert_eq!(ranking.excerpt("a fox,\n fox"), "a fox, fox");
-        assert_eq!(Ranking::open("", "!", 1).unwrap_err(), "the query holds no word");
+        assert_eq!(KnowledgeRanking::open("", "!", 1).unwrap_err(), "the query holds no word");
     }
 
     #[test]
     fn the_same_seed_gives_the_same_numbers() {
-        let mut first = Random::from_seed(&[7; 32]);
-        let mut second = Random::from_seed(&[7; 32]);
+        let mut first = SeededRandom::from_seed(&[7; 32]);
+        let mut second = SeededRandom::from_seed(&[7; 32]);
         assert_eq!((first.bytes(5), first.number()), (second.bytes(5), second.number()));
-        assert_ne!(first.number(), Random::from_seed(&[8; 32]).number());
+        assert_ne!(first.number(), SeededRandom::from_seed(&[8; 32]).number());
     }
 }

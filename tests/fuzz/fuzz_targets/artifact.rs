@@ -7,9 +7,9 @@ use graph_core::time::Timestamp;
 use graph_core::trust::{CommentMark, TrustStore, sign_text};
 use graph_fuzz::artifact::{self, Sections};
 use graph_registry::artifact::{
-    Content, Item, ItemConfig, Kind, MOST_USES, artifacts, is_version, read_text,
+    Item, ItemConfig, ItemContent, Kind, MOST_USES, artifacts, is_version, read_text,
 };
-use graph_registry::manifest::{Index, Manifest};
+use graph_registry::manifest::{ArtifactManifest, ManifestIndex};
 use graph_registry::publish::publish;
 use graph_registry::pull::{Judge, PullError, PulledArtifact, PulledContent, pull};
 use libfuzzer_sys::fuzz_target;
@@ -40,14 +40,18 @@ fuzz_target!(|bytes: &[u8]| {
 
 /// Checks that documents read the same after they are written.
 fn documents(bytes: &[u8]) {
-    match Manifest::read(bytes) {
+    match ArtifactManifest::read(bytes) {
         Ok(manifest) => {
-            assert_eq!(Manifest::read(&manifest.to_bytes()).as_ref(), Ok(&manifest), "another manifest");
+            assert_eq!(
+                ArtifactManifest::read(&manifest.to_bytes()).as_ref(),
+                Ok(&manifest),
+                "another manifest"
+            );
         }
         Err(error) => shown(&error.to_string()),
     }
-    match Index::read(bytes) {
-        Ok(index) => assert_eq!(Index::read(&index.to_bytes()).as_ref(), Ok(&index), "another index"),
+    match ManifestIndex::read(bytes) {
+        Ok(index) => assert_eq!(ManifestIndex::read(&index.to_bytes()).as_ref(), Ok(&index), "another index"),
         Err(error) => shown(&error.to_string()),
     }
 }
@@ -94,7 +98,7 @@ fn published(kind: Kind, extension: &str, mark: CommentMark, text: &str, judge: 
         config: ItemConfig { id: artifact::ID.to_owned(), kind, version: version.clone(), uses: Vec::new() },
         description: said.description.as_deref(),
         created: Some(AT),
-        content: Content::Text { text: &signed, extension },
+        content: ItemContent::Text { text: &signed, extension },
     };
     let (artifact, signature) = artifacts(&item).expect("an artifact of the kind");
     let place = artifact::Memory::default();

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use graph_core::digest::Digest;
 use graph_core::time::Timestamp;
 use graph_core::trust::{CommentMark, SigningKey, TrustStore, sign_text};
-use graph_registry::artifact::{Content, Item, ItemConfig, Kind, artifacts};
-use graph_registry::manifest::{Descriptor, Index, Manifest, media};
+use graph_registry::artifact::{Item, ItemConfig, ItemContent, Kind, artifacts};
+use graph_registry::manifest::{ArtifactManifest, Descriptor, ManifestIndex, media};
 use graph_registry::transport::{FetchedManifest, ManifestName, Transport, TransportError};
 use serde_json::{Value, json};
 
@@ -169,7 +169,7 @@ impl Transport for Memory {
         Ok(())
     }
 
-    fn put_manifest(&self, manifest: &Manifest, tag: Option<&str>) -> Result<Digest, TransportError> {
+    fn put_manifest(&self, manifest: &ArtifactManifest, tag: Option<&str>) -> Result<Digest, TransportError> {
         let bytes = manifest.to_bytes();
         let digest = Digest::of_bytes(&bytes);
         let mut state = self.state.borrow_mut();
@@ -209,7 +209,7 @@ pub fn seeds(component: &[u8], envelope: &str) -> Vec<Vec<u8>> {
         let at = Timestamp(1_600_000_000_000);
         let text = sign_text(kind.text_kind().expect("it is a text"), ID, text, mark, &key(), at);
         let config = ItemConfig { id: ID.to_owned(), kind, version: "1.0.0".to_owned(), uses: Vec::new() };
-        let content = Content::Text { text: &text, extension };
+        let content = ItemContent::Text { text: &text, extension };
         let item = Item { config, description: Some("a text"), created: Some(at), content };
         let (artifact, _) = artifacts(&item).expect("an artifact of the kind");
         found.push(
@@ -217,7 +217,8 @@ pub fn seeds(component: &[u8], envelope: &str) -> Vec<Vec<u8>> {
         );
         found.push(artifact.manifest.to_bytes());
     }
-    let index = Index { manifests: vec![Descriptor::new(media::MANIFEST, b"x")], ..Index::empty() };
+    let index =
+        ManifestIndex { manifests: vec![Descriptor::new(media::MANIFEST, b"x")], ..ManifestIndex::empty() };
     found.push(index.to_bytes());
     let described =
         |media_type: &str| json!({ "mediaType": media_type, "digest": Digest::of_bytes(b""), "size": 1 });

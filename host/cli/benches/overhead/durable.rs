@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result};
 use graph_driver::WriteMode;
 use graph_engine::PreparedNode;
-use graph_store::{BareDatabase, CheckpointStore, MemoryStore, Options, SqliteStore, SyncMode};
+use graph_store::{BareDatabase, CheckpointStore, MemoryStore, SqliteOptions, SqliteStore, SyncMode};
 
 use super::{Executor, Pair, ROUNDS, STEPS, Table, micros, supersteps, supersteps_by};
 
@@ -30,7 +30,7 @@ impl BareCommits {
 /// Measures a superstep with SQLite over one bare commit of the same bytes at the same `synchronous`.
 pub(super) async fn measure(node: &PreparedNode, folder: &Path, table: &mut Table) -> Result<()> {
     let store: Arc<dyn CheckpointStore> =
-        Arc::new(SqliteStore::open(&folder.join("runs.db"), Options::default())?);
+        Arc::new(SqliteStore::open(&folder.join("runs.db"), SqliteOptions::default())?);
     for (what, durability, synchronous, limit) in [
         ("a superstep, SQLite, durability sync", "sync", SyncMode::Full, Some(1.5)),
         ("a superstep, SQLite, durability async", "async", SyncMode::Normal, None),

@@ -11,7 +11,7 @@ use graph_driver::{Driver, DriverConfig, SystemClock, WriteMode};
 use graph_engine::PreparedNode;
 use graph_engine::bench_baseline::BareCall;
 use graph_store::conformance::sample;
-use graph_store::{BareDatabase, CheckpointStore, MemoryStore, NewRun, Options, SqliteStore, SyncMode};
+use graph_store::{BareDatabase, CheckpointStore, MemoryStore, NewRun, SqliteOptions, SqliteStore, SyncMode};
 use graph_walker::graph::Graph;
 use graph_walker::walker::{Event, RunTree};
 use serde_json::{Value, json};
@@ -106,7 +106,7 @@ async fn memory(node: &PreparedNode, table: &mut Table) -> Result<()> {
 async fn sqlite(node: &PreparedNode, folder: &Path, table: &mut Table) -> Result<()> {
     let floors = Floors::new(node);
     let store: Arc<dyn CheckpointStore> =
-        Arc::new(SqliteStore::open(&folder.join("floors.db"), Options::default())?);
+        Arc::new(SqliteStore::open(&folder.join("floors.db"), SqliteOptions::default())?);
     for (durability, synchronous, over, goal) in [
         ("sync", SyncMode::Full, "commit + call + signature", 1.3),
         ("async", SyncMode::Normal, "call + insert in a batch", 1.5),

@@ -14,7 +14,7 @@ use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 use graph_driver::{Driver, DriverConfig, SystemClock, TaskExecutor, WriteMode};
 use graph_store::conformance::sample;
-use graph_store::{CheckpointStore, MemoryStore, NewRun, Options, SqliteStore};
+use graph_store::{CheckpointStore, MemoryStore, NewRun, SqliteOptions, SqliteStore};
 use graph_walker::graph::Graph;
 use graph_walker::walker::{Effect, Event, RunTree, TaskReport, TaskSpec, Walker};
 use serde_json::{Map, Value, json};
@@ -118,7 +118,7 @@ async fn run(
 /// Compares superstep 100,000 of an append loop with superstep 1,000 of the same run.
 async fn late_steps(folder: &Path, table: &mut Table) -> Result<()> {
     let sqlite: Arc<dyn CheckpointStore> =
-        Arc::new(SqliteStore::open(&folder.join("growth.db"), Options::default())?);
+        Arc::new(SqliteStore::open(&folder.join("growth.db"), SqliteOptions::default())?);
     for (what, durability) in [
         ("superstep 100,000 of an append loop, memory store", "sync"),
         ("superstep 100,000 of an append loop, SQLite async", "async"),

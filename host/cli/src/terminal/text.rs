@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use graph_core::diagnostic::printable;
 use graph_core::trust::TextStanding;
-use graph_runtime::graph_engine::Level;
+use graph_runtime::graph_engine::LogLevel;
 use graph_walker::walker::ItemPlace;
 use serde_json::Value;
 
@@ -119,14 +119,14 @@ impl NoticeObserver for TerminalNotices {
 }
 
 impl TerminalNotices {
-    fn log_line(self, path: &str, level: Level, message: &str) {
-        if level < Level::Info || (self.quiet && level < Level::Warn) {
+    fn log_line(self, path: &str, level: LogLevel, message: &str) {
+        if level < LogLevel::Info || (self.quiet && level < LogLevel::Warn) {
             return;
         }
         let style = match level {
-            Level::Error => output::BAD,
-            Level::Warn => output::CAUTION,
-            Level::Trace | Level::Debug | Level::Info => output::DIM,
+            LogLevel::Error => output::BAD,
+            LogLevel::Warn => output::CAUTION,
+            LogLevel::Trace | LogLevel::Debug | LogLevel::Info => output::DIM,
         };
         let (path, message) = (printable(path), printable(message));
         self.output.note(format_args!("      {} {path}: {message}", styled(style, level.as_str())));

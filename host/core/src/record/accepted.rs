@@ -8,7 +8,7 @@ use crate::trust::KeyId;
 
 /// A change of a run's pins that its host has accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "struct Accepted")]
 pub struct AcceptedPinChange {
     /// The digest of the pins after the change.
     pub after: Digest,

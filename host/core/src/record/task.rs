@@ -252,7 +252,7 @@ pub struct AnswersRecord {
 /// The reservation of an attempt for language models. It counts as used if the attempt leaves no result because the host crashed while it
 /// waited for an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "struct Reserved")]
 pub struct ModelReservation {
     /// The dispatch of the task's item, from 1.
     pub dispatch: u32,

@@ -10,7 +10,7 @@ use crate::work::{Meter, size};
 
 /// The types of a function: of its parameters, by name and in their order, and of its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "struct Signature")]
 pub struct FunctionSignature {
     /// The parameters.
     pub params: Vec<(String, WitType)>,

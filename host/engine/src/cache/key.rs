@@ -98,7 +98,7 @@ pub(super) fn compatibility(engine: &wasmtime::Engine) -> [u8; 32] {
     let mut feed = Feed(blake3::Hasher::new());
     engine.precompile_compatibility_hash().hash(&mut feed);
     crate::config::WASMTIME_VERSION.hash(&mut feed);
-    crate::structure::Metric::ALL.map(crate::structure::Metric::cap).hash(&mut feed);
+    crate::structure::StructureMetric::ALL.map(crate::structure::StructureMetric::cap).hash(&mut feed);
     // Names are checked together with the caps.
     "names".hash(&mut feed);
     *feed.0.finalize().as_bytes()

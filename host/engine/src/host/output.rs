@@ -23,7 +23,7 @@ const MAX_NAME: usize = 64;
 
 /// The importance of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum LogLevel {
     /// Every step of the work.
     Trace,
     /// Details that help to find a fault.
@@ -36,7 +36,7 @@ pub enum Level {
     Error,
 }
 
-impl Level {
+impl LogLevel {
     /// Returns the name of the level in logs, in lower case.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ impl Level {
     }
 }
 
-impl From<log::Level> for Level {
+impl From<log::Level> for LogLevel {
     fn from(level: log::Level) -> Self {
         match level {
             log::Level::Trace => Self::Trace,
@@ -65,7 +65,7 @@ impl From<log::Level> for Level {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
     /// The importance.
-    pub level: Level,
+    pub level: LogLevel,
     /// The line, its control characters escaped.
     pub message: String,
 }
@@ -80,7 +80,7 @@ pub struct EventRecord {
 }
 
 /// Receives log lines and events during a call. The report of the call contains all of them as well.
-pub trait Observer: Send + Sync {
+pub trait OutputObserver: Send + Sync {
     /// Receives a log line.
     fn log(&self, line: &LogLine);
     /// Receives an event.
@@ -100,7 +100,7 @@ pub trait Observer: Send + Sync {
 pub(crate) struct Output {
     written: Arc<Mutex<Written>>,
     limit: u64,
-    observer: Option<Arc<dyn Observer>>,
+    observer: Option<Arc<dyn OutputObserver>>,
 }
 
 struct Written {
@@ -119,16 +119,16 @@ pub(crate) enum StandardStream {
 }
 
 impl StandardStream {
-    fn level(self) -> Level {
+    fn level(self) -> LogLevel {
         match self {
-            Self::Output => Level::Info,
-            Self::Error => Level::Warn,
+            Self::Output => LogLevel::Info,
+            Self::Error => LogLevel::Warn,
         }
     }
 }
 
 impl Output {
-    pub(crate) fn new(limit: u64, observer: Option<Arc<dyn Observer>>) -> Self {
+    pub(crate) fn new(limit: u64, observer: Option<Arc<dyn OutputObserver>>) -> Self {
         let unfinished = [Vec::new(), Vec::new()];
         let written = Written { logs: Vec::new(), events: Vec::new(), left: limit, unfinished };
         Self { written: Arc::new(Mutex::new(written)), limit, observer }
@@ -144,7 +144,7 @@ impl Output {
         Ok(())
     }
 
-    fn push_line(&self, level: Level, message: &str) {
+    fn push_line(&self, level: LogLevel, message: &str) {
         let line = LogLine { level, message: escape(message) };
         if let Some(observer) = &self.observer {
             observer.log(&line);
@@ -225,7 +225,7 @@ impl Output {
 
 impl Output {
     /// Adds a line of the host about the component, within the same budget; it is dropped if the budget is used up.
-    pub(crate) fn host_line(&self, level: Level, message: &str) {
+    pub(crate) fn host_line(&self, level: LogLevel, message: &str) {
         if self.spend(cost(message.len())).is_ok() {
             self.push_line(level, message);
         }

@@ -2,7 +2,7 @@
 
 use wasmparser::{BlockType, FunctionBody, Operator};
 
-use super::metric::{ExceededCap, Metric, Tally};
+use super::metric::{ExceededCap, StructureMetric, Tally};
 
 /// Number of branches that a loop is compiled to, in addition to its own.
 const CHECKS_OF_LOOP: u64 = 3;
@@ -89,7 +89,7 @@ impl Counts {
 
 /// Counts one function. Counting ends at unreadable code, which the compiler will report.
 pub(super) fn count(body: &FunctionBody<'_>, module: &Module, tally: &mut Tally) -> Result<(), ExceededCap> {
-    tally.most(Metric::FunctionBytes, body.range().len() as u64)?;
+    tally.most(StructureMetric::FunctionBytes, body.range().len() as u64)?;
     let own = u32::try_from(module.imported + module.bodies - 1)
         .map_or_else(|_| Arity::default(), |index| module.of_function(index));
     let mut locals = u64::from(own.params);
@@ -98,8 +98,8 @@ pub(super) fn count(body: &FunctionBody<'_>, module: &Module, tally: &mut Tally)
             locals += u64::from(group.0);
         }
     }
-    tally.most(Metric::FunctionLocals, locals)?;
-    tally.add(Metric::Locals, locals)?;
+    tally.most(StructureMetric::FunctionLocals, locals)?;
+    tally.add(StructureMetric::Locals, locals)?;
     let mut counts = Counts {
         instructions: 0,
         blocks: 1,
@@ -113,16 +113,16 @@ pub(super) fn count(body: &FunctionBody<'_>, module: &Module, tally: &mut Tally)
         let Ok(operator) = reader.read() else { break };
         counts.instructions += 1;
         operate(&operator, module, &mut counts);
-        tally.most(Metric::FunctionDepth, counts.enclosing.len() as u64)?;
-        tally.most(Metric::FunctionBlocks, counts.blocks)?;
-        tally.most(Metric::FunctionValues, counts.values)?;
+        tally.most(StructureMetric::FunctionDepth, counts.enclosing.len() as u64)?;
+        tally.most(StructureMetric::FunctionBlocks, counts.blocks)?;
+        tally.most(StructureMetric::FunctionValues, counts.values)?;
     }
-    tally.most(Metric::FunctionInstructions, counts.instructions)?;
-    tally.most(Metric::FunctionLoops, counts.loops)?;
-    tally.most(Metric::FunctionJoins, counts.locals.saturating_mul(counts.blocks))?;
-    tally.add(Metric::Instructions, counts.instructions)?;
-    tally.add(Metric::Blocks, counts.blocks)?;
-    tally.add(Metric::Values, counts.values)
+    tally.most(StructureMetric::FunctionInstructions, counts.instructions)?;
+    tally.most(StructureMetric::FunctionLoops, counts.loops)?;
+    tally.most(StructureMetric::FunctionJoins, counts.locals.saturating_mul(counts.blocks))?;
+    tally.add(StructureMetric::Instructions, counts.instructions)?;
+    tally.add(StructureMetric::Blocks, counts.blocks)?;
+    tally.add(StructureMetric::Values, counts.values)
 }
 
 fn operate(operator: &Operator<'_>, module: &Module, counts: &mut Counts) {

@@ -7,7 +7,7 @@ use wasmparser::{
 };
 
 use super::body::{self, Module};
-use super::metric::{ExceededCap, Metric, StructureError, Tally};
+use super::metric::{ExceededCap, StructureError, StructureMetric, Tally};
 use super::types;
 
 /// A component that is being read.
@@ -32,13 +32,13 @@ pub(super) fn count(bytes: &[u8], tally: &mut Tally) -> Result<(), StructureErro
     for payload in Parser::new(0).parse_all(bytes).map_while(Result::ok) {
         match payload {
             Payload::Version { encoding, .. } => {
-                tally.add(Metric::Parts, 1)?;
+                tally.add(StructureMetric::Parts, 1)?;
                 levels.push(match encoding {
                     Encoding::Module => Level::Module(Module::default()),
                     Encoding::Component => Level::Component(Open::default()),
                 });
                 let components = levels.iter().filter(|level| matches!(level, Level::Component(_)));
-                tally.most(Metric::Depth, components.count() as u64)?;
+                tally.most(StructureMetric::Depth, components.count() as u64)?;
             }
             Payload::End(_) => {
                 let closed = levels.pop();
@@ -68,14 +68,14 @@ fn in_module(payload: Payload<'_>, module: &mut Module, tally: &mut Tally) -> Re
         }
         Payload::ImportSection(section) => {
             for import in section.into_imports().map_while(Result::ok) {
-                tally.add(Metric::Imports, 1)?;
+                tally.add(StructureMetric::Imports, 1)?;
                 match import.ty {
                     TypeRef::Func(index) | TypeRef::FuncExact(index) => {
                         module.functions.push(index);
                         module.imported += 1;
                     }
                     TypeRef::Table(table) => {
-                        tally.most(Metric::TableElements, table.initial)?;
+                        tally.most(StructureMetric::TableElements, table.initial)?;
                     }
                     TypeRef::Memory(_) | TypeRef::Global(_) | TypeRef::Tag(_) => {}
                 }
@@ -83,28 +83,30 @@ fn in_module(payload: Payload<'_>, module: &mut Module, tally: &mut Tally) -> Re
         }
         Payload::FunctionSection(section) => {
             for index in section.into_iter().map_while(Result::ok) {
-                tally.add(Metric::Functions, 1)?;
+                tally.add(StructureMetric::Functions, 1)?;
                 module.functions.push(index);
             }
         }
         Payload::TableSection(section) => {
             for table in section.into_iter().map_while(Result::ok) {
-                tally.add(Metric::Tables, 1)?;
-                tally.most(Metric::TableElements, table.ty.initial)?;
+                tally.add(StructureMetric::Tables, 1)?;
+                tally.most(StructureMetric::TableElements, table.ty.initial)?;
             }
         }
-        Payload::MemorySection(section) => tally.add(Metric::Memories, u64::from(section.count()))?,
-        Payload::GlobalSection(section) => tally.add(Metric::Globals, u64::from(section.count()))?,
-        Payload::ExportSection(section) => tally.add(Metric::Exports, u64::from(section.count()))?,
-        Payload::DataSection(section) => tally.add(Metric::Segments, u64::from(section.count()))?,
+        Payload::MemorySection(section) => {
+            tally.add(StructureMetric::Memories, u64::from(section.count()))?
+        }
+        Payload::GlobalSection(section) => tally.add(StructureMetric::Globals, u64::from(section.count()))?,
+        Payload::ExportSection(section) => tally.add(StructureMetric::Exports, u64::from(section.count()))?,
+        Payload::DataSection(section) => tally.add(StructureMetric::Segments, u64::from(section.count()))?,
         Payload::ElementSection(section) => {
             for segment in section.into_iter().map_while(Result::ok) {
-                tally.add(Metric::Segments, 1)?;
+                tally.add(StructureMetric::Segments, 1)?;
                 let elements = match segment.items {
                     ElementItems::Functions(items) => items.count(),
                     ElementItems::Expressions(_, items) => items.count(),
                 };
-                tally.add(Metric::SegmentElements, u64::from(elements))?;
+                tally.add(StructureMetric::SegmentElements, u64::from(elements))?;
             }
         }
         Payload::CodeSectionEntry(body) => {
@@ -137,10 +139,12 @@ fn in_component(
             for instance in section.into_iter().map_while(Result::ok) {
                 match instance {
                     Instance::Instantiate { args, .. } => {
-                        tally.add(Metric::Exports, args.len() as u64)?;
+                        tally.add(StructureMetric::Exports, args.len() as u64)?;
                         makes(levels, 1, tally)?;
                     }
-                    Instance::FromExports(exports) => tally.add(Metric::Exports, exports.len() as u64)?,
+                    Instance::FromExports(exports) => {
+                        tally.add(StructureMetric::Exports, exports.len() as u64)?
+                    }
                 }
             }
         }
@@ -148,19 +152,19 @@ fn in_component(
             for instance in section.into_iter().map_while(Result::ok) {
                 match instance {
                     ComponentInstance::Instantiate { component_index, args } => {
-                        tally.add(Metric::Exports, 1 + args.len() as u64)?;
+                        tally.add(StructureMetric::Exports, 1 + args.len() as u64)?;
                         let made = component(levels, 0, component_index).unwrap_or(largest);
                         makes(levels, made, tally)?;
                     }
                     ComponentInstance::FromExports(exports) => {
-                        tally.add(Metric::Exports, exports.len() as u64)?;
+                        tally.add(StructureMetric::Exports, exports.len() as u64)?;
                     }
                 }
             }
         }
         Payload::ComponentAliasSection(section) => {
             for alias in section.into_iter().map_while(Result::ok) {
-                tally.add(Metric::Exports, 1)?;
+                tally.add(StructureMetric::Exports, 1)?;
                 match alias {
                     ComponentAlias::Outer { kind: ComponentOuterAliasKind::Component, count, index } => {
                         let made = component(levels, count as usize, index).unwrap_or(largest);
@@ -175,7 +179,7 @@ fn in_component(
         }
         Payload::ComponentImportSection(section) => {
             for import in section.into_iter().map_while(Result::ok) {
-                tally.add(Metric::Imports, 1)?;
+                tally.add(StructureMetric::Imports, 1)?;
                 check_component_name(import.name.name)?;
                 if matches!(import.ty, ComponentTypeRef::Component(_)) {
                     names(levels, largest);
@@ -184,7 +188,7 @@ fn in_component(
         }
         Payload::ComponentExportSection(section) => {
             for export in section.into_iter().map_while(Result::ok) {
-                tally.add(Metric::Exports, 1)?;
+                tally.add(StructureMetric::Exports, 1)?;
                 check_component_name(export.name.name)?;
                 if export.kind == ComponentExternalKind::Component {
                     let made = component(levels, 0, export.index).unwrap_or(largest);
@@ -193,7 +197,7 @@ fn in_component(
             }
         }
         Payload::ComponentCanonicalSection(section) => {
-            tally.add(Metric::Canonicals, u64::from(section.count()))?;
+            tally.add(StructureMetric::Canonicals, u64::from(section.count()))?;
         }
         _ => {}
     }
@@ -220,5 +224,5 @@ fn names(levels: &mut [Level], made: u64) {
 fn makes(levels: &mut [Level], made: u64, tally: &mut Tally) -> Result<(), ExceededCap> {
     let Some(Level::Component(open)) = levels.last_mut() else { return Ok(()) };
     open.instances = open.instances.saturating_add(made);
-    tally.most(Metric::CoreInstances, open.instances)
+    tally.most(StructureMetric::CoreInstances, open.instances)
 }

@@ -6,7 +6,7 @@ use graph_core::wasm_name::WasmNameError;
 
 /// A figure that is counted in a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Metric {
+pub enum StructureMetric {
     /// Bytes of the whole.
     Bytes,
     /// The nesting depth of components.
@@ -65,7 +65,7 @@ pub enum Metric {
     Values,
 }
 
-impl Metric {
+impl StructureMetric {
     /// All figures, in the order of the table in `docs/design/compilation.md`.
     pub const ALL: [Self; 28] = [
         Self::Bytes,
@@ -147,7 +147,7 @@ impl Metric {
 #[error("it has {found} {}; at most {} are taken", .figure.what(), .figure.cap())]
 pub struct ExceededCap {
     /// The figure.
-    pub figure: Metric,
+    pub figure: StructureMetric,
     /// The count at which counting stopped.
     pub found: u64,
 }
@@ -165,17 +165,17 @@ pub enum StructureError {
 
 /// The counts so far.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub(crate) struct Tally([u64; Metric::ALL.len()]);
+pub(crate) struct Tally([u64; StructureMetric::ALL.len()]);
 
 impl Tally {
     /// Adds to a total, up to its cap.
-    pub(crate) fn add(&mut self, figure: Metric, more: u64) -> Result<(), ExceededCap> {
+    pub(crate) fn add(&mut self, figure: StructureMetric, more: u64) -> Result<(), ExceededCap> {
         let total = self.0[figure as usize].saturating_add(more);
         self.most(figure, total)
     }
 
     /// Records one part, up to the cap; the largest part counts.
-    pub(crate) fn most(&mut self, figure: Metric, found: u64) -> Result<(), ExceededCap> {
+    pub(crate) fn most(&mut self, figure: StructureMetric, found: u64) -> Result<(), ExceededCap> {
         let most = &mut self.0[figure as usize];
         *most = found.max(*most);
         if found > figure.cap() { Err(ExceededCap { figure, found }) } else { Ok(()) }
@@ -183,7 +183,7 @@ impl Tally {
 
     /// Returns the count of a figure.
     #[cfg(test)]
-    pub(crate) fn of(&self, figure: Metric) -> u64 {
+    pub(crate) fn of(&self, figure: StructureMetric) -> u64 {
         self.0[figure as usize]
     }
 }
@@ -191,7 +191,7 @@ impl Tally {
 impl fmt::Debug for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map()
-            .entries(Metric::ALL.iter().map(|figure| (figure.what(), self.0[*figure as usize])))
+            .entries(StructureMetric::ALL.iter().map(|figure| (figure.what(), self.0[*figure as usize])))
             .finish()
     }
 }

@@ -13,7 +13,7 @@ mod types;
 #[cfg(test)]
 mod tests;
 
-pub use metric::{ExceededCap, Metric, StructureError};
+pub use metric::{ExceededCap, StructureError, StructureMetric};
 
 use metric::Tally;
 
@@ -21,7 +21,7 @@ use metric::Tally;
 /// unreadable bytes.
 pub(crate) fn count(bytes: &[u8]) -> Result<Tally, StructureError> {
     let mut tally = Tally::default();
-    tally.add(Metric::Bytes, bytes.len() as u64)?;
+    tally.add(StructureMetric::Bytes, bytes.len() as u64)?;
     component::count(bytes, &mut tally)?;
     Ok(tally)
 }

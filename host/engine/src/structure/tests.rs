@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::format_push_string, reason = "tests read better so")]
 
-use super::{ExceededCap, Metric, StructureError, count};
+use super::{ExceededCap, StructureError, StructureMetric, count};
 
 fn counted(text: &str) -> super::Tally {
     count(&wat::parse_str(text).unwrap()).unwrap()
@@ -27,14 +27,21 @@ fn a_function_is_counted() {
              (call_indirect (type $two) (local.get 0) (local.get 1) (i32.const 0)))))",
     );
     let of = |figure| tally.of(figure);
-    assert_eq!((of(Metric::Functions), of(Metric::FunctionLocals), of(Metric::FunctionLoops)), (1, 4, 1));
+    assert_eq!(
+        (
+            of(StructureMetric::Functions),
+            of(StructureMetric::FunctionLocals),
+            of(StructureMetric::FunctionLoops)
+        ),
+        (1, 4, 1)
+    );
     // The function, its block, its loop with three checks and a branch, two blocks, three targets, three checks.
-    assert_eq!(of(Metric::FunctionBlocks), 1 + 1 + (1 + 3 + 1) + 2 + 3 + 3);
-    assert_eq!(of(Metric::FunctionDepth), 3);
+    assert_eq!(of(StructureMetric::FunctionBlocks), 1 + 1 + (1 + 3 + 1) + 2 + 3 + 3);
+    assert_eq!(of(StructureMetric::FunctionDepth), 3);
     // The function, its block and its two calls take and give four values each; branches to blocks without results none.
-    assert_eq!(of(Metric::FunctionValues), 16);
-    assert_eq!(of(Metric::FunctionJoins), 4 * of(Metric::FunctionBlocks));
-    assert_eq!((of(Metric::TableElements), of(Metric::Types)), (3, 5));
+    assert_eq!(of(StructureMetric::FunctionValues), 16);
+    assert_eq!(of(StructureMetric::FunctionJoins), 4 * of(StructureMetric::FunctionBlocks));
+    assert_eq!((of(StructureMetric::TableElements), of(StructureMetric::Types)), (3, 5));
 }
 
 #[test]
@@ -44,7 +51,7 @@ fn instances_of_nested_components_count_each_time() {
       (component $middle (alias outer 1 $inner (component $i))
         (instance (instantiate $i)) (instance (instantiate $i)))
       (instance (instantiate $middle)) (instance (instantiate $middle)) (instance (instantiate $inner)))";
-    assert_eq!(counted(text).of(Metric::CoreInstances), 10);
+    assert_eq!(counted(text).of(StructureMetric::CoreInstances), 10);
     // Each level doubles the number of instances of the level below.
     let mut doubling = "(component $c0 (core module $m) (core instance (instantiate $m)))".to_owned();
     for level in 1..=30 {
@@ -53,7 +60,7 @@ fn instances_of_nested_components_count_each_time() {
             "(component $c{level} (alias outer 1 $c{below} (component $i)) (instance (instantiate $i)) (instance (instantiate $i)))"
         );
     }
-    assert_eq!(exceeded(&format!("(component {doubling})")).figure, Metric::CoreInstances);
+    assert_eq!(exceeded(&format!("(component {doubling})")).figure, StructureMetric::CoreInstances);
 }
 
 #[test]
@@ -72,7 +79,7 @@ fn types_inside_of_types_do_not_use_up_the_stack() {
     }
     bytes.push(u8::try_from(length).unwrap());
     bytes.extend(section);
-    let expected = ExceededCap { figure: Metric::TypeDepth, found: 101 };
+    let expected = ExceededCap { figure: StructureMetric::TypeDepth, found: 101 };
     assert_eq!(count(&bytes).unwrap_err(), StructureError::Exceeded(expected));
 }
 
@@ -110,7 +117,7 @@ fn what_cannot_be_read_is_left_to_the_compiler() {
 #[test]
 fn caps_are_documented() {
     let page = include_str!("../../../docs/design/compilation.md");
-    for figure in Metric::ALL {
+    for figure in StructureMetric::ALL {
         let row = format!("| {} | {} |", figure.what(), figure.cap());
         assert!(page.contains(&row), "host/docs/design/compilation.md lacks the row\n{row}");
     }

@@ -7,7 +7,7 @@ use wasmparser::{
 };
 
 use super::body::Arity;
-use super::metric::{ExceededCap, Metric, StructureError, Tally};
+use super::metric::{ExceededCap, StructureError, StructureMetric, Tally};
 
 /// The tag of a type with declarations: a component or an instance.
 const COMPONENT: u8 = 0x41;
@@ -55,16 +55,16 @@ pub(super) fn section(bytes: &[u8], offset: usize, tally: &mut Tally) -> Result<
 }
 
 fn component_type(reader: &mut BinaryReader<'_>, depth: u64, tally: &mut Tally) -> Result<(), ReadError> {
-    tally.most(Metric::TypeDepth, depth)?;
+    tally.most(StructureMetric::TypeDepth, depth)?;
     let first = reader.clone().read_u8()?;
     if first != COMPONENT && first != INSTANCE {
-        tally.add(Metric::Types, 1 + parts(&reader.read()?))?;
+        tally.add(StructureMetric::Types, 1 + parts(&reader.read()?))?;
         return Ok(());
     }
     reader.read_u8()?;
-    tally.add(Metric::Types, 1)?;
+    tally.add(StructureMetric::Types, 1)?;
     for _ in 0..reader.read_var_u32()? {
-        tally.add(Metric::Types, 1)?;
+        tally.add(StructureMetric::Types, 1)?;
         match reader.read_u8()? {
             0x00 => core(&reader.read()?, tally)?,
             0x01 => component_type(reader, depth + 1, tally)?,
@@ -107,7 +107,7 @@ pub(super) fn core(core: &CoreType<'_>, tally: &mut Tally) -> Result<(), Exceede
     match core {
         CoreType::Rec(types) => group(types, tally, |_| ()),
         CoreType::Module(declarations) => {
-            tally.add(Metric::Types, declarations.len() as u64)?;
+            tally.add(StructureMetric::Types, declarations.len() as u64)?;
             for declaration in declarations {
                 if let ModuleTypeDeclaration::Type(types) = declaration {
                     group(types, tally, |_| ())?;
@@ -134,7 +134,7 @@ pub(super) fn group(
             CompositeInnerType::Struct(fields) => (fields.fields.len() as u64, Arity::default()),
             CompositeInnerType::Array(_) | CompositeInnerType::Cont(_) => (1, Arity::default()),
         };
-        tally.add(Metric::Types, 1 + parts)?;
+        tally.add(StructureMetric::Types, 1 + parts)?;
         each(arity);
     }
     Ok(())

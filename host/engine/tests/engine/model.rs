@@ -15,7 +15,7 @@ use graph_core::time::Timestamp;
 use graph_engine::graph_model::{Block, Message, Response, Role, StopReason, Usage};
 use graph_engine::{
     AskedModel, Call, CallReport, Classification, DoubledModel, EventRecord, HostResources, Journal,
-    LiveCalls, LogLine, ModelDoubles, Observer, PrepareError, PreparedNode, Services,
+    LiveCalls, LogLine, ModelDoubles, OutputObserver, PrepareError, PreparedNode, Services,
 };
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -266,7 +266,7 @@ fn node(rule: ModelRule, times: u32) -> PreparedNode {
 #[derive(Default)]
 struct Deltas(Mutex<Vec<ModelDelta>>);
 
-impl Observer for Deltas {
+impl OutputObserver for Deltas {
     fn log(&self, _line: &LogLine) {}
 
     fn event(&self, _event: &EventRecord) {}
@@ -281,7 +281,7 @@ async fn call_with(
     limits: TaskLimits,
     journal: Journal,
     services: Services,
-    observer: Option<Arc<dyn Observer>>,
+    observer: Option<Arc<dyn OutputObserver>>,
 ) -> CallReport {
     let call = Call {
         activation: &activation(),
@@ -358,7 +358,7 @@ async fn parts_of_an_answer_are_shown_while_they_arrive_and_never_the_key() {
     let provider = Provider::answering(vec![streamed(&pieces, Some(&usage(20, 9)))]).await;
     let node = node(ModelRule { stream: true, ..rule(provider.port) }, 1);
     let deltas = Arc::new(Deltas::default());
-    let observer = Arc::clone(&deltas) as Arc<dyn Observer>;
+    let observer = Arc::clone(&deltas) as Arc<dyn OutputObserver>;
     let report = call_with(&node, limits(), Journal::Record, Services::default(), Some(observer)).await;
     assert_eq!(value(&report), &json!("good day, {{secret:fast}}!"));
     assert_eq!(provider.asked()[0]["stream"], json!(true));

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::answer_builder::{AnswerBuilder, Arguments};
 use crate::bounds::Meter;
-use crate::{Api, Bounds, DecodeError, Delta, Response, StopReason, Usage, json};
+use crate::{Api, DecodeError, DecoderBounds, Delta, Response, StopReason, Usage, json};
 
 #[derive(Debug)]
 pub(super) struct AnswerDecoder {
@@ -51,7 +51,7 @@ enum Open {
 }
 
 impl AnswerDecoder {
-    pub(super) fn new(bounds: &Bounds) -> Self {
+    pub(super) fn new(bounds: &DecoderBounds) -> Self {
         Self {
             meter: Meter::new(bounds),
             blocks: BTreeMap::new(),
@@ -171,7 +171,7 @@ impl AnswerDecoder {
         self.counts.usage()
     }
 
-    pub(super) fn finish(self, bounds: &Bounds) -> Result<Response, DecodeError> {
+    pub(super) fn finish(self, bounds: &DecoderBounds) -> Result<Response, DecodeError> {
         let usage = self.counts.usage();
         let Stop::Known(stop) = self.stop else {
             return Err(DecodeError::shape("stop_reason".to_owned(), "a reason that is known"));

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::answer::AnswerDecoder;
-use crate::{Bounds, DecodeError, Response, json};
+use crate::{DecodeError, DecoderBounds, Response, json};
 
-pub(crate) fn decode(body: &[u8], bounds: &Bounds) -> Result<Response, DecodeError> {
+pub(crate) fn decode(body: &[u8], bounds: &DecoderBounds) -> Result<Response, DecodeError> {
     let mut body = json::parse(body, bounds)?;
     let mut answer = AnswerDecoder::new(bounds);
     answer.count(&body);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::answer::AnswerDecoder;
-use crate::{Bounds, DecodeError, Delta, Response, Usage, json};
+use crate::{DecodeError, DecoderBounds, Delta, Response, Usage, json};
 
 #[derive(Debug)]
 pub(crate) struct EventDecoder {
@@ -12,7 +12,7 @@ pub(crate) struct EventDecoder {
 }
 
 impl EventDecoder {
-    pub(crate) fn new(bounds: &Bounds) -> Self {
+    pub(crate) fn new(bounds: &DecoderBounds) -> Self {
         Self { answer: AnswerDecoder::new(bounds), done: false }
     }
 
@@ -20,7 +20,7 @@ impl EventDecoder {
         &mut self,
         name: &str,
         data: &[u8],
-        bounds: &Bounds,
+        bounds: &DecoderBounds,
         deltas: &mut Vec<Delta>,
     ) -> Result<(), DecodeError> {
         if self.done || data.is_empty() || data.trim_ascii() == b"[DONE]" {
@@ -58,7 +58,7 @@ impl EventDecoder {
 
     /// Completes the answer. The event with the reason for its end follows all blocks, so that `message_stop` is not
     /// required.
-    pub(crate) fn finish(self, bounds: &Bounds) -> Result<Response, DecodeError> {
+    pub(crate) fn finish(self, bounds: &DecoderBounds) -> Result<Response, DecodeError> {
         if !self.answer.is_stopped() {
             return Err(DecodeError::Cut { usage: self.answer.usage() });
         }

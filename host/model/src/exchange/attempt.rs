@@ -9,7 +9,7 @@ use crate::{Response, Usage};
 
 /// Outcome of one try. Its JSON form is for hosts that run the provider and the component in different places.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "struct Tried")]
 pub struct AttemptOutcome {
     /// The answer, or the reason why there is none.
     pub result: AttemptResult,
@@ -29,7 +29,7 @@ pub enum AttemptResult {
 
 /// Failure of a try.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "struct Unanswered")]
 pub struct AttemptFailure {
     /// Failure that the component gets if this was the last try.
     pub failure: Failure,

@@ -10,7 +10,7 @@ use graph_core::node::{Category, Failure};
 use serde_json::{Value, json};
 
 use super::attempt::{AttemptFailure, AttemptOutcome, AttemptResult, Charge};
-use super::journal::{self, CallEnd, ModelAnswer, Outcome};
+use super::journal::{self, CallEnd, CallOutcome, ModelAnswer};
 use super::model::Model;
 use crate::{EncodedRequest, Request, Response, Usage};
 
@@ -105,7 +105,7 @@ impl Call {
             Some((_, encoded)) => encoded,
             None => model.encode(request, wanted, streamed).map_err(|error| {
                 let failure = Failure::new(Category::InvalidInput, error.to_string());
-                Box::new(self.ended(Outcome::Failed(failure), None, budget))
+                Box::new(self.ended(CallOutcome::Failed(failure), None, budget))
             })?,
         };
         let rule = model.rule();
@@ -125,9 +125,9 @@ impl Call {
                 (false, false) => None,
             };
             Box::new(if details.is_some() {
-                self.ended(Outcome::Failed(Failure { details, ..failure }), None, budget)
+                self.ended(CallOutcome::Failed(Failure { details, ..failure }), None, budget)
             } else {
-                self.ended(Outcome::Ends(failure), Some(shortage.into()), budget)
+                self.ended(CallOutcome::Ends(failure), Some(shortage.into()), budget)
             })
         })?;
         // A smaller number has no more digits, so the bound of the input tokens is still valid.
@@ -149,13 +149,13 @@ impl Call {
         let used = self.used(&spent);
         if let Some(overrun) = budget.settle(used) {
             let failure = Failure::new(Category::Limit, format!("{}: {overrun}", self.model.shown()));
-            return NextStep::Ended(self.ended(Outcome::Ends(failure), Some(overrun.into()), budget));
+            return NextStep::Ended(self.ended(CallOutcome::Ends(failure), Some(overrun.into()), budget));
         }
         let outcome = match result {
-            AttemptResult::Answered(response) => Outcome::Answered(self.answered(response, used)),
+            AttemptResult::Answered(response) => CallOutcome::Answered(self.answered(response, used)),
             AttemptResult::Unanswered(unanswered) => match self.next_try(unanswered, left) {
                 Ok(wait) => return NextStep::Retry(wait),
-                Err(failure) => Outcome::Failed(failure),
+                Err(failure) => CallOutcome::Failed(failure),
             },
         };
         NextStep::Ended(self.ended(outcome, None, budget))
@@ -171,10 +171,10 @@ impl Call {
 
     /// Ends a call with a failure that ends the attempt of its task. No budget may be reserved at this time.
     pub fn end(&self, failure: Failure, budget: &ModelBudget) -> CallEnd {
-        self.ended(Outcome::Ends(failure), None, budget)
+        self.ended(CallOutcome::Ends(failure), None, budget)
     }
 
-    fn ended(&self, outcome: Outcome, short: Option<ShortFigure>, budget: &ModelBudget) -> CallEnd {
+    fn ended(&self, outcome: CallOutcome, short: Option<ShortFigure>, budget: &ModelBudget) -> CallEnd {
         let used = budget.used().less(self.before.unwrap_or(ModelUse::NOTHING));
         CallEnd::new(outcome, short, used)
     }

@@ -15,7 +15,7 @@ pub const MAX_NESTING: usize = 64;
 
 /// A request of a component.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "struct GivenRequest")]
 pub struct ComponentRequest {
     /// Name of the model in the manifest.
     pub model: String,
@@ -46,7 +46,7 @@ pub struct ComponentRequest {
 
 /// A message of a conversation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "struct GivenMessage")]
 pub struct ComponentMessage {
     /// Author of the message.
     pub role: Role,
@@ -72,7 +72,7 @@ pub enum ComponentBlock {
 
 /// A call of a tool.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "struct GivenCall")]
 pub struct ComponentToolCall {
     /// The provider's id of the call.
     pub id: String,
@@ -84,7 +84,7 @@ pub struct ComponentToolCall {
 
 /// A tool that the model may ask for.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "struct GivenTool")]
 pub struct ComponentTool {
     /// Name of the tool.
     pub name: String,

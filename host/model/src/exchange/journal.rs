@@ -15,14 +15,14 @@ use crate::{Block, Media, Request, Response};
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallEnd {
     /// Result for the component.
-    pub outcome: Outcome,
+    pub outcome: CallOutcome,
     /// Result of the call's entry in the journal.
     pub kept: Value,
 }
 
 /// Result of a call for the component.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum CallOutcome {
     /// The answer.
     Answered(ModelAnswer),
     /// A failure that the component can handle.
@@ -79,12 +79,12 @@ impl ModelAnswer {
 
 impl CallEnd {
     /// Creates the end of a call that has used `used`. `short` is the figure of the budget that ended the attempt.
-    pub(super) fn new(outcome: Outcome, short: Option<ShortFigure>, used: ModelUse) -> Self {
+    pub(super) fn new(outcome: CallOutcome, short: Option<ShortFigure>, used: ModelUse) -> Self {
         let kept = match (&outcome, short) {
-            (Outcome::Answered(answered), _) => with_used(answered.kept(), used),
-            (Outcome::Failed(failure), _) => with_used(json!({ "failure": failure }), used),
-            (Outcome::Ends(failure), None) => Arc::unwrap_or_clone(fault_after(failure, used).0),
-            (Outcome::Ends(failure), Some(short)) => {
+            (CallOutcome::Answered(answered), _) => with_used(answered.kept(), used),
+            (CallOutcome::Failed(failure), _) => with_used(json!({ "failure": failure }), used),
+            (CallOutcome::Ends(failure), None) => Arc::unwrap_or_clone(fault_after(failure, used).0),
+            (CallOutcome::Ends(failure), Some(short)) => {
                 Arc::unwrap_or_clone(model_fault(failure, short, used).0)
             }
         };

@@ -12,8 +12,8 @@
 //! use graph_core::capability::{HttpResponse, ModelRule, SecretValue};
 //! use graph_core::limits::ModelUse;
 //! use graph_core::model_budget::ModelBudget;
-//! use graph_model::exchange::{Call, Model, Obstacle, Outcome, Provider, NextStep};
-//! use graph_model::{Bounds, Message, Request};
+//! use graph_model::exchange::{Call, Model, ExchangeObstacle, CallOutcome, Provider, NextStep};
+//! use graph_model::{DecoderBounds, Message, Request};
 //!
 //! let rule: ModelRule = serde_json::from_str(
 //!     r#"{"name": "fast", "api": "openai-chat", "scheme": "https", "host": "api.example.com", "port": 443, "path": "/v1", "model": "small",
@@ -26,7 +26,7 @@
 //! // The first try does not reach the provider: the host waits, and tries again.
 //! let sent = call.begin(&mut budget, false).unwrap();
 //! assert_eq!(sent.path, "/chat/completions");
-//! let tried = provider.not_exchanged(Obstacle::Unreachable, "no route to the host", None);
+//! let tried = provider.not_exchanged(ExchangeObstacle::Unreachable, "no route to the host", None);
 //! let settled = call.settle(&mut budget, tried, Duration::from_secs(60));
 //! assert_eq!(settled, NextStep::Retry(Duration::from_millis(500)));
 //!
@@ -34,9 +34,9 @@
 //! let body = r#"{"choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}],
 //!                "usage": {"prompt_tokens": 10, "completion_tokens": 3}}"#;
 //! let response = HttpResponse { status: 200, fields: Vec::new(), body: body.into() };
-//! let tried = provider.read(&response, |body| provider.model().api().decode(body, &Bounds::default()));
+//! let tried = provider.read(&response, |body| provider.model().api().decode(body, &DecoderBounds::default()));
 //! let NextStep::Ended(ended) = call.settle(&mut budget, tried, Duration::from_secs(60)) else { panic!() };
-//! let Outcome::Answered(answered) = ended.outcome else { panic!() };
+//! let CallOutcome::Answered(answered) = ended.outcome else { panic!() };
 //! assert_eq!(answered.response.message.text(), "Hello.");
 //! // The budget had fewer tokens than the manifest allows, and both tries are charged to the call.
 //! assert_eq!(answered.shortened, Some(200));
@@ -60,6 +60,6 @@ pub use component_json::{
     ComponentBlock, ComponentMessage, ComponentRequest, ComponentResponse, ComponentTool, ComponentToolCall,
     ComponentUsage, MAX_NESTING,
 };
-pub use journal::{CallEnd, ModelAnswer, Outcome, recorded};
+pub use journal::{CallEnd, CallOutcome, ModelAnswer, recorded};
 pub use model::Model;
-pub use provider::{Obstacle, Provider};
+pub use provider::{ExchangeObstacle, Provider};

@@ -2,13 +2,13 @@
 
 use graph_core::capability::ModelRule;
 
-use crate::{Api, EncodeError, EncodedRequest, MaxTokensKey, Options, Request, Target};
+use crate::{Api, ApiOptions, EncodeError, EncodedRequest, MaxTokensKey, Request, Target};
 
 /// A model that a component is granted, without its key.
 #[derive(Clone, Debug)]
 pub struct Model {
     rule: ModelRule,
-    options: Options,
+    options: ApiOptions,
 }
 
 impl Model {
@@ -17,7 +17,7 @@ impl Model {
         let max_tokens_key =
             if rule.max_tokens { MaxTokensKey::MaxTokens } else { MaxTokensKey::MaxCompletionTokens };
         let encrypted_reasoning = rule.encrypted_reasoning;
-        Self { rule, options: Options { max_tokens_key, encrypted_reasoning, ..Options::default() } }
+        Self { rule, options: ApiOptions { max_tokens_key, encrypted_reasoning, ..ApiOptions::default() } }
     }
 
     /// Returns the model's rule from the manifest.

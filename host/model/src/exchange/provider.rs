@@ -23,7 +23,7 @@ pub struct Provider {
 
 /// Reason why a request has no response, or none that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Obstacle {
+pub enum ExchangeObstacle {
     /// The provider was not reached, and nothing was sent: its name cannot be resolved, or it accepted no connection.
     Unreachable,
     /// No connection was made in time, and nothing was sent.
@@ -40,7 +40,7 @@ pub enum Obstacle {
     Unusable,
 }
 
-impl Obstacle {
+impl ExchangeObstacle {
     /// Returns the obstacle of a case of `error-code` of `wasi:http`, such as `connection-refused`.
     pub fn of_error_code(name: &str) -> Self {
         match name {
@@ -129,7 +129,12 @@ impl Provider {
 
     /// Returns the outcome of a try without a response, or with one that could not be read to its end. `usage` is what
     /// the provider has reported until then.
-    pub fn not_exchanged(&self, obstacle: Obstacle, message: &str, usage: Option<Usage>) -> AttemptOutcome {
+    pub fn not_exchanged(
+        &self,
+        obstacle: ExchangeObstacle,
+        message: &str,
+        usage: Option<Usage>,
+    ) -> AttemptOutcome {
         let (category, again, is_sent) = obstacle.meaning();
         let spent = if is_sent { Charge::Unknown(usage) } else { Charge::Call };
         AttemptOutcome::failed(self.failure(category, message), again, spent)

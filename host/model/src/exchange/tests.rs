@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::journal::asked;
 use super::*;
-use crate::{Block, Bounds, Message, Reasoning, Request, Response, Role, StopReason, ToolCall};
+use crate::{Block, DecoderBounds, Message, Reasoning, Request, Response, Role, StopReason, ToolCall};
 
 fn read(request: Value) -> Result<Request, String> {
     serde_json::from_value::<ComponentRequest>(request).unwrap().read()
@@ -217,7 +217,7 @@ fn refusal(provider: &Provider, status: u16, kind: &str, body: &str) -> String {
     let fields = vec![("content-type".to_owned(), kind.as_bytes().to_vec())];
     let response = HttpResponse { status, fields, body: body.as_bytes().to_vec() };
     let api = provider.model().api();
-    let tried = provider.read(&response, |body| api.decode(body, &Bounds::default()));
+    let tried = provider.read(&response, |body| api.decode(body, &DecoderBounds::default()));
     let AttemptResult::Unanswered(unanswered) = tried.result else { panic!("it was answered: {tried:?}") };
     unanswered.failure.message
 }

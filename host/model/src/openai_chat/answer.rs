@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::encode::REASONING;
 use crate::answer_builder::{AnswerBuilder, Arguments};
 use crate::bounds::Meter;
-use crate::{Api, Bounds, DecodeError, Delta, Response, StopReason, Usage, json};
+use crate::{Api, DecodeError, DecoderBounds, Delta, Response, StopReason, Usage, json};
 
 #[derive(Debug)]
 pub(super) struct AnswerDecoder {
@@ -41,12 +41,12 @@ enum Finish {
 
 impl AnswerDecoder {
     /// Creates an answer that is received in pieces.
-    pub(super) fn in_pieces(bounds: &Bounds) -> Self {
+    pub(super) fn in_pieces(bounds: &DecoderBounds) -> Self {
         Self { is_whole: false, ..Self::whole(bounds) }
     }
 
     /// Creates an answer that is received as one message.
-    pub(super) fn whole(bounds: &Bounds) -> Self {
+    pub(super) fn whole(bounds: &DecoderBounds) -> Self {
         Self {
             meter: Meter::new(bounds),
             reasoning: Default::default(),
@@ -217,7 +217,7 @@ impl AnswerDecoder {
         !(self.text.is_empty() && self.refusal.is_empty() && self.calls.is_empty())
     }
 
-    pub(super) fn finish(self, bounds: &Bounds) -> Result<Response, DecodeError> {
+    pub(super) fn finish(self, bounds: &DecoderBounds) -> Result<Response, DecodeError> {
         let stop = match self.finish {
             _ if !self.refusal.is_empty() => StopReason::Refused,
             Some(Finish::Known(stop)) => stop,

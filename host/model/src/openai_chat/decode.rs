@@ -1,9 +1,9 @@
 //! Decoding of whole answers.
 
 use super::answer::{AnswerDecoder, usage};
-use crate::{Bounds, DecodeError, Response, json};
+use crate::{DecodeError, DecoderBounds, Response, json};
 
-pub(crate) fn decode(body: &[u8], bounds: &Bounds) -> Result<Response, DecodeError> {
+pub(crate) fn decode(body: &[u8], bounds: &DecoderBounds) -> Result<Response, DecodeError> {
     let body = json::parse(body, bounds)?;
     let usage = usage(&body);
     let read = || {

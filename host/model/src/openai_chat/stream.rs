@@ -1,7 +1,7 @@
 //! Events of a stream.
 
 use super::answer::{AnswerDecoder, usage};
-use crate::{Bounds, DecodeError, Delta, Response, Usage, json};
+use crate::{DecodeError, DecoderBounds, Delta, Response, Usage, json};
 
 #[derive(Debug)]
 pub(crate) struct EventDecoder {
@@ -10,7 +10,7 @@ pub(crate) struct EventDecoder {
 }
 
 impl EventDecoder {
-    pub(crate) fn new(bounds: &Bounds) -> Self {
+    pub(crate) fn new(bounds: &DecoderBounds) -> Self {
         Self { answer: AnswerDecoder::in_pieces(bounds), done: false }
     }
 
@@ -18,7 +18,7 @@ impl EventDecoder {
         &mut self,
         name: &str,
         data: &[u8],
-        bounds: &Bounds,
+        bounds: &DecoderBounds,
         deltas: &mut Vec<Delta>,
     ) -> Result<(), DecodeError> {
         if self.done || data.is_empty() {
@@ -52,7 +52,7 @@ impl EventDecoder {
 
     /// Completes the answer. Not every server sends `[DONE]` or a reason for the end. One of them suffices, but
     /// `[DONE]` without any text or call is not an answer.
-    pub(crate) fn finish(self, bounds: &Bounds) -> Result<Response, DecodeError> {
+    pub(crate) fn finish(self, bounds: &DecoderBounds) -> Result<Response, DecodeError> {
         let is_whole = self.answer.is_finished() || (self.done && self.answer.has_begun());
         if !is_whole {
             return Err(DecodeError::Cut { usage: self.answer.usage });

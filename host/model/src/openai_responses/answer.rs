@@ -5,13 +5,13 @@ use std::fmt::Display;
 use serde_json::Value;
 
 use crate::answer_builder::{AnswerBuilder, Arguments};
-use crate::{Api, Bounds, DecodeError, Response, StopReason, Usage, json};
+use crate::{Api, DecodeError, DecoderBounds, Response, StopReason, Usage, json};
 
 /// Decodes a response that has ended. `items` are those of the stream's events, for servers whose last event has none.
 pub(super) fn response(
     response: &Value,
     items: Vec<Value>,
-    bounds: &Bounds,
+    bounds: &DecoderBounds,
 ) -> Result<Response, DecodeError> {
     let usage = usage(response);
     let read = || {
@@ -58,7 +58,7 @@ fn add(
     item: Value,
     place: impl Display,
     parts: &mut usize,
-    bounds: &Bounds,
+    bounds: &DecoderBounds,
 ) -> Result<bool, DecodeError> {
     let mut refused = false;
     match json::text(&item, "type", &place)? {

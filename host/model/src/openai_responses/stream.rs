@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::answer;
 use crate::bounds::Meter;
-use crate::{Bounds, DecodeError, Delta, Response, Usage, json};
+use crate::{DecodeError, DecoderBounds, Delta, Response, Usage, json};
 
 #[derive(Debug)]
 pub(crate) struct EventDecoder {
@@ -21,7 +21,7 @@ pub(crate) struct EventDecoder {
 }
 
 impl EventDecoder {
-    pub(crate) fn new(bounds: &Bounds) -> Self {
+    pub(crate) fn new(bounds: &DecoderBounds) -> Self {
         Self {
             meter: Meter::new(bounds),
             items: BTreeMap::new(),
@@ -35,7 +35,7 @@ impl EventDecoder {
         &mut self,
         name: &str,
         data: &[u8],
-        bounds: &Bounds,
+        bounds: &DecoderBounds,
         deltas: &mut Vec<Delta>,
     ) -> Result<(), DecodeError> {
         if self.last.is_some() || data.is_empty() || data.trim_ascii() == b"[DONE]" {
@@ -93,7 +93,7 @@ impl EventDecoder {
         self.usage
     }
 
-    pub(crate) fn finish(self, bounds: &Bounds) -> Result<Response, DecodeError> {
+    pub(crate) fn finish(self, bounds: &DecoderBounds) -> Result<Response, DecodeError> {
         match self.last {
             Some(last) => answer::response(&last, self.items.into_values().collect(), bounds),
             None => Err(DecodeError::Cut { usage: None }),

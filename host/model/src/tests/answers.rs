@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::streamed;
-use crate::{Api, Block, Bounds, StopReason, Usage};
+use crate::{Api, Block, DecoderBounds, StopReason, Usage};
 
 /// An answer, split into the pieces in which it is sent.
 #[derive(Clone, Debug)]
@@ -312,7 +312,7 @@ proptest! {
         lengths in prop::collection::vec(1..40_usize, 1..8),
     ) {
         for api in Api::ALL {
-            let whole = api.decode(answer.whole(api).to_string().as_bytes(), &Bounds::default()).unwrap();
+            let whole = api.decode(answer.whole(api).to_string().as_bytes(), &DecoderBounds::default()).unwrap();
             prop_assert_eq!(serde_json::to_value(&whole.message.blocks).unwrap(), json!(answer.blocks(api)));
             prop_assert_eq!(whole.stop, answer.stop());
             let usage = Usage {
@@ -324,7 +324,7 @@ proptest! {
             };
             prop_assert_eq!(whole.usage, Some(usage));
             let bytes = written(&answer.events(api), end, comments, pretty);
-            let (response, _) = streamed(api, &bytes, &lengths, Bounds::default()).unwrap();
+            let (response, _) = streamed(api, &bytes, &lengths, DecoderBounds::default()).unwrap();
             prop_assert_eq!(response, whole);
         }
     }
@@ -332,7 +332,7 @@ proptest! {
     #[test]
     fn what_was_answered_can_be_sent_back(answer in answer(), other in prop::sample::select(Api::ALL.to_vec())) {
         for api in Api::ALL {
-            let whole = api.decode(answer.whole(api).to_string().as_bytes(), &Bounds::default()).unwrap();
+            let whole = api.decode(answer.whole(api).to_string().as_bytes(), &DecoderBounds::default()).unwrap();
             let mut request = super::hello();
             let ids: Vec<_> = whole.message.tool_calls().map(|call| call.id.clone()).collect();
             request.messages.push(whole.message);

@@ -4,14 +4,14 @@ use graph_core::limits::LARGEST_FIGURE;
 use serde_json::{Value, json};
 
 use super::{events, hello, streamed};
-use crate::{Api, Bounds, Category, DecodeError, Response, StopReason, Usage};
+use crate::{Api, DecodeError, DecoderBounds, ProviderErrorCategory, Response, StopReason, Usage};
 
 fn decode(api: Api, body: &Value) -> Result<Response, DecodeError> {
-    api.decode(body.to_string().as_bytes(), &Bounds::default())
+    api.decode(body.to_string().as_bytes(), &DecoderBounds::default())
 }
 
 fn stream(api: Api, list: &[Value]) -> Result<Response, DecodeError> {
-    streamed(api, &events(list), &[10], Bounds::default()).map(|(response, _)| response)
+    streamed(api, &events(list), &[10], DecoderBounds::default()).map(|(response, _)| response)
 }
 
 fn chat(message: &Value, reason: &str) -> Value {
@@ -96,7 +96,7 @@ fn chat_servers_differ() {
     }
     let former = json!({"content": null, "function_call": {"name": "f", "arguments": "{}"}});
     let lost = decode(Api::OpenAiChat, &chat(&former, "function_call")).unwrap_err();
-    assert_eq!(lost.category(), Category::Permanent);
+    assert_eq!(lost.category(), ProviderErrorCategory::Permanent);
     assert!(lost.to_string().contains("`choices[0].message.function_call` is not where calls are"), "{lost}");
     let none = json!({"content": "a", "function_call": null});
     assert_eq!(decode(Api::OpenAiChat, &chat(&none, "stop")).unwrap().stop, StopReason::End);
@@ -298,12 +298,12 @@ fn usage_of_a_stream_comes_in_parts() {
     assert_eq!(stream(Api::Anthropic, &[start.clone(), delta]).unwrap().usage, Some(whole));
     let error = stream(Api::Anthropic, std::slice::from_ref(&start)).unwrap_err();
     assert_eq!(error, DecodeError::Cut { usage: Some(known) });
-    assert_eq!(error.category(), Category::Transient);
+    assert_eq!(error.category(), ProviderErrorCategory::Transient);
     let overloaded = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
     let error = stream(Api::Anthropic, &[start, overloaded]).unwrap_err();
     assert_eq!(
         (error.usage(), error.category(), error.to_string().as_str()),
-        (Some(known), Category::Transient, "Overloaded")
+        (Some(known), ProviderErrorCategory::Transient, "Overloaded")
     );
 }
 
@@ -322,7 +322,7 @@ fn a_stream_that_says_that_it_is_done_is_whole_without_a_reason() {
     ] {
         let said = [piece(&delta), usage.clone()];
         let done = [&events(&said)[..], b"data: [DONE]\n\n"].concat();
-        match (streamed(Api::OpenAiChat, &done, &[10], Bounds::default()), stop) {
+        match (streamed(Api::OpenAiChat, &done, &[10], DecoderBounds::default()), stop) {
             (Ok((response, _)), Some(stop)) => assert_eq!(response.stop, stop, "{delta}"),
             (Err(DecodeError::Cut { .. }), None) => {}
             (other, _) => panic!("{delta}: {other:?}"),
@@ -363,7 +363,7 @@ fn a_call_of_no_tool_or_of_an_endless_one_can_be_answered() {
             ]}),
         ),
     ] {
-        let answered = api.decode(body.to_string().as_bytes(), &Bounds::default()).unwrap().message;
+        let answered = api.decode(body.to_string().as_bytes(), &DecoderBounds::default()).unwrap().message;
         let results = answered.tool_calls().map(|call| json!({"tool_result": {"id": call.id, "content": "there is no such tool", "failed": true}}));
         let results = json!({"role": "user", "blocks": results.collect::<Vec<_>>()});
         let mut request = hello();
@@ -443,44 +443,49 @@ fn errors_within_answers_are_read() {
         (
             Api::OpenAiChat,
             json!({"error": {"message": "Upstream", "code": 502}}),
-            Category::Transient,
+            ProviderErrorCategory::Transient,
             "Upstream",
         ),
-        (Api::OpenAiChat, json!({"error": {"message": "Slow", "code": 429}}), Category::RateLimited, "Slow"),
+        (
+            Api::OpenAiChat,
+            json!({"error": {"message": "Slow", "code": 429}}),
+            ProviderErrorCategory::RateLimited,
+            "Slow",
+        ),
         (
             Api::OpenAiChat,
             json!({"error": {"message": "Too long", "code": "context_length_exceeded"}}),
-            Category::InvalidInput,
+            ProviderErrorCategory::InvalidInput,
             "Too long",
         ),
         (
             Api::OpenAiResponses,
             json!({"status": "failed", "error": {"code": "rate_limit_exceeded", "message": "Slow"}, "output": []}),
-            Category::RateLimited,
+            ProviderErrorCategory::RateLimited,
             "Slow",
         ),
         (
             Api::OpenAiResponses,
             json!({"status": "failed", "error": {"code": "invalid_prompt", "message": "Bad"}}),
-            Category::InvalidInput,
+            ProviderErrorCategory::InvalidInput,
             "Bad",
         ),
         (
             Api::OpenAiResponses,
             json!({"error": {"type": "server_error", "message": "Broken"}}),
-            Category::Transient,
+            ProviderErrorCategory::Transient,
             "Broken",
         ),
         (
             Api::Anthropic,
             json!({"type": "error", "error": {"type": "authentication_error", "message": "No"}}),
-            Category::Denied,
+            ProviderErrorCategory::Denied,
             "No",
         ),
         (
             Api::Anthropic,
             json!({"type": "error", "error": {"type": "timeout_error", "message": "Late"}}),
-            Category::Timeout,
+            ProviderErrorCategory::Timeout,
             "Late",
         ),
     ] {
@@ -490,26 +495,30 @@ fn errors_within_answers_are_read() {
     }
     // In streams.
     for (api, event, category) in [
-        (Api::OpenAiChat, json!({"error": {"message": "a", "type": "server_error"}}), Category::Transient),
+        (
+            Api::OpenAiChat,
+            json!({"error": {"message": "a", "type": "server_error"}}),
+            ProviderErrorCategory::Transient,
+        ),
         (
             Api::OpenAiResponses,
             json!({"type": "error", "code": "server_error", "message": "a"}),
-            Category::Transient,
+            ProviderErrorCategory::Transient,
         ),
         (
             Api::OpenAiResponses,
             json!({"type": "error", "error": {"code": "rate_limit_exceeded", "message": "a"}}),
-            Category::RateLimited,
+            ProviderErrorCategory::RateLimited,
         ),
         (
             Api::OpenAiResponses,
             json!({"type": "response.failed", "response": {"status": "failed", "error": {"code": "server_error", "message": "a"}}}),
-            Category::Transient,
+            ProviderErrorCategory::Transient,
         ),
         (
             Api::Anthropic,
             json!({"type": "error", "error": {"type": "something_new", "message": "a"}}),
-            Category::Transient,
+            ProviderErrorCategory::Transient,
         ),
     ] {
         let error = stream(api, std::slice::from_ref(&event)).unwrap_err();
@@ -564,7 +573,7 @@ fn what_is_no_answer_says_where() {
     ] {
         assert_eq!(decode(api, &body).unwrap_err().to_string(), expected);
     }
-    let error = Api::Anthropic.decode(b"<html>", &Bounds::default()).unwrap_err();
+    let error = Api::Anthropic.decode(b"<html>", &DecoderBounds::default()).unwrap_err();
     assert_eq!(error.to_string(), "the provider's answer is not JSON: expected value at line 1 column 1");
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{body, hello, request};
-use crate::{Api, EncodeError, MaxTokensKey, Options, Request, Target};
+use crate::{Api, ApiOptions, EncodeError, MaxTokensKey, Request, Target};
 
 fn with(change: &Value) -> Request {
     let mut value = serde_json::to_value(hello()).unwrap();
@@ -38,7 +38,7 @@ fn the_smallest_request() {
 
 #[test]
 fn headers_and_paths() {
-    let options = Options::default();
+    let options = ApiOptions::default();
     for (api, path, key, version) in [
         (Api::OpenAiChat, "/chat/completions", ("authorization", "Bearer "), false),
         (Api::OpenAiResponses, "/responses", ("authorization", "Bearer "), false),
@@ -121,7 +121,7 @@ fn files() {
     let part = |api: Api, media_type: &str, data: &str| {
         let media = json!({"media": {"media_type": media_type, "data": data}});
         let request = with(&json!({"messages": [{"role": "user", "blocks": [{"text": "a"}, media]}]}));
-        let target = Target { model: "m", max_output: 1, streamed: false, options: &Options::default() };
+        let target = Target { model: "m", max_output: 1, streamed: false, options: &ApiOptions::default() };
         api.encode(&request, &target).map(|encoded| {
             let body: Value = serde_json::from_slice(&encoded.body).unwrap();
             let messages = if api == Api::OpenAiResponses { &body["input"] } else { &body["messages"] };
@@ -199,7 +199,7 @@ fn files() {
 #[test]
 fn what_an_api_lacks_is_refused() {
     let refused = |api: Api, change: Value| {
-        let target = Target { model: "m", max_output: 1, streamed: false, options: &Options::default() };
+        let target = Target { model: "m", max_output: 1, streamed: false, options: &ApiOptions::default() };
         api.encode(&with(&change), &target).unwrap_err().to_string()
     };
     assert_eq!(
@@ -215,7 +215,7 @@ fn what_an_api_lacks_is_refused() {
 
 #[test]
 fn the_smaller_bound_of_the_output_holds() {
-    let options = Options { max_tokens_key: MaxTokensKey::MaxTokens, ..Options::default() };
+    let options = ApiOptions { max_tokens_key: MaxTokensKey::MaxTokens, ..ApiOptions::default() };
     for (asked, expected) in [(json!(50), 50), (json!(500), 100), (json!(null), 100)] {
         let target = Target { model: "m", max_output: 100, streamed: false, options: &options };
         let encoded = Api::OpenAiChat.encode(&with(&json!({"max_output": asked})), &target).unwrap();
@@ -231,7 +231,7 @@ fn the_smaller_bound_of_the_output_holds() {
 fn options_add_fields_and_decide_nothing() {
     let encode = |api: Api, extra: Value| {
         let Value::Object(extra) = extra else { panic!("an object") };
-        let options = Options { extra, encrypted_reasoning: false, ..Options::default() };
+        let options = ApiOptions { extra, encrypted_reasoning: false, ..ApiOptions::default() };
         let target = Target { model: "m", max_output: 1, streamed: true, options: &options };
         let request = with(&json!({"output_schema": {"type": "object"}}));
         api.encode(&request, &target)
@@ -308,7 +308,7 @@ fn reasoning_of_chat_servers_is_sent_back_unless_they_refuse_it() {
         {"role": "user", "blocks": [{"text": "c"}]},
     ]}));
     for send_reasoning in [true, false] {
-        let options = Options { send_reasoning, ..Options::default() };
+        let options = ApiOptions { send_reasoning, ..ApiOptions::default() };
         let target = Target { model: "m", max_output: 1, streamed: false, options: &options };
         let body: Value =
             serde_json::from_slice(&Api::OpenAiChat.encode(&request, &target).unwrap().body).unwrap();
@@ -340,7 +340,7 @@ fn texts_of_other_providers_are_made_fit() {
 
 #[test]
 fn the_input_is_bounded_before_it_is_sent() {
-    let options = Options::default();
+    let options = ApiOptions::default();
     let target = Target { model: "model", max_output: 100, streamed: false, options: &options };
     for api in Api::ALL {
         let bound = |change: &Value| {

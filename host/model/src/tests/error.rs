@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 
-use crate::{Category, ErrorAnswer, MAX_MESSAGE, MAX_RETRY_AFTER_MS};
+use crate::{ErrorAnswer, MAX_MESSAGE, MAX_RETRY_AFTER_MS, ProviderErrorCategory};
 
 #[test]
 fn errors_of_all_apis_are_read() {
-    use Category::{Denied, InvalidInput, Permanent, RateLimited, Timeout, Transient};
+    use ProviderErrorCategory::{Denied, InvalidInput, Permanent, RateLimited, Timeout, Transient};
     for (status, body, category, code, message) in [
         (
             429,

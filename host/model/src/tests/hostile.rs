@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 
 use super::answers::{answer, written};
 use super::{events, streamed};
-use crate::{Api, Bounds, DecodeError, ErrorAnswer, Stream};
+use crate::{Api, DecodeError, DecoderBounds, ErrorAnswer, Stream};
 
 fn try_everything(bytes: &[u8], lengths: &[usize]) {
     for api in Api::ALL {
-        let _ = api.decode(bytes, &Bounds::default());
-        let _ = streamed(api, bytes, lengths, Bounds::default());
+        let _ = api.decode(bytes, &DecoderBounds::default());
+        let _ = streamed(api, bytes, lengths, DecoderBounds::default());
         // After an error, further bytes are refused.
-        let mut stream = Stream::new(api, Bounds::default());
+        let mut stream = Stream::new(api, DecoderBounds::default());
         let failed = stream.feed(bytes).is_err();
         let again = stream.feed(bytes);
         assert!(!failed || again.is_err());
@@ -136,7 +136,7 @@ proptest! {
                 let index = index.index(bytes.len());
                 bytes[index] = *byte;
             }
-            let _ = streamed(api, &bytes, &[11], Bounds::default());
+            let _ = streamed(api, &bytes, &[11], DecoderBounds::default());
         }
     }
 
@@ -149,12 +149,13 @@ proptest! {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 events.swap(last, usize::try_from(seed >> 33).unwrap() % (last + 1));
             }
-            let _ = streamed(api, &written(&events, "\n", false, false), &[50], Bounds::default());
+            let _ = streamed(api, &written(&events, "\n", false, false), &[50], DecoderBounds::default());
         }
     }
 }
 
-const SMALL: Bounds = Bounds { stream_bytes: 20_000, answer_bytes: 1000, blocks: 4, json_values: 100 };
+const SMALL: DecoderBounds =
+    DecoderBounds { stream_bytes: 20_000, answer_bytes: 1000, blocks: 4, json_values: 100 };
 
 fn is_bound<T: std::fmt::Debug>(result: &Result<T, DecodeError>) {
     assert!(matches!(result, Err(DecodeError::Bound { .. })), "{result:?}");
@@ -228,6 +229,9 @@ fn whole_answers_are_bounded() {
     // Nesting.
     let deep = format!("{{\"choices\": {}{}}}", "[".repeat(50_000), "]".repeat(50_000));
     for api in Api::ALL {
-        assert!(matches!(api.decode(deep.as_bytes(), &Bounds::default()), Err(DecodeError::Json { .. })));
+        assert!(matches!(
+            api.decode(deep.as_bytes(), &DecoderBounds::default()),
+            Err(DecodeError::Json { .. })
+        ));
     }
 }

@@ -12,7 +12,7 @@ mod sse;
 
 use serde_json::{Value, json};
 
-use crate::{Api, Bounds, DecodeError, Delta, Message, Options, Request, Response, Stream, Target};
+use crate::{Api, ApiOptions, DecodeError, DecoderBounds, Delta, Message, Request, Response, Stream, Target};
 
 fn request(value: Value) -> Request {
     serde_json::from_value(value).unwrap()
@@ -25,7 +25,7 @@ fn hello() -> Request {
 
 /// Returns the body of a request for a whole answer of at most 100 tokens.
 fn body(api: Api, request: &Request) -> Value {
-    let target = Target { model: "model", max_output: 100, streamed: false, options: &Options::default() };
+    let target = Target { model: "model", max_output: 100, streamed: false, options: &ApiOptions::default() };
     serde_json::from_slice(&api.encode(request, &target).unwrap().body).unwrap()
 }
 
@@ -34,7 +34,7 @@ fn streamed(
     api: Api,
     bytes: &[u8],
     lengths: &[usize],
-    bounds: Bounds,
+    bounds: DecoderBounds,
 ) -> Result<(Response, Vec<Delta>), DecodeError> {
     let mut stream = Stream::new(api, bounds);
     let mut deltas = Vec::new();

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::streamed;
 use crate::{
-    Api, Block, Bounds, Category, DecodeError, Delta, ErrorAnswer, Message, Options, Request, Response, Role,
-    StopReason, Target, Usage,
+    Api, ApiOptions, Block, DecodeError, DecoderBounds, Delta, ErrorAnswer, Message, ProviderErrorCategory,
+    Request, Response, Role, StopReason, Target, Usage,
 };
 
 #[derive(Deserialize)]
@@ -57,7 +57,7 @@ struct Exchange {
 #[derive(Clone, Debug, PartialEq)]
 enum Outcome {
     Answered { blocks: Vec<Block>, reasoning: String, stop: StopReason, usage: Option<Usage> },
-    Refused { category: Category, message: String, retry_after_ms: Option<u64> },
+    Refused { category: ProviderErrorCategory, message: String, retry_after_ms: Option<u64> },
     Cut,
 }
 
@@ -99,7 +99,7 @@ fn thought(blocks: &[Block]) -> String {
 /// Repeats the recorded conversation, and asserts that every request is the recorded one.
 fn converse(script: &Script, recording: &Recording) -> Vec<(String, Outcome)> {
     let model = &script.models[recording.api.name()];
-    let options = Options { extra: model.extra.clone(), ..Options::default() };
+    let options = ApiOptions { extra: model.extra.clone(), ..ApiOptions::default() };
     let target = Target {
         model: &model.model,
         max_output: script.max_output,
@@ -152,11 +152,11 @@ fn outcome(recording: &Recording, exchange: &Exchange) -> Result<Response, Outco
         });
     }
     if !recording.streamed {
-        return Ok(recording.api.decode(body, &Bounds::default()).unwrap());
+        return Ok(recording.api.decode(body, &DecoderBounds::default()).unwrap());
     }
-    let result = streamed(recording.api, body, &[body.len()], Bounds::default());
+    let result = streamed(recording.api, body, &[body.len()], DecoderBounds::default());
     for lengths in [&[1][..], &[3, 1, 4, 1, 5, 9, 2, 6], &[100, 1]] {
-        assert_eq!(streamed(recording.api, body, lengths, Bounds::default()), result);
+        assert_eq!(streamed(recording.api, body, lengths, DecoderBounds::default()), result);
     }
     match result {
         Ok((response, deltas)) => {
@@ -235,9 +235,9 @@ fn follows_the_script(script: &Script, transcript: &BTreeMap<String, Outcome>) {
             Outcome::Refused { category, message, retry_after_ms } => {
                 assert_eq!(*message, turn.answer["error"]["message"]);
                 let (expected, wait) = match turn.answer["status"].as_u64() {
-                    Some(429) => (Category::RateLimited, Some(7000)),
-                    Some(500) => (Category::Transient, None),
-                    _ => (Category::Denied, None),
+                    Some(429) => (ProviderErrorCategory::RateLimited, Some(7000)),
+                    Some(500) => (ProviderErrorCategory::Transient, None),
+                    _ => (ProviderErrorCategory::Denied, None),
                 };
                 assert_eq!((*category, *retry_after_ms), (expected, wait), "{}", turn.name);
             }
@@ -272,9 +272,9 @@ fn a_recorded_stream_that_is_cut_anywhere_is_whole_or_an_error() {
     for recording in recordings().iter().filter(|recording| recording.streamed) {
         for exchange in recording.exchanges.iter().filter(|exchange| exchange.status == 200) {
             let body = exchange.body.as_bytes();
-            let whole = streamed(recording.api, body, &[body.len()], Bounds::default());
+            let whole = streamed(recording.api, body, &[body.len()], DecoderBounds::default());
             for end in (0..body.len()).step_by(7).chain(body.len().saturating_sub(150)..body.len()) {
-                match (streamed(recording.api, &body[..end], &[1000], Bounds::default()), &whole) {
+                match (streamed(recording.api, &body[..end], &[1000], DecoderBounds::default()), &whole) {
                     (Err(DecodeError::Cut { .. }), _) => {}
                     (Ok((cut, _)), Ok((whole, _))) => {
                         assert_eq!(cut.message, whole.message);

@@ -7,7 +7,7 @@ use graph_core::trust::{CommentMark, Moment, SigningKey, TextKind, TrustStore, T
 use proptest::prelude::*;
 
 use super::*;
-use crate::artifact::{Content, Item, ItemConfig, artifacts};
+use crate::artifact::{Item, ItemConfig, ItemContent, artifacts};
 use crate::layout::Layout;
 use crate::manifest::media;
 use crate::publish::publish;
@@ -42,7 +42,7 @@ fn graph() -> Artifact {
         version: "1.0.0".to_owned(),
         uses: Vec::new(),
     };
-    let content = Content::Text { text: &text, extension: "yaml" };
+    let content = ItemContent::Text { text: &text, extension: "yaml" };
     artifacts(&Item { config, description: None, created: None, content }).unwrap().0
 }
 
@@ -72,13 +72,13 @@ fn case(title: &str) -> Descriptor {
     layer(CompanionKind::Case.media_type(), Some(title), 1)
 }
 
-fn with(layers: impl IntoIterator<Item = Descriptor>) -> Manifest {
+fn with(layers: impl IntoIterator<Item = Descriptor>) -> ArtifactManifest {
     let mut manifest = graph().manifest;
     manifest.layers.extend(layers);
     manifest
 }
 
-fn refused(manifest: &Manifest) -> String {
+fn refused(manifest: &ArtifactManifest) -> String {
     read("oci://host/t/flow:1.0.0", manifest).unwrap_err().to_string()
 }
 
@@ -244,7 +244,7 @@ fn only_a_graph_takes_something_along() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("out");
     let layout = Layout::new(&place);
-    let component = Manifest {
+    let component = ArtifactManifest {
         schema_version: 2,
         media_type: Some(media::MANIFEST.to_owned()),
         artifact_type: None,

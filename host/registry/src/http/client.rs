@@ -39,14 +39,14 @@ const MOST_ERROR: u64 = 16 << 10;
 /// Options for access to registries. All connections with clones of the same options share one limit on time and one on
 /// bytes.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct RegistryOptions {
     plain_http: Option<bool>,
     token_realms: Vec<String>,
     named: Rc<BTreeSet<String>>,
     budget: TransferBudget,
 }
 
-impl Options {
+impl RegistryOptions {
     /// Creates options with limits on time and bytes that begin now. `plain_http` decides whether registries are
     /// accessed without TLS; with `None`, only those on this machine are.
     pub fn new(plain_http: Option<bool>, time: Duration, most: u64) -> Self {
@@ -87,7 +87,7 @@ pub struct Registry {
     client: Client,
     /// Sends requests to other hosts to which the registry redirects.
     elsewhere: Rc<OnceCell<Client>>,
-    options: Options,
+    options: RegistryOptions,
     /// Authorization headers, by the scopes for which they are valid.
     permits: Rc<RefCell<BTreeMap<String, HeaderValue>>>,
 }
@@ -114,7 +114,7 @@ pub(super) struct RepeatableRequest<'a> {
 
 impl Registry {
     /// Creates a connection to a registry, `host` or `host:port`. No request is made yet.
-    pub fn new(host: &str, options: &Options) -> Result<Self, TransportError> {
+    pub fn new(host: &str, options: &RegistryOptions) -> Result<Self, TransportError> {
         let network = |reason: String| TransportError::Network {
             what: "anything".to_owned(),
             place: host.to_owned(),
@@ -498,7 +498,7 @@ mod tests {
     fn plain_http_is_for_this_machine_alone() {
         let time = Duration::from_secs(1);
         let scheme = |host: &str, plain: Option<bool>| {
-            let options = Options::new(plain, time, 1).with_named([host.to_owned()].into());
+            let options = RegistryOptions::new(plain, time, 1).with_named([host.to_owned()].into());
             Registry::new(host, &options).unwrap().base.scheme().to_owned()
         };
         for host in ["localhost:5000", "127.0.0.1", "LOCALHOST"] {
@@ -523,8 +523,8 @@ mod tests {
             "169.254.169.254",
         ] {
             let with = |named: &str| {
-                let options =
-                    Options::new(None, Duration::from_secs(1), 1).with_named([named.to_owned()].into());
+                let options = RegistryOptions::new(None, Duration::from_secs(1), 1)
+                    .with_named([named.to_owned()].into());
                 Registry::new(host, &options)
             };
             assert!(with(host).is_ok(), "{host}");
@@ -543,7 +543,7 @@ mod tests {
         listener.set_nonblocking(true).unwrap();
         let url = Url::parse(&at(&listener)).unwrap();
         let contacts = |host: &str| {
-            let options = Options::new(Some(true), Duration::from_secs(2), 1 << 20)
+            let options = RegistryOptions::new(Some(true), Duration::from_secs(2), 1 << 20)
                 .with_named([host.to_owned()].into());
             let registry = Registry::new(host, &options).unwrap();
             let result = registry.execute(request(Method::GET), &url, "a blob", true);
@@ -587,7 +587,7 @@ mod tests {
         let digest = graph_core::digest::Digest::of_bytes(b"x");
         let read = |port: u16, time: Duration, most: u64| {
             let host = format!("127.0.0.1:{port}");
-            let options = Options::new(None, time, most).with_named([host.clone()].into());
+            let options = RegistryOptions::new(None, time, most).with_named([host.clone()].into());
             let registry = Registry::new(&host, &options).unwrap();
             registry.repository("a/b").blob(&digest, 1 << 30)
         };

@@ -8,7 +8,7 @@ mod repository;
 #[cfg(test)]
 mod test_server;
 
-pub use client::{Options, Registry};
+pub use client::{Registry, RegistryOptions};
 pub use credentials::{
     CredentialError, PASSWORD_VARIABLE, REGISTRY_VARIABLE, TOKEN_REALM_VARIABLE, USERNAME_VARIABLE,
 };

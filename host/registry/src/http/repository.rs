@@ -8,7 +8,9 @@ use url::Url;
 use super::client::{MOST_ANSWER, Registry, RepeatableRequest, RequestPurpose};
 use super::pages::Pages;
 use crate::answer::{self, MOST_NAMES};
-use crate::manifest::{Descriptor, Index, MOST_LISTED, MOST_MANIFEST, Manifest, media, shown};
+use crate::manifest::{
+    ArtifactManifest, Descriptor, MOST_LISTED, MOST_MANIFEST, ManifestIndex, media, shown,
+};
 use crate::reference::{is_repository, is_tag};
 use crate::transport::{
     FetchedManifest, ManifestName, Transport, TransportError, fallback_tag, has_type, index_of_tag, listed,
@@ -156,7 +158,7 @@ impl Transport for Repository {
             match response.status() {
                 StatusCode::OK => {
                     let bytes = self.registry.body(response, &what, MOST_MANIFEST)?;
-                    let index = Index::read(&bytes).map_err(|error| {
+                    let index = ManifestIndex::read(&bytes).map_err(|error| {
                         self.registry.answer(&what, format!("an index that cannot be used: {error}"))
                     })?;
                     found.extend(index.manifests);
@@ -211,7 +213,7 @@ impl Transport for Repository {
         }
     }
 
-    fn put_manifest(&self, manifest: &Manifest, tag: Option<&str>) -> Result<Digest, TransportError> {
+    fn put_manifest(&self, manifest: &ArtifactManifest, tag: Option<&str>) -> Result<Digest, TransportError> {
         let bytes = manifest.to_bytes();
         let entry = listed(manifest, &bytes);
         let digest = entry.digest;
@@ -390,7 +392,7 @@ mod tests {
     }
 
     fn index(manifests: Vec<Descriptor>) -> Vec<u8> {
-        Index { manifests, ..Index::empty() }.to_bytes()
+        ManifestIndex { manifests, ..ManifestIndex::empty() }.to_bytes()
     }
 
     fn digests(found: &[Descriptor]) -> Vec<Digest> {

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::{Options, Registry};
+use super::{Registry, RegistryOptions};
 
 /// The status, the header fields and the body of a response.
 pub(super) type CannedResponse = (u16, Vec<(&'static str, String)>, Vec<u8>);
@@ -22,7 +22,8 @@ impl TestServer {
     pub(super) fn start(answer: impl Fn(&str) -> CannedResponse + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
-        let options = Options::new(None, Duration::from_mins(1), 64 << 20).with_named([host.clone()].into());
+        let options =
+            RegistryOptions::new(None, Duration::from_mins(1), 64 << 20).with_named([host.clone()].into());
         let asked = Arc::new(Mutex::new(Vec::new()));
         let paths = Arc::clone(&asked);
         std::thread::spawn(move || {

@@ -10,7 +10,7 @@ use graph_core::trust::{MAX_YANK, TrustStore, YankStatement, deciding_yanks, sig
 
 use super::{YANK_ARTIFACT, envelope};
 use crate::artifact::Kind;
-use crate::manifest::{Descriptor, Manifest, media, shown};
+use crate::manifest::{ArtifactManifest, Descriptor, media, shown};
 use crate::pull::Judge;
 use crate::transport::{ManifestName, Transport, TransportError};
 
@@ -108,7 +108,7 @@ pub(super) fn listed(transport: &dyn Transport, id: &str) -> Result<Vec<String>,
         place: transport.place(),
         reason: "something that is no list of yanks".to_owned(),
     };
-    let manifest = Manifest::read(&fetched.bytes).map_err(|_| broken())?;
+    let manifest = ArtifactManifest::read(&fetched.bytes).map_err(|_| broken())?;
     let [layer] = manifest.layers.as_slice() else { return Err(broken()) };
     let fits = layer.media_type == LIST && layer.size <= MOST_LIST as u64;
     if manifest.kind() != YANK_ARTIFACT || !fits {
@@ -142,7 +142,7 @@ pub(super) fn add(
     })?;
     transport.put_blob(b"{}")?;
     transport.put_blob(&list)?;
-    let manifest = Manifest {
+    let manifest = ArtifactManifest {
         schema_version: 2,
         media_type: Some(media::MANIFEST.to_owned()),
         artifact_type: Some(YANK_ARTIFACT.to_owned()),
@@ -199,7 +199,7 @@ pub(super) fn content_of(
     if fetched.digest != *manifest {
         return Ok(None);
     }
-    let Ok(manifest) = Manifest::read(&fetched.bytes) else { return Ok(None) };
+    let Ok(manifest) = ArtifactManifest::read(&fetched.bytes) else { return Ok(None) };
     let (Some(kind), Some(layer)) = (Kind::from_manifest(&manifest), manifest.layers.first()) else {
         return Ok(None);
     };

@@ -4,7 +4,7 @@ use graph_core::trust::PublishedVersion;
 
 use super::{AttachedStatements, StatementSources, Yanks, attached, read};
 use crate::artifact::Kind;
-use crate::http::{Options, Registry};
+use crate::http::{Registry, RegistryOptions};
 use crate::layout::Layout;
 use crate::pull::Judge;
 use crate::reference::{Location, Reference};
@@ -15,7 +15,7 @@ use crate::transport::TransportError;
 pub fn of_offers(
     place: &Reference,
     offers: &[Offer],
-    options: &Options,
+    options: &RegistryOptions,
     judge: Judge<'_>,
     remembered: &dyn Fn(&str) -> Vec<String>,
 ) -> Result<Vec<Yanks>, TransportError> {

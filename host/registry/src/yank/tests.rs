@@ -8,9 +8,9 @@ use graph_core::capability::{Ceiling, ItemPattern};
 use graph_core::trust::{Moment, SigningKey, TrustStore, TrustedKey, YankStatement};
 
 use super::*;
-use crate::http::Options;
+use crate::http::RegistryOptions;
 use crate::layout::Layout;
-use crate::manifest::Index;
+use crate::manifest::ManifestIndex;
 use crate::transport::{FetchedManifest, fallback_tag};
 
 const NOW: Timestamp = Timestamp(1_900_000_000_000);
@@ -68,7 +68,7 @@ impl Transport for Memory {
         Ok(())
     }
 
-    fn put_manifest(&self, manifest: &Manifest, tag: Option<&str>) -> Result<Digest, TransportError> {
+    fn put_manifest(&self, manifest: &ArtifactManifest, tag: Option<&str>) -> Result<Digest, TransportError> {
         let bytes = manifest.to_bytes();
         self.put_blob(&bytes)?;
         let digest = Digest::of_bytes(&bytes);
@@ -105,13 +105,13 @@ fn store() -> TrustStore {
 }
 
 /// Returns the manifest of a text: `a/b` 1.0.0, unless annotations are changed.
-fn manifest(changes: &[(&str, &str)]) -> Manifest {
+fn manifest(changes: &[(&str, &str)]) -> ArtifactManifest {
     let mut annotations: BTreeMap<String, String> =
         [(annotation::ITEM, "a/b"), (annotation::VERSION, "1.0.0")]
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .into();
     annotations.extend(changes.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
-    Manifest {
+    ArtifactManifest {
         schema_version: 2,
         media_type: Some(media::MANIFEST.to_owned()),
         artifact_type: Kind::Graph.artifact_type().map(str::to_owned),
@@ -323,7 +323,8 @@ fn a_yank_of_the_first_format_is_found_at_another_manifest_of_a_directory() {
     assert!(is_yanked(&layout, &moved.about));
     // A manifest with another content is not affected.
     layout.put_blob(b"other").unwrap();
-    let other = Manifest { layers: vec![Descriptor::new("application/yaml", b"other")], ..manifest(&[]) };
+    let other =
+        ArtifactManifest { layers: vec![Descriptor::new("application/yaml", b"other")], ..manifest(&[]) };
     let digest = layout.put_manifest(&other, Some("a/b:1.0.0")).unwrap();
     let about = PublishedVersion { manifest: digest, content: None, ..item.about };
     assert!(!is_yanked(&layout, &about));
@@ -466,13 +467,16 @@ fn junk_is_ignored() {
     let honest = artifact(&item.manifest, "{}", key(1).id(), Timestamp(7)).manifest;
     let layer = |bytes: &[u8]| vec![Descriptor::new(media::ENVELOPE, bytes)];
     let junk = [
-        Manifest { layers: Vec::new(), ..honest.clone() },
-        Manifest { layers: layer(b"not there"), ..honest.clone() },
-        Manifest { layers: vec![Descriptor::new("text/html", b"{}")], ..honest.clone() },
-        Manifest { layers: [layer(b"{}"), layer(b"{}")].concat(), ..honest.clone() },
-        Manifest { artifact_type: None, ..honest.clone() },
+        ArtifactManifest { layers: Vec::new(), ..honest.clone() },
+        ArtifactManifest { layers: layer(b"not there"), ..honest.clone() },
+        ArtifactManifest { layers: vec![Descriptor::new("text/html", b"{}")], ..honest.clone() },
+        ArtifactManifest { layers: [layer(b"{}"), layer(b"{}")].concat(), ..honest.clone() },
+        ArtifactManifest { artifact_type: None, ..honest.clone() },
         // Its layer claims a size that must never be requested.
-        Manifest { layers: vec![Descriptor { size: u64::MAX, ..layer(b"{}")[0].clone() }], ..honest.clone() },
+        ArtifactManifest {
+            layers: vec![Descriptor { size: u64::MAX, ..layer(b"{}")[0].clone() }],
+            ..honest.clone()
+        },
         honest,
     ];
     memory.put_blob(b"{}").unwrap();
@@ -558,7 +562,7 @@ fn what_is_yanked_is_an_item_of_one_version() {
     let wanted = PublishedVersion { content: None, has_signed_version: false, ..item.about.clone() };
     assert_eq!(with_content(&memory, wanted.clone()).unwrap().content, item.about.content);
     assert_eq!(described("1.0.0").unwrap().about, wanted);
-    let put = |tag: &str, manifest: &Manifest| {
+    let put = |tag: &str, manifest: &ArtifactManifest| {
         memory.put_manifest(manifest, Some(tag)).unwrap();
         described(tag)
     };
@@ -570,7 +574,7 @@ fn what_is_yanked_is_an_item_of_one_version() {
     assert!(matches!(put("x", &versioned("a/b@1", "1.0.0")), Err(PullError::Id { .. })));
     assert!(matches!(put("x", &versioned("a/b", "1")), Err(PullError::Config { .. })));
     assert_eq!(put("1.0.0_1", &versioned("a/b", "1.0.0+1")).unwrap().about.version, "1.0.0+1");
-    let other = Manifest { artifact_type: Some("application/x".to_owned()), ..manifest(&[]) };
+    let other = ArtifactManifest { artifact_type: Some("application/x".to_owned()), ..manifest(&[]) };
     assert!(matches!(put("x", &other), Err(PullError::NotAnItem { .. })));
     let statement = artifact(&item.manifest, "{}", key(1).id(), Timestamp(7)).manifest;
     assert!(matches!(put("x", &statement), Err(PullError::NotAnItem { .. })));
@@ -579,7 +583,7 @@ fn what_is_yanked_is_an_item_of_one_version() {
     // Without annotations, the configuration of the artifact states its id and version.
     let config = br#"{"id":"a/c","kind":"graph","version":"3.0.0"}"#;
     memory.put_blob(config).unwrap();
-    let plain = Manifest {
+    let plain = ArtifactManifest {
         config: Descriptor::new(crate::artifact::ITEM_CONFIG, config),
         annotations: BTreeMap::new(),
         ..manifest(&[])
@@ -595,7 +599,7 @@ fn offers_are_shown_as_yanked() {
     let item = published(&layout, "a/b:1.0.0");
     yank(&layout, &item, 1, 5, true);
     let place: Reference = format!("oci-layout:{}", folder.path().display()).parse().unwrap();
-    let options = Options::new(None, std::time::Duration::from_mins(1), 1 << 20);
+    let options = RegistryOptions::new(None, std::time::Duration::from_mins(1), 1 << 20);
     let offers = crate::search::offers(&place, &options).unwrap().offers;
     assert_eq!(offers.len(), 1, "a yank is no item: {offers:?}");
     let by = |trust: &TrustStore| {
@@ -609,6 +613,6 @@ fn offers_are_shown_as_yanked() {
     let mut index = layout.index().unwrap();
     index.manifests.retain(|listed| !listed.annotations.is_empty());
     assert!(index.manifests.len() == 3);
-    std::fs::write(folder.path().join("index.json"), Index::to_bytes(&index)).unwrap();
+    std::fs::write(folder.path().join("index.json"), ManifestIndex::to_bytes(&index)).unwrap();
     assert_eq!(by(&store()), [true]);
 }

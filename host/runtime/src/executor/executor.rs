@@ -344,7 +344,7 @@ struct Attempt {
     is_called: bool,
 }
 
-impl graph_engine::Observer for Attempt {
+impl graph_engine::OutputObserver for Attempt {
     fn log(&self, _line: &LogLine) {}
 
     fn event(&self, _event: &EventRecord) {}
@@ -450,7 +450,7 @@ impl Shared {
         &self,
         spec: &Arc<TaskSpec>,
         is_called: bool,
-    ) -> Option<Arc<dyn graph_engine::Observer>> {
+    ) -> Option<Arc<dyn graph_engine::OutputObserver>> {
         let calls = Arc::clone(self.calls.get()?);
         Some(Arc::new(Attempt { spec: Arc::clone(spec), calls, is_called }))
     }

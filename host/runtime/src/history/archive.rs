@@ -23,8 +23,8 @@ use graph_core::json::{self, TreeLimit};
 use graph_core::record::{ChannelValue, RecordKind, RecordSignature, SignedRecord};
 use graph_core::trust::{KeyId, Signature, SigningKey, VerifyingKey};
 use graph_store::{
-    CheckpointStore, ImportError, LARGEST_NAME, LARGEST_SNAPSHOT, NewRun, NumberedRecord, Options, RunRow,
-    Snapshot, SqliteStore, Upkeep,
+    CheckpointStore, ImportError, LARGEST_NAME, LARGEST_SNAPSHOT, NewRun, NumberedRecord, RunRow, Snapshot,
+    SqliteOptions, SqliteStore, Upkeep,
 };
 use graph_walker::document::document_digest;
 use serde::de::IgnoredAny;
@@ -474,7 +474,7 @@ pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>, most_texts: u64
     let new = NewRun { row: RunRow { pid: None, ..row }, snapshots };
     // The run is verified in a temporary database, apart from other runs and not in memory.
     let folder = tempfile::tempdir().map_err(|error| spool(&error))?;
-    let trial = SqliteStore::open(&folder.path().join("trial.db"), Options::default())?;
+    let trial = SqliteStore::open(&folder.path().join("trial.db"), SqliteOptions::default())?;
     records.import(&trial, &new, &prunings)?.map_err(|error| Error::integrity(error.to_string()))?;
     let audit = audit(&trial, &new.row, &key, None)?;
     // Texts that no record names do not belong in the file.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use cap_std::fs::{Dir, OpenOptions};
 use graph_core::trust::{KeyId, SigningKey, signed_content};
 use graph_registry::companions::{self, Companion, CompanionKind, Companions};
-use graph_registry::manifest::Manifest;
+use graph_registry::manifest::ArtifactManifest;
 use graph_registry::pull::{PulledContent, fetch_manifest};
 
 use crate::error::{Error, Result};
@@ -54,7 +54,7 @@ pub struct File {
 impl Fetched {
     /// Returns the artifact's manifest, from the cache if possible. Items that an earlier version has cached lack it
     /// and are requested once more.
-    pub fn manifest(&self, puller: &Puller<'_>) -> Result<Manifest> {
+    pub fn manifest(&self, puller: &Puller<'_>) -> Result<ArtifactManifest> {
         let path = self.manifest_path();
         let kept = match text_file::read(&path) {
             Ok(text) => {
@@ -70,14 +70,19 @@ impl Fetched {
             Some(bytes) => bytes,
             None => fetch_manifest(&*puller.open(&self.reference)?, &self.reference)?.bytes,
         };
-        Manifest::read(&bytes).map_err(|error| {
+        ArtifactManifest::read(&bytes).map_err(|error| {
             Error::integrity(format!("the manifest of {} cannot be used: {error}", self.reference))
         })
     }
 
     /// Returns the companions of the graph with this id, and verifies their signature by keys that are trusted now.
     /// Only the signature is fetched.
-    pub fn companions(&self, manifest: &Manifest, id: &str, puller: &Puller<'_>) -> Result<Companions> {
+    pub fn companions(
+        &self,
+        manifest: &ArtifactManifest,
+        id: &str,
+        puller: &Puller<'_>,
+    ) -> Result<Companions> {
         let name = self.reference.to_string();
         let mut found = companions::read(&name, manifest)?;
         if found.statement.is_some() {

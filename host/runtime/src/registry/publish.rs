@@ -12,7 +12,7 @@ use graph_core::trust::{
     signed_content, verify_text,
 };
 use graph_registry::artifact::{
-    self, Artifact, Content, Item, ItemConfig, Kind, MOST_COMPONENT, MOST_TEXT, MOST_USES, UsedItem,
+    self, Artifact, Item, ItemConfig, ItemContent, Kind, MOST_COMPONENT, MOST_TEXT, MOST_USES, UsedItem,
 };
 use graph_registry::companions::{self, Companion, CompanionKind};
 use graph_registry::publish::{PublishedArtifact, publish};
@@ -413,8 +413,8 @@ impl Publisher<'_> {
         let config =
             ItemConfig { id: ready.id.clone(), kind: ready.kind, version: ready.version.clone(), uses };
         let content = match &ready.body {
-            Body::Component { component, envelope } => Content::Component { component, envelope },
-            Body::Text { text, extension } => Content::Text { text, extension },
+            Body::Component { component, envelope } => ItemContent::Component { component, envelope },
+            Body::Text { text, extension } => ItemContent::Text { text, extension },
         };
         let created = self.epoch.or(ready.signed);
         let item = Item { config, description: ready.description.as_deref(), created, content };

@@ -6,7 +6,7 @@ use graph_core::diagnostic::{printable, shell_quoted};
 use graph_core::trust::TrustStore;
 use graph_registry::artifact::UsedItem;
 use graph_registry::attach::AttachError;
-use graph_registry::http::{CredentialError, HelperError, Options, TOKEN_REALM_VARIABLE};
+use graph_registry::http::{CredentialError, HelperError, RegistryOptions, TOKEN_REALM_VARIABLE};
 use graph_registry::lock::{AllowedDepartures, Departure, LockedItem};
 use graph_registry::publish::PublishError;
 use graph_registry::pull::{self, Judge, PullError, PulledArtifact};
@@ -47,10 +47,10 @@ impl Network {
     /// Makes the options of a command that starts now: its time runs from here. `typed` are the references that the
     /// user has named in this command and not in a file. Their registries are contacted wherever they are, and from
     /// then on also if a file names them.
-    pub fn options(&self, home: &Home, typed: &[Reference]) -> Options {
+    pub fn options(&self, home: &Home, typed: &[Reference]) -> RegistryOptions {
         let realm = std::env::var(TOKEN_REALM_VARIABLE).ok().filter(|host| !host.is_empty());
         let realms = self.token_realm.iter().cloned().chain(realm).collect();
-        let options = Options::new(self.plain_http, self.timeout, MOST).with_token_realms(realms);
+        let options = RegistryOptions::new(self.plain_http, self.timeout, MOST).with_token_realms(realms);
         options.with_named(named(home, typed))
     }
 }
@@ -253,7 +253,7 @@ impl From<Box<Departure>> for Error {
 #[derive(Debug)]
 pub struct Puller<'p> {
     /// Options of connections to registries.
-    pub options: Options,
+    pub options: RegistryOptions,
     /// The trust store that admits pulled items.
     pub trust: &'p TrustStore,
     /// The user's space, which remembers yanks.

@@ -12,8 +12,8 @@ use graph_core::record::{
 use graph_core::trust::VerifyingKey;
 use graph_core::work::size;
 use graph_store::{
-    Access, CheckpointPosition, CheckpointStore, NumberedRecord, OpenError, Options, Owner, ReadError,
-    RunRow, SqliteStore, WantedChannel,
+    CheckpointPosition, CheckpointStore, FileAccess, NumberedRecord, OpenError, Owner, ReadError, RunRow,
+    SqliteOptions, SqliteStore, WantedChannel,
 };
 use graph_walker::document::load_snapshot;
 use graph_walker::graph::Graph;
@@ -36,14 +36,14 @@ const PAGE: usize = 256;
 
 /// Opens the runs of a project for writing, and makes the database if there is none.
 pub fn open(state: &OwnState) -> Result<Arc<SqliteStore>> {
-    SqliteStore::open(&state.database()?, Options::default()).map(Arc::new).map_err(Error::from)
+    SqliteStore::open(&state.database()?, SqliteOptions::default()).map(Arc::new).map_err(Error::from)
 }
 
 /// Opens the runs of a project for reading. An older database is migrated first if the state is this host's; another
 /// host's is left unchanged and refused.
 pub fn open_to_read(project: &Project, home: &Home) -> Result<Arc<SqliteStore>> {
     let file = state::database(project)?;
-    let options = Options { access: Access::ReadOnly, ..Options::default() };
+    let options = SqliteOptions { access: FileAccess::ReadOnly, ..SqliteOptions::default() };
     let opened = match SqliteStore::open(&file, options) {
         Err(refused @ OpenError::Older { .. }) => match OwnState::open(project, home) {
             Ok(own) => open(&own).and_then(|_| Ok(SqliteStore::open(&file, options)?)),
@@ -66,10 +66,10 @@ pub fn open_to_read(project: &Project, home: &Home) -> Result<Arc<SqliteStore>> 
 /// Migrates the database of a project, whichever host made it, at its user's request.
 pub fn bring_up_to_date(project: &Project) -> Result<()> {
     let file = state::database(project)?;
-    let options = Options { access: Access::ReadOnly, ..Options::default() };
+    let options = SqliteOptions { access: FileAccess::ReadOnly, ..SqliteOptions::default() };
     // Other errors are reported when the database is read.
     if let Err(OpenError::Older { .. }) = SqliteStore::open(&file, options) {
-        SqliteStore::open(&file, Options::default())?;
+        SqliteStore::open(&file, SqliteOptions::default())?;
     }
     Ok(())
 }

@@ -340,7 +340,7 @@ impl LineText {
 
 /// A line without the texts of its row and of its records.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "struct Outline")]
 pub(super) struct LineOutline {
     pub(super) row: RowOutline,
     pub(super) records: Vec<EntryOutline>,

@@ -11,14 +11,14 @@ use super::error::Result;
 #[derive(Default)]
 struct Words {
     /// The positions of each word.
-    places: BTreeMap<String, Places>,
+    places: BTreeMap<String, WordPositions>,
     /// Number of words in the text.
     length: u32,
 }
 
 /// The number and the positions of a word in a text.
 #[derive(Default)]
-pub(super) struct Places {
+pub(super) struct WordPositions {
     times: u32,
     /// The distance of each position from the end of the one before, in groups of seven bits, the lowest first.
     pub(super) bytes: Vec<u8>,
@@ -26,7 +26,7 @@ pub(super) struct Places {
     end: u32,
 }
 
-impl Places {
+impl WordPositions {
     /// Adds the next position.
     pub(super) fn push(&mut self, place: u32) {
         let mut distance = place.saturating_sub(self.end);
@@ -110,7 +110,7 @@ fn change(connection: &Connection, entry: i64, old: &Words, new: &Words) -> Resu
     let mut store = connection.prepare_cached(
         "INSERT OR REPLACE INTO words (word, entry, times, places) VALUES (?1, ?2, ?3, ?4)",
     )?;
-    for (word, Places { times, bytes, .. }) in &new.places {
+    for (word, WordPositions { times, bytes, .. }) in &new.places {
         if old.places.get(word).is_none_or(|places| places.bytes != *bytes) {
             store.execute(params![word, entry, times, bytes])?;
         }

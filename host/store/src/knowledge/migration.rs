@@ -18,7 +18,7 @@ const MOST_IN_A_CALL: i64 = 4 << 20;
 
 /// The amount of work that a migration may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effort {
+pub(super) enum MigrationEffort {
     /// As much as the time limit of a call allows.
     Call,
     /// As much as the knowledge of any project requires.
@@ -26,8 +26,13 @@ pub(super) enum Effort {
 }
 
 /// Replaces the index of a file of version 1, within a transaction. `file` is the name of the file in messages.
-pub(super) fn migrate(connection: &Connection, meter: &Meter, effort: Effort, file: &str) -> Result<()> {
-    if effort == Effort::Whole {
+pub(super) fn migrate(
+    connection: &Connection,
+    meter: &Meter,
+    effort: MigrationEffort,
+    file: &str,
+) -> Result<()> {
+    if effort == MigrationEffort::Whole {
         meter.begin();
     }
     // The lengths of texts are read without the texts.
@@ -37,7 +42,7 @@ pub(super) fn migrate(connection: &Connection, meter: &Meter, effort: Effort, fi
     if entries > MAX_ENTRIES || bytes > MAX_BYTES || longest > LONGEST_TEXT {
         return Err(KnowledgeStoreError::Altered(format!("{file}: it holds more than a project may")));
     }
-    if effort == Effort::Call && bytes > MOST_IN_A_CALL {
+    if effort == MigrationEffort::Call && bytes > MOST_IN_A_CALL {
         return Err(KnowledgeStoreError::Older(file.to_owned()));
     }
     connection.execute_batch(REPLACE_1)?;
@@ -45,7 +50,7 @@ pub(super) fn migrate(connection: &Connection, meter: &Meter, effort: Effort, fi
     let mut next = connection.prepare("SELECT id, text FROM texts WHERE id > ?1 ORDER BY id LIMIT 1")?;
     let mut last = None;
     loop {
-        if effort == Effort::Whole {
+        if effort == MigrationEffort::Whole {
             // The amount of work depends on the texts, so that the meter starts again for each.
             meter.begin();
         }

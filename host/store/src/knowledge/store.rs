@@ -9,7 +9,7 @@ use graph_core::ranking::Query;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, TransactionBehavior, params};
 
 use super::error::{KnowledgeStoreError, LONGEST_CALL, LONGEST_SEARCH, Result};
-use super::migration::{self, Effort};
+use super::migration::{self, MigrationEffort};
 use super::schema::{self, KnowledgeTables};
 use super::time_limit::TimeLimit;
 use super::{index, search};
@@ -53,11 +53,11 @@ impl KnowledgeStore {
     /// Migrates a file of an older version, however long that takes. Any other call migrates it only if it has few
     /// texts, because calls have a time limit.
     pub fn bring_up_to_date(&self) -> Result<()> {
-        self.open(false, Effort::Whole).map(drop)
+        self.open(false, MigrationEffort::Whole).map(drop)
     }
 
     /// Returns the open file; `None` if the file is missing and `make` is false.
-    fn open(&self, make: bool, effort: Effort) -> Result<Option<MutexGuard<'_, Option<Open>>>> {
+    fn open(&self, make: bool, effort: MigrationEffort) -> Result<Option<MutexGuard<'_, Option<Open>>>> {
         let mut guard = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         match &*guard {
             Some(open) => open.meter.begin_within(LONGEST_CALL),
@@ -69,7 +69,7 @@ impl KnowledgeStore {
         Ok(Some(guard))
     }
 
-    fn connect(&self, make: bool, effort: Effort) -> Result<Option<Open>> {
+    fn connect(&self, make: bool, effort: MigrationEffort) -> Result<Option<Open>> {
         let place = &self.file;
         if sidecar_files::check(place)? == DatabaseFile::Nothing {
             if !make {
@@ -101,7 +101,7 @@ impl KnowledgeStore {
     }
 
     /// Creates the tables in an empty file, and migrates older ones.
-    fn prepare(&self, open: &mut Open, effort: Effort) -> Result<()> {
+    fn prepare(&self, open: &mut Open, effort: MigrationEffort) -> Result<()> {
         let file = self.file.path().display().to_string();
         // Another program's file is left unchanged: nothing is written before the file is recognized.
         let transaction = open.connection.transaction_with_behavior(TransactionBehavior::Deferred)?;
@@ -121,7 +121,7 @@ impl KnowledgeStore {
     }
 
     fn read<T: Default>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        match self.open(false, Effort::Call)?.as_deref() {
+        match self.open(false, MigrationEffort::Call)?.as_deref() {
             Some(Some(open)) => self.ended(open, read(&open.connection)),
             _ => Ok(T::default()),
         }
@@ -149,7 +149,7 @@ impl KnowledgeStore {
 
     /// Writes the text of a key, in place of an earlier one. It is on the disk when this returns.
     pub fn put(&self, key: &str, text: &str) -> Result<()> {
-        let mut guard = self.open(true, Effort::Call)?;
+        let mut guard = self.open(true, MigrationEffort::Call)?;
         let Some(open) = guard.as_deref_mut().and_then(Option::as_mut) else { return Ok(()) };
         let written = Self::write(&mut open.connection, key, text);
         self.ended(open, written)?;

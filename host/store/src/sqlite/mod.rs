@@ -25,7 +25,7 @@ mod write_cache;
 #[cfg(test)]
 mod tests;
 
-pub use open::{Access, OpenError, Options};
+pub use open::{FileAccess, OpenError, SqliteOptions};
 pub(crate) use schema::APPLICATION_ID;
 pub use schema::SCHEMA_VERSION;
 pub use sidecar_files::PlaceError;

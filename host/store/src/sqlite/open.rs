@@ -19,7 +19,7 @@ use crate::held::{Entry, FilePlace, HeldFolder};
 
 /// The kind of access to the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Access {
+pub enum FileAccess {
     /// Reading and writing; the file and its folders are created if they are missing.
     #[default]
     ReadWrite,
@@ -30,16 +30,16 @@ pub enum Access {
 
 /// Options for opening the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct SqliteOptions {
     /// The kind of access: reading and writing, or reading only.
-    pub access: Access,
+    pub access: FileAccess,
     /// Time limit of waiting for other processes that write.
     pub busy_timeout: Duration,
 }
 
-impl Default for Options {
+impl Default for SqliteOptions {
     fn default() -> Self {
-        Self { access: Access::ReadWrite, busy_timeout: Duration::from_secs(10) }
+        Self { access: FileAccess::ReadWrite, busy_timeout: Duration::from_secs(10) }
     }
 }
 
@@ -129,10 +129,10 @@ pub(super) struct OpenDatabase {
     pub(super) folder: HeldFolder,
 }
 
-pub(super) fn open(file: &FilePlace, options: Options) -> Result<OpenDatabase, OpenError> {
+pub(super) fn open(file: &FilePlace, options: SqliteOptions) -> Result<OpenDatabase, OpenError> {
     match options.access {
-        Access::ReadWrite => open_read_write(file, options.busy_timeout),
-        Access::ReadOnly => open_read_only(file, options.busy_timeout),
+        FileAccess::ReadWrite => open_read_write(file, options.busy_timeout),
+        FileAccess::ReadOnly => open_read_only(file, options.busy_timeout),
     }
 }
 

@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use super::cursor::Cursors;
 use super::errors;
 use super::guard::Meter;
-use super::open::{self, Access, OpenDatabase, OpenError, Options};
+use super::open::{self, FileAccess, OpenDatabase, OpenError, SqliteOptions};
 use super::read::Values;
 use super::sql;
 use super::wal_preallocate::WalPreallocation;
@@ -43,7 +43,7 @@ struct Shared {
     place: FilePlace,
     /// The entry of the file when it was opened.
     opened: Entry,
-    options: Options,
+    options: SqliteOptions,
     database: Mutex<Database>,
 }
 
@@ -73,7 +73,7 @@ impl Database {
 
 impl SqliteStore {
     /// Opens a file, conventionally `.ai/state/runs.db` in the project, and migrates its tables to the current version.
-    pub fn open(file: impl Into<FilePlace>, options: Options) -> Result<Self, OpenError> {
+    pub fn open(file: impl Into<FilePlace>, options: SqliteOptions) -> Result<Self, OpenError> {
         let place = file.into();
         let OpenDatabase { connection, meter, folder } = open::open(&place, options)?;
         let database = Mutex::new(Database {
@@ -122,7 +122,7 @@ impl SqliteStore {
 
     /// Returns the connection for writing, with this durability.
     pub(super) fn writer(&self, synchronous: SyncMode) -> Result<MutexGuard<'_, Database>, StorageError> {
-        if self.shared.options.access == Access::ReadOnly {
+        if self.shared.options.access == FileAccess::ReadOnly {
             let reason = "it was opened for reading only".to_owned();
             return Err(StorageError::NotWritable { location: location(&self.shared.file), reason });
         }

@@ -57,14 +57,14 @@ mod tests {
 
     use super::*;
     use crate::conformance::sample;
-    use crate::{CheckpointStore as _, Options, RunUpdate, SqliteStore, SyncMode};
+    use crate::{CheckpointStore as _, RunUpdate, SqliteOptions, SqliteStore, SyncMode};
 
     /// Returns the length of the log after each of `count` commits, and the number of checkpoints that a recovered copy
     /// contains.
     fn commits(count: u64, synchronous: SyncMode) -> (Vec<u64>, usize) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("runs.db");
-        let store = SqliteStore::open(&file, Options::default()).unwrap();
+        let store = SqliteStore::open(&file, SqliteOptions::default()).unwrap();
         store.create_run(&sample::run("r")).unwrap();
         let guard = sample::acquire_run(&store, "r");
         let log = folder.path().join("runs.db-wal");
@@ -78,7 +78,7 @@ mod tests {
         let copy = folder.path().join("copy.db");
         fs::copy(&file, &copy).unwrap();
         fs::copy(&log, folder.path().join("copy.db-wal")).unwrap();
-        let found = SqliteStore::open(&copy, Options::default()).unwrap();
+        let found = SqliteStore::open(&copy, SqliteOptions::default()).unwrap();
         (lengths, found.checkpoints("r", "", None, 1_000).unwrap().len())
     }
 

@@ -161,11 +161,11 @@ impl host_of::Guest for Walker {
     }
 }
 
-struct Ranking(RefCell<host::Ranking>);
+struct Ranking(RefCell<host::KnowledgeRanking>);
 
 impl host_of::GuestRanking for Ranking {
     fn open(prefix: String, query: String, limit: u32) -> Result<host_of::Ranking, String> {
-        let opened = host::Ranking::open(&prefix, &query, limit)?;
+        let opened = host::KnowledgeRanking::open(&prefix, &query, limit)?;
         Ok(host_of::Ranking::new(Self(RefCell::new(opened))))
     }
 
@@ -211,11 +211,11 @@ impl host_of::GuestOutgoing for Outgoing {
     }
 }
 
-struct Random(RefCell<host::Random>);
+struct Random(RefCell<host::SeededRandom>);
 
 impl host_of::GuestRandom for Random {
     fn new(seed: Vec<u8>) -> Self {
-        Self(RefCell::new(host::Random::from_seed(&seed)))
+        Self(RefCell::new(host::SeededRandom::from_seed(&seed)))
     }
 
     fn bytes(&self, length: u32) -> Vec<u8> {
@@ -231,11 +231,11 @@ impl functions_of::Guest for Walker {
     type FunctionCall = FunctionCall;
 }
 
-struct FunctionCall(RefCell<functions::Call>);
+struct FunctionCall(RefCell<functions::FunctionCall>);
 
 impl functions_of::GuestFunctionCall for FunctionCall {
     fn open(types: String, params: String) -> Result<functions_of::FunctionCall, String> {
-        let opened = functions::Call::open(&types, &params)?;
+        let opened = functions::FunctionCall::open(&types, &params)?;
         Ok(functions_of::FunctionCall::new(Self(RefCell::new(opened))))
     }
 
@@ -262,17 +262,17 @@ impl models_of::Guest for Walker {
     }
 }
 
-struct Budget(RefCell<models::Budget>);
+struct Budget(RefCell<models::ComponentBudget>);
 
 impl Budget {
-    fn new(opened: Result<models::Budget, graph_web::Problem>) -> Result<models_of::Budget, Problem> {
+    fn new(opened: Result<models::ComponentBudget, graph_web::Problem>) -> Result<models_of::Budget, Problem> {
         opened.map(|budget| models_of::Budget::new(Self(RefCell::new(budget)))).map_err(problem)
     }
 }
 
 impl models_of::GuestBudget for Budget {
     fn open(limits: Vec<String>) -> Result<models_of::Budget, Problem> {
-        Self::new(models::Budget::open(&limits))
+        Self::new(models::ComponentBudget::open(&limits))
     }
 
     fn inside(&self, limits: String) -> Result<models_of::Budget, Problem> {
@@ -292,11 +292,11 @@ impl models_of::GuestBudget for Budget {
     }
 }
 
-struct Call(RefCell<models::Call>);
+struct Call(RefCell<models::ModelCall>);
 
 impl models_of::GuestCall for Call {
     fn open(grant: String, request: String) -> Result<models_of::Call, String> {
-        let opened = models::Call::open(&grant, &request)?;
+        let opened = models::ModelCall::open(&grant, &request)?;
         Ok(models_of::Call::new(Self(RefCell::new(opened))))
     }
 

@@ -10,13 +10,13 @@ use crate::{Problem, read};
 
 /// Budget of one component for language models: limits, use, and the reservation of the request under way.
 #[derive(Clone, Debug)]
-pub struct Budget {
+pub struct ComponentBudget {
     pub(super) own: ModelBudget,
     /// Use by the calling components, up to the call.
     around: ModelUse,
 }
 
-impl Budget {
+impl ComponentBudget {
     /// Opens an unused budget. `limits` are those of effects and grants; the smaller of each counts. Without any, there is no limit.
     pub fn open(limits: &[String]) -> Result<Self, Problem> {
         let mut most = TaskLimits::UNBOUNDED;
@@ -65,7 +65,7 @@ impl Budget {
     }
 }
 
-/// Returns the model use of a call, from its entry in a journal, in the form of [`Budget::used`].
+/// Returns the model use of a call, from its entry in a journal, in the form of [`ComponentBudget::used`].
 pub fn used_in(entry: &str) -> Result<String, Problem> {
     let entry: JournalEntry = read::document("entry", entry)?;
     Ok(canonical_string(&json!(entry.model_use())))
@@ -90,7 +90,7 @@ mod tests {
     fn the_smaller_of_each_limit_holds() {
         let effect = limits(of(3, 1000, u64::MAX, u64::MAX));
         let grant = limits(of(5, 500, 70, u64::MAX));
-        let mut budget = Budget::open(&[effect, grant]).unwrap();
+        let mut budget = ComponentBudget::open(&[effect, grant]).unwrap();
         assert_eq!(budget.left(), r#"{"calls":3,"input":500,"output":70}"#);
         budget.charge(r#"{"calls":1,"input":100,"cost":18446744073709551615}"#).unwrap();
         assert_eq!(budget.left(), r#"{"calls":2,"input":400,"output":70}"#);
@@ -106,15 +106,15 @@ mod tests {
     fn limits_that_say_nothing_of_models_have_the_defaults() {
         let text = json!(TaskLimits::DEFAULT).to_string();
         assert!(!text.contains("model"), "{text}");
-        assert_eq!(Budget::open(&[text]).unwrap().own.left(), ModelUse::OF_TASK);
-        assert_eq!(Budget::open(&[]).unwrap().left(), "{}");
-        assert_eq!(Budget::open(&["{}".to_owned()]).unwrap_err().code, "invalid_json");
-        assert!(Budget::open(&[]).unwrap().charge(r#"{"tokens":1}"#).is_err());
+        assert_eq!(ComponentBudget::open(&[text]).unwrap().own.left(), ModelUse::OF_TASK);
+        assert_eq!(ComponentBudget::open(&[]).unwrap().left(), "{}");
+        assert_eq!(ComponentBudget::open(&["{}".to_owned()]).unwrap_err().code, "invalid_json");
+        assert!(ComponentBudget::open(&[]).unwrap().charge(r#"{"tokens":1}"#).is_err());
     }
 
     #[test]
     fn what_is_set_aside_is_not_left() {
-        let mut budget = Budget::open(&[limits(of(2, 1000, 100, u64::MAX))]).unwrap();
+        let mut budget = ComponentBudget::open(&[limits(of(2, 1000, 100, u64::MAX))]).unwrap();
         budget.own.reserve(300, 50, &ModelPrice::default()).unwrap();
         assert_eq!(budget.left(), r#"{"calls":1,"input":700,"output":50}"#);
         assert_eq!(budget.used(), "{}");

@@ -6,15 +6,17 @@ use graph_core::capability::{EffectiveGrant, HttpField};
 use graph_core::json::{self, TreeLimit, canonical_string};
 use graph_core::node::{Category, Failure};
 use graph_model::EncodedRequest;
-use graph_model::exchange::{self, CallEnd, ComponentRequest, ComponentResponse, Model, NextStep, Outcome};
+use graph_model::exchange::{
+    self, CallEnd, CallOutcome, ComponentRequest, ComponentResponse, Model, NextStep,
+};
 use serde_json::{Value, json};
 
-use super::budget::Budget;
+use super::budget::ComponentBudget;
 use crate::{Problem, read};
 
 /// One call of a language model.
 #[derive(Debug)]
-pub struct Call(exchange::Call);
+pub struct ModelCall(exchange::Call);
 
 /// Part of a request that this side knows; the provider adds the URL and the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +27,7 @@ pub struct PartialRequest {
     pub body: Vec<u8>,
 }
 
-impl Call {
+impl ModelCall {
     /// Opens a call from a grant and the request of the component, both as JSON. The error is the failure that the component gets, as
     /// JSON: it follows from the arguments, and needs no entry in the journal.
     pub fn open(grant: &str, request: &str) -> Result<Self, String> {
@@ -49,7 +51,7 @@ impl Call {
     }
 
     /// Starts a try, and reserves its possible use. The error is the outcome of the call, as JSON: nothing is sent.
-    pub fn begin(&mut self, budget: &mut Budget) -> Result<PartialRequest, String> {
+    pub fn begin(&mut self, budget: &mut ComponentBudget) -> Result<PartialRequest, String> {
         // Answers are not streamed, whatever the manifest allows: a page shows no parts of them.
         match self.0.begin(&mut budget.own, false) {
             Ok(encoded) => Ok(sending(encoded)),
@@ -59,13 +61,18 @@ impl Call {
 
     /// Returns the model use of the task's attempt, by all components together, including the reservation of this try, as JSON. It is
     /// stored before the request is sent.
-    pub fn total(&self, budget: &Budget) -> String {
+    pub fn total(&self, budget: &ComponentBudget) -> String {
         canonical_string(&json!(budget.used_around().plus(self.0.reserved())))
     }
 
     /// Takes the outcome of the try from [`Provider`](super::Provider), and returns that of the call, as JSON: the call has ended, or
     /// waits before the next try. `left` is the time that the component may still wait, in milliseconds.
-    pub fn settle(&mut self, budget: &mut Budget, tried: &str, left: u64) -> Result<String, Problem> {
+    pub fn settle(
+        &mut self,
+        budget: &mut ComponentBudget,
+        tried: &str,
+        left: u64,
+    ) -> Result<String, Problem> {
         let tried = json::read(tried, TreeLimit::ANSWER).map_err(|error| {
             Problem::new("invalid_json", format!("the outcome of the try cannot be read: {error}"))
         })?;
@@ -79,7 +86,7 @@ impl Call {
 
     /// Ends a call whose time is over: its reservation counts as used, because the provider counts it. Returns the outcome of the call,
     /// as JSON.
-    pub fn late(&self, budget: &mut Budget) -> String {
+    pub fn late(&self, budget: &mut ComponentBudget) -> String {
         self.written(self.0.late(&mut budget.own))
     }
 
@@ -88,15 +95,15 @@ impl Call {
     pub fn recorded(&self, result: &str, ok: bool) -> Option<String> {
         let kept = read::value("result", result).ok()?;
         let outcome = match exchange::recorded(if ok { Ok(&kept) } else { Err(&kept) })? {
-            Ok(answered) => Outcome::Answered(answered),
-            Err(failure) => Outcome::Failed(failure),
+            Ok(answered) => CallOutcome::Answered(answered),
+            Err(failure) => CallOutcome::Failed(failure),
         };
         Some(self.written(CallEnd { outcome, kept }))
     }
 
     fn written(&self, CallEnd { outcome, kept }: CallEnd) -> String {
         let written = match outcome {
-            Outcome::Answered(answered) => {
+            CallOutcome::Answered(answered) => {
                 let warning = answered.warning(&self.0.request().model);
                 let response = ComponentResponse::new(answered.response, answered.cost);
                 let mut written = json!({ "ok": true, "kept": kept, "response": response });
@@ -105,8 +112,8 @@ impl Call {
                 }
                 written
             }
-            Outcome::Failed(failure) => json!({ "ok": false, "kept": kept, "failure": failure }),
-            Outcome::Ends(failure) => json!({ "ok": false, "kept": kept, "ends": failure }),
+            CallOutcome::Failed(failure) => json!({ "ok": false, "kept": kept, "failure": failure }),
+            CallOutcome::Ends(failure) => json!({ "ok": false, "kept": kept, "ends": failure }),
         };
         canonical_string(&written)
     }

@@ -12,7 +12,7 @@ use graph_core::limits::{ModelUse, TaskLimits};
 use graph_core::record::journal::MODEL;
 use serde_json::{Value, json};
 
-use super::{Budget, Call, Provider, used_in};
+use super::{ComponentBudget, ModelCall, Provider, used_in};
 
 const KEY: &str = "sk-s3cr3t-of-a-test";
 
@@ -50,8 +50,8 @@ fn asks(text: &str) -> Value {
 
 /// A component with its budget, and the provider of its model.
 struct Asking {
-    call: Call,
-    budget: Budget,
+    call: ModelCall,
+    budget: ComponentBudget,
     provider: Provider,
 }
 
@@ -60,8 +60,8 @@ impl Asking {
         let grant = grant(vec![rule("fast")], most);
         let limits = json!(TaskLimits { model: most, ..TaskLimits::DEFAULT }).to_string();
         Self {
-            call: Call::open(&grant, &asks("hello").to_string()).unwrap(),
-            budget: Budget::open(&[limits]).unwrap(),
+            call: ModelCall::open(&grant, &asks("hello").to_string()).unwrap(),
+            budget: ComponentBudget::open(&[limits]).unwrap(),
             provider: Provider::open(&grant, "fast", Some(KEY)).unwrap(),
         }
     }
@@ -277,7 +277,7 @@ fn what_goes_on_record_has_the_use_of_the_components_around() {
 #[test]
 fn requests_are_refused_before_they_are_recorded() {
     let with = |rules: Vec<ModelRule>, request: Value| {
-        let failure = Call::open(&grant(rules, MOST), &request.to_string()).unwrap_err();
+        let failure = ModelCall::open(&grant(rules, MOST), &request.to_string()).unwrap_err();
         let failure: Value = serde_json::from_str(&failure).unwrap();
         format!("{}: {}", failure["category"].as_str().unwrap(), failure["message"].as_str().unwrap())
     };

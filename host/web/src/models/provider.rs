@@ -2,8 +2,8 @@
 
 use graph_core::capability::{EffectiveGrant, HttpField, HttpResponse, ModelRule, SecretValue};
 use graph_core::diagnostic::escape;
-use graph_model::Bounds;
-use graph_model::exchange::{self, AttemptOutcome, Charge, Obstacle};
+use graph_model::DecoderBounds;
+use graph_model::exchange::{self, AttemptOutcome, Charge, ExchangeObstacle};
 
 use crate::read;
 
@@ -50,21 +50,23 @@ impl Provider {
         Ok(ProviderRequest { url, fields, timeout: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX) })
     }
 
-    /// Returns the outcome of a try with a response, as JSON for [`Call::settle`](super::Call::settle). Its body has at most `most`
+    /// Returns the outcome of a try with a response, as JSON for [`ModelCall::settle`](super::ModelCall::settle). Its body has at most `most`
     /// bytes.
     pub fn read(&self, status: u16, fields: Vec<HttpField>, body: Vec<u8>, most: u64) -> String {
         let model = self.0.model();
         let received = self.0.outgoing().receive(&model.rule().host, HttpResponse { status, fields, body });
         written(&match received {
-            Err(error) => self.0.not_exchanged(Obstacle::Unusable, &error.to_string(), None),
-            Ok(response) => self.0.read(&response, |body| model.api().decode(body, &Bounds::for_body(most))),
+            Err(error) => self.0.not_exchanged(ExchangeObstacle::Unusable, &error.to_string(), None),
+            Ok(response) => {
+                self.0.read(&response, |body| model.api().decode(body, &DecoderBounds::for_body(most)))
+            }
         })
     }
 
     /// Returns the outcome of a try without a response. `error` is a case of `error-code` of `wasi:http`. `sent` is `true` if the request
     /// may have reached the provider whatever the error: a browser does not tell where an exchange ended.
     pub fn failed(&self, error: &str, message: &str, sent: bool) -> String {
-        let mut tried = self.0.not_exchanged(Obstacle::of_error_code(error), message, None);
+        let mut tried = self.0.not_exchanged(ExchangeObstacle::of_error_code(error), message, None);
         if sent && tried.spent == Charge::Call {
             tried.spent = Charge::Unknown(None);
         }

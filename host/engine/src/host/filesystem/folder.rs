@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cap_std::fs::{Dir, FileType, Metadata, OpenOptions};
 
-use super::{Descriptor, FsError, OpenFile, OpenFolder};
+use super::{FileDescriptor, FsError, OpenFile, OpenFolder};
 use crate::bindings::wasi::filesystem::types::{
     DescriptorFlags, DescriptorStat, DescriptorType, DirectoryEntry, ErrorCode, MetadataHashValue, OpenFlags,
 };
@@ -45,7 +45,7 @@ impl OpenFolder {
         follow: bool,
         open: OpenFlags,
         flags: DescriptorFlags,
-    ) -> Result<Descriptor, FsError> {
+    ) -> Result<FileDescriptor, FsError> {
         let create = open.contains(OpenFlags::CREATE);
         let truncate = open.contains(OpenFlags::TRUNCATE);
         let exclusive = open.contains(OpenFlags::EXCLUSIVE);
@@ -102,9 +102,9 @@ impl OpenFolder {
         dir: Option<Arc<Dir>>,
         path: &str,
         flags: DescriptorFlags,
-    ) -> Descriptor {
+    ) -> FileDescriptor {
         let writable = self.writable && flags.contains(DescriptorFlags::MUTATE_DIRECTORY);
-        Descriptor::Folder(OpenFolder::new(dir, self.path_of(path), writable))
+        FileDescriptor::Folder(OpenFolder::new(dir, self.path_of(path), writable))
     }
 
     pub(super) fn opened_file(
@@ -112,9 +112,9 @@ impl OpenFolder {
         file: Option<Arc<std::fs::File>>,
         path: &str,
         flags: DescriptorFlags,
-    ) -> Descriptor {
+    ) -> FileDescriptor {
         let write = flags.contains(DescriptorFlags::WRITE);
-        Descriptor::File(OpenFile {
+        FileDescriptor::File(OpenFile {
             file,
             path: self.path_of(path),
             readable: flags.contains(DescriptorFlags::READ) || !write,

@@ -10,7 +10,7 @@ use wasmtime_wasi::p2::{DynInputStream, DynOutputStream};
 use super::folder::{hash_of, stat_of};
 use super::recorded::{self, bytes_again};
 use super::streams::{FileReader, FileWriter, MAX_CHUNK, MAX_FILE, StreamFault, read_at, write_at};
-use super::{Descriptor, Entries, FsError, OpenFile, OpenFolder};
+use super::{FileDescriptor, FolderEntries, FsError, OpenFile, OpenFolder};
 use crate::bindings::wasi::filesystem::preopens;
 use crate::bindings::wasi::filesystem::types::{
     self, Advice, DescriptorFlags, DescriptorStat, DescriptorType, DirectoryEntry, ErrorCode,
@@ -20,26 +20,26 @@ use crate::state::TaskState;
 
 type FsResult<T> = Result<T, FsError>;
 
-fn folder<'a>(table: &'a ResourceTable, handle: &Resource<Descriptor>) -> FsResult<&'a OpenFolder> {
+fn folder<'a>(table: &'a ResourceTable, handle: &Resource<FileDescriptor>) -> FsResult<&'a OpenFolder> {
     match table.get(handle)? {
-        Descriptor::Folder(folder) => Ok(folder),
-        Descriptor::File(_) => Err(ErrorCode::NotDirectory.into()),
+        FileDescriptor::Folder(folder) => Ok(folder),
+        FileDescriptor::File(_) => Err(ErrorCode::NotDirectory.into()),
     }
 }
 
-fn file<'a>(table: &'a ResourceTable, handle: &Resource<Descriptor>) -> FsResult<&'a OpenFile> {
+fn file<'a>(table: &'a ResourceTable, handle: &Resource<FileDescriptor>) -> FsResult<&'a OpenFile> {
     match table.get(handle)? {
-        Descriptor::File(file) => Ok(file),
-        Descriptor::Folder(_) => Err(ErrorCode::IsDirectory.into()),
+        FileDescriptor::File(file) => Ok(file),
+        FileDescriptor::Folder(_) => Err(ErrorCode::IsDirectory.into()),
     }
 }
 
-fn readable<'a>(table: &'a ResourceTable, handle: &Resource<Descriptor>) -> FsResult<&'a OpenFile> {
+fn readable<'a>(table: &'a ResourceTable, handle: &Resource<FileDescriptor>) -> FsResult<&'a OpenFile> {
     file(table, handle)
         .and_then(|file| if file.readable { Ok(file) } else { Err(ErrorCode::BadDescriptor.into()) })
 }
 
-fn writable<'a>(table: &'a ResourceTable, handle: &Resource<Descriptor>) -> FsResult<&'a OpenFile> {
+fn writable<'a>(table: &'a ResourceTable, handle: &Resource<FileDescriptor>) -> FsResult<&'a OpenFile> {
     file(table, handle)
         .and_then(|file| if file.writable { Ok(file) } else { Err(ErrorCode::BadDescriptor.into()) })
 }
@@ -57,7 +57,7 @@ impl OpenFile {
     }
 }
 
-impl Descriptor {
+impl FileDescriptor {
     fn stat(&self) -> FsResult<DescriptorStat> {
         Ok(match self {
             Self::File(open) => DescriptorStat {
@@ -74,7 +74,7 @@ impl Descriptor {
 }
 
 impl TaskState {
-    fn stat_of(&mut self, this: &Resource<Descriptor>) -> FsResult<DescriptorStat> {
+    fn stat_of(&mut self, this: &Resource<FileDescriptor>) -> FsResult<DescriptorStat> {
         let request = json!({"path": self.table.get(this)?.path()});
         self.file_call(
             "stat",
@@ -89,7 +89,7 @@ impl TaskState {
 
     fn stat_of_path(
         &mut self,
-        this: &Resource<Descriptor>,
+        this: &Resource<FileDescriptor>,
         flags: PathFlags,
         path: &str,
     ) -> FsResult<DescriptorStat> {
@@ -110,7 +110,7 @@ impl TaskState {
     fn change(
         &mut self,
         function: &'static str,
-        this: &Resource<Descriptor>,
+        this: &Resource<FileDescriptor>,
         path: &str,
         change: impl FnOnce(&cap_std::fs::Dir) -> std::io::Result<()>,
     ) -> FsResult<()> {
@@ -122,11 +122,11 @@ impl TaskState {
 }
 
 impl preopens::Host for TaskState {
-    fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
+    fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<FileDescriptor>, String)>> {
         let granted = Arc::clone(&self.granted);
         let open = |mount: &super::OpenMount| {
             let folder = OpenFolder::new(mount.dir.clone(), mount.guest.clone(), mount.writable);
-            Ok((self.table.push(Descriptor::Folder(folder))?, mount.guest.clone()))
+            Ok((self.table.push(FileDescriptor::Folder(folder))?, mount.guest.clone()))
         };
         granted.mounts.0.iter().map(open).collect()
     }
@@ -149,11 +149,11 @@ impl types::Host for TaskState {
 }
 
 impl types::HostDirectoryEntryStream for TaskState {
-    fn read_directory_entry(&mut self, stream: Resource<Entries>) -> FsResult<Option<DirectoryEntry>> {
+    fn read_directory_entry(&mut self, stream: Resource<FolderEntries>) -> FsResult<Option<DirectoryEntry>> {
         Ok(self.table.get_mut(&stream)?.0.next())
     }
 
-    fn drop(&mut self, stream: Resource<Entries>) -> wasmtime::Result<()> {
+    fn drop(&mut self, stream: Resource<FolderEntries>) -> wasmtime::Result<()> {
         self.table.delete(stream)?;
         Ok(())
     }
@@ -162,7 +162,7 @@ impl types::HostDirectoryEntryStream for TaskState {
 impl types::HostDescriptor for TaskState {
     fn read_via_stream(
         &mut self,
-        this: Resource<Descriptor>,
+        this: Resource<FileDescriptor>,
         offset: u64,
     ) -> FsResult<Resource<DynInputStream>> {
         let file = readable(&self.table, &this)?.clone();
@@ -173,7 +173,7 @@ impl types::HostDescriptor for TaskState {
 
     fn write_via_stream(
         &mut self,
-        this: Resource<Descriptor>,
+        this: Resource<FileDescriptor>,
         offset: u64,
     ) -> FsResult<Resource<DynOutputStream>> {
         let (file, journal) = (writable(&self.table, &this)?.clone(), self.journal.clone());
@@ -181,50 +181,50 @@ impl types::HostDescriptor for TaskState {
         Ok(self.table.push(stream)?)
     }
 
-    fn append_via_stream(&mut self, this: Resource<Descriptor>) -> FsResult<Resource<DynOutputStream>> {
+    fn append_via_stream(&mut self, this: Resource<FileDescriptor>) -> FsResult<Resource<DynOutputStream>> {
         let (file, journal) = (writable(&self.table, &this)?.clone(), self.journal.clone());
         let stream: DynOutputStream = Box::new(FileWriter { file, position: None, journal });
         Ok(self.table.push(stream)?)
     }
 
-    fn advise(&mut self, this: Resource<Descriptor>, _: u64, _: u64, _: Advice) -> FsResult<()> {
+    fn advise(&mut self, this: Resource<FileDescriptor>, _: u64, _: u64, _: Advice) -> FsResult<()> {
         file(&self.table, &this).map(|_| ())
     }
 
-    fn sync_data(&mut self, this: Resource<Descriptor>) -> FsResult<()> {
+    fn sync_data(&mut self, this: Resource<FileDescriptor>) -> FsResult<()> {
         let request = json!({"path": file(&self.table, &this)?.path});
         self.file_change("sync-data", request, |state| {
             Ok(file(&state.table, &this)?.handle()?.sync_data()?)
         })
     }
 
-    fn sync(&mut self, this: Resource<Descriptor>) -> FsResult<()> {
+    fn sync(&mut self, this: Resource<FileDescriptor>) -> FsResult<()> {
         let request = json!({"path": file(&self.table, &this)?.path});
         self.file_change("sync", request, |state| Ok(file(&state.table, &this)?.handle()?.sync_all()?))
     }
 
-    fn get_flags(&mut self, this: Resource<Descriptor>) -> FsResult<DescriptorFlags> {
+    fn get_flags(&mut self, this: Resource<FileDescriptor>) -> FsResult<DescriptorFlags> {
         Ok(match self.table.get(&this)? {
-            Descriptor::File(open) => {
+            FileDescriptor::File(open) => {
                 let read = if open.readable { DescriptorFlags::READ } else { DescriptorFlags::empty() };
                 let write = if open.writable { DescriptorFlags::WRITE } else { DescriptorFlags::empty() };
                 read | write
             }
-            Descriptor::Folder(open) if open.writable => {
+            FileDescriptor::Folder(open) if open.writable => {
                 DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY
             }
-            Descriptor::Folder(_) => DescriptorFlags::READ,
+            FileDescriptor::Folder(_) => DescriptorFlags::READ,
         })
     }
 
-    fn get_type(&mut self, this: Resource<Descriptor>) -> FsResult<DescriptorType> {
+    fn get_type(&mut self, this: Resource<FileDescriptor>) -> FsResult<DescriptorType> {
         Ok(match self.table.get(&this)? {
-            Descriptor::File(_) => DescriptorType::RegularFile,
-            Descriptor::Folder(_) => DescriptorType::Directory,
+            FileDescriptor::File(_) => DescriptorType::RegularFile,
+            FileDescriptor::Folder(_) => DescriptorType::Directory,
         })
     }
 
-    fn set_size(&mut self, this: Resource<Descriptor>, size: u64) -> FsResult<()> {
+    fn set_size(&mut self, this: Resource<FileDescriptor>, size: u64) -> FsResult<()> {
         let request = json!({"path": writable(&self.table, &this)?.path, "size": size});
         may_grow(size, 0)?;
         self.file_change("set-size", request, |state| {
@@ -233,13 +233,13 @@ impl types::HostDescriptor for TaskState {
     }
 
     // Times are hidden, so none can be set.
-    fn set_times(&mut self, _: Resource<Descriptor>, _: NewTimestamp, _: NewTimestamp) -> FsResult<()> {
+    fn set_times(&mut self, _: Resource<FileDescriptor>, _: NewTimestamp, _: NewTimestamp) -> FsResult<()> {
         Err(ErrorCode::Unsupported.into())
     }
 
     fn set_times_at(
         &mut self,
-        _: Resource<Descriptor>,
+        _: Resource<FileDescriptor>,
         _: PathFlags,
         _: String,
         _: NewTimestamp,
@@ -248,7 +248,12 @@ impl types::HostDescriptor for TaskState {
         Err(ErrorCode::Unsupported.into())
     }
 
-    fn read(&mut self, this: Resource<Descriptor>, length: u64, offset: u64) -> FsResult<(Vec<u8>, bool)> {
+    fn read(
+        &mut self,
+        this: Resource<FileDescriptor>,
+        length: u64,
+        offset: u64,
+    ) -> FsResult<(Vec<u8>, bool)> {
         let path = readable(&self.table, &this)?.path.clone();
         let length = usize::try_from(length).unwrap_or(usize::MAX).min(MAX_CHUNK);
         let bytes = self.file_call(
@@ -269,7 +274,7 @@ impl types::HostDescriptor for TaskState {
         Ok((bytes, end))
     }
 
-    fn write(&mut self, this: Resource<Descriptor>, buffer: Vec<u8>, offset: u64) -> FsResult<u64> {
+    fn write(&mut self, this: Resource<FileDescriptor>, buffer: Vec<u8>, offset: u64) -> FsResult<u64> {
         let path = &writable(&self.table, &this)?.path;
         may_grow(offset, buffer.len())?;
         self.journal.write(buffer.len()).map_err(FsError::Trap)?;
@@ -284,7 +289,7 @@ impl types::HostDescriptor for TaskState {
         )
     }
 
-    fn read_directory(&mut self, this: Resource<Descriptor>) -> FsResult<Resource<Entries>> {
+    fn read_directory(&mut self, this: Resource<FileDescriptor>) -> FsResult<Resource<FolderEntries>> {
         let request = json!({"path": folder(&self.table, &this)?.path});
         let entries = self.file_call(
             "read-directory",
@@ -296,20 +301,20 @@ impl types::HostDescriptor for TaskState {
             },
             |_, _, answer| Ok(recorded::as_entries(answer)),
         )?;
-        Ok(self.table.push(Entries(entries.into_iter()))?)
+        Ok(self.table.push(FolderEntries(entries.into_iter()))?)
     }
 
-    fn create_directory_at(&mut self, this: Resource<Descriptor>, path: String) -> FsResult<()> {
+    fn create_directory_at(&mut self, this: Resource<FileDescriptor>, path: String) -> FsResult<()> {
         self.change("create-directory-at", &this, &path, |dir| dir.create_dir(&path))
     }
 
-    fn stat(&mut self, this: Resource<Descriptor>) -> FsResult<DescriptorStat> {
+    fn stat(&mut self, this: Resource<FileDescriptor>) -> FsResult<DescriptorStat> {
         self.stat_of(&this)
     }
 
     fn stat_at(
         &mut self,
-        this: Resource<Descriptor>,
+        this: Resource<FileDescriptor>,
         flags: PathFlags,
         path: String,
     ) -> FsResult<DescriptorStat> {
@@ -320,27 +325,27 @@ impl types::HostDescriptor for TaskState {
     // components can create neither.
     fn link_at(
         &mut self,
-        _: Resource<Descriptor>,
+        _: Resource<FileDescriptor>,
         _: PathFlags,
         _: String,
-        _: Resource<Descriptor>,
+        _: Resource<FileDescriptor>,
         _: String,
     ) -> FsResult<()> {
         Err(ErrorCode::NotPermitted.into())
     }
 
-    fn symlink_at(&mut self, _: Resource<Descriptor>, _: String, _: String) -> FsResult<()> {
+    fn symlink_at(&mut self, _: Resource<FileDescriptor>, _: String, _: String) -> FsResult<()> {
         Err(ErrorCode::NotPermitted.into())
     }
 
     fn open_at(
         &mut self,
-        this: Resource<Descriptor>,
+        this: Resource<FileDescriptor>,
         path_flags: PathFlags,
         path: String,
         open: OpenFlags,
         flags: DescriptorFlags,
-    ) -> FsResult<Resource<Descriptor>> {
+    ) -> FsResult<Resource<FileDescriptor>> {
         let within = folder(&self.table, &this)?;
         within.may_open(open, flags)?;
         let request =
@@ -352,13 +357,13 @@ impl types::HostDescriptor for TaskState {
             |state| {
                 let opened = folder(&state.table, &this)?.open(&path, follow, open, flags)?;
                 let kind = match opened {
-                    Descriptor::File(_) => "file",
-                    Descriptor::Folder(_) => "folder",
+                    FileDescriptor::File(_) => "file",
+                    FileDescriptor::Folder(_) => "folder",
                 };
                 Ok((opened, kind.into()))
             },
             |state, _, answer| {
-                let Descriptor::Folder(within) = state.table.get(&this)? else { return Ok(None) };
+                let FileDescriptor::Folder(within) = state.table.get(&this)? else { return Ok(None) };
                 Ok(match answer.as_str() {
                     Some("file") => Some(within.opened_file(None, &path, flags)),
                     Some("folder") => Some(within.opened_folder(None, &path, flags)),
@@ -369,7 +374,7 @@ impl types::HostDescriptor for TaskState {
         Ok(self.table.push(opened)?)
     }
 
-    fn readlink_at(&mut self, this: Resource<Descriptor>, path: String) -> FsResult<String> {
+    fn readlink_at(&mut self, this: Resource<FileDescriptor>, path: String) -> FsResult<String> {
         let request = json!({"path": folder(&self.table, &this)?.path_of(&path)});
         self.file_call(
             "readlink-at",
@@ -385,15 +390,15 @@ impl types::HostDescriptor for TaskState {
         )
     }
 
-    fn remove_directory_at(&mut self, this: Resource<Descriptor>, path: String) -> FsResult<()> {
+    fn remove_directory_at(&mut self, this: Resource<FileDescriptor>, path: String) -> FsResult<()> {
         self.change("remove-directory-at", &this, &path, |dir| dir.remove_dir(&path))
     }
 
     fn rename_at(
         &mut self,
-        this: Resource<Descriptor>,
+        this: Resource<FileDescriptor>,
         old: String,
-        target: Resource<Descriptor>,
+        target: Resource<FileDescriptor>,
         new: String,
     ) -> FsResult<()> {
         let (from, to) = (folder(&self.table, &this)?, folder(&self.table, &target)?);
@@ -406,27 +411,27 @@ impl types::HostDescriptor for TaskState {
         })
     }
 
-    fn unlink_file_at(&mut self, this: Resource<Descriptor>, path: String) -> FsResult<()> {
+    fn unlink_file_at(&mut self, this: Resource<FileDescriptor>, path: String) -> FsResult<()> {
         self.change("unlink-file-at", &this, &path, |dir| dir.remove_file(&path))
     }
 
     fn is_same_object(
         &mut self,
-        this: Resource<Descriptor>,
-        other: Resource<Descriptor>,
+        this: Resource<FileDescriptor>,
+        other: Resource<FileDescriptor>,
     ) -> wasmtime::Result<bool> {
         let (this, other) = (self.table.get(&this)?, self.table.get(&other)?);
         Ok(this.path() == other.path())
     }
 
-    fn metadata_hash(&mut self, this: Resource<Descriptor>) -> FsResult<MetadataHashValue> {
+    fn metadata_hash(&mut self, this: Resource<FileDescriptor>) -> FsResult<MetadataHashValue> {
         let stat = self.stat_of(&this)?;
         Ok(hash_of(self.table.get(&this)?.path(), &stat))
     }
 
     fn metadata_hash_at(
         &mut self,
-        this: Resource<Descriptor>,
+        this: Resource<FileDescriptor>,
         flags: PathFlags,
         path: String,
     ) -> FsResult<MetadataHashValue> {
@@ -434,7 +439,7 @@ impl types::HostDescriptor for TaskState {
         Ok(hash_of(&folder(&self.table, &this)?.path_of(&path), &stat))
     }
 
-    fn drop(&mut self, this: Resource<Descriptor>) -> wasmtime::Result<()> {
+    fn drop(&mut self, this: Resource<FileDescriptor>) -> wasmtime::Result<()> {
         self.table.delete(this)?;
         Ok(())
     }

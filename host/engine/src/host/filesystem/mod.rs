@@ -74,7 +74,7 @@ impl Mounts {
 }
 
 /// A file or folder that a component has opened.
-pub enum Descriptor {
+pub enum FileDescriptor {
     File(OpenFile),
     Folder(OpenFolder),
 }
@@ -99,4 +99,4 @@ pub struct OpenFolder {
 }
 
 /// The entries of a folder that are still to be returned, by name.
-pub struct Entries(std::vec::IntoIter<DirectoryEntry>);
+pub struct FolderEntries(std::vec::IntoIter<DirectoryEntry>);

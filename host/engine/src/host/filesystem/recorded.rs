@@ -4,7 +4,7 @@ use graph_core::record::journal::{as_digested, as_kept};
 use serde_json::{Value, json};
 
 use super::streams::read_at;
-use super::{Descriptor, FsError, Mounts};
+use super::{FileDescriptor, FsError, Mounts};
 use crate::bindings::wasi::filesystem::types::{
     DescriptorFlags, DescriptorStat, DescriptorType, DirectoryEntry, ErrorCode, OpenFlags, PathFlags,
 };
@@ -197,7 +197,7 @@ impl TaskState {
     }
 }
 
-impl Descriptor {
+impl FileDescriptor {
     pub(super) fn path(&self) -> &str {
         match self {
             Self::File(open) => &open.path,

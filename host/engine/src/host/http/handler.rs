@@ -23,7 +23,7 @@ use super::send::{Request, Unwatched};
 use super::sender::Sender;
 use crate::bindings::wasi::http::outgoing_handler;
 use crate::classify::GuestFault;
-use crate::host::output::Level;
+use crate::host::output::LogLevel;
 use crate::journal::{AnswerSource, RecordedAnswer, SharedJournal};
 use crate::state::TaskState;
 
@@ -103,7 +103,8 @@ impl TaskState {
         answer: Result<Response, Problem>,
     ) -> wasmtime::Result<HostFutureIncomingResponse> {
         if let Err(problem) = &answer {
-            self.output.host_line(Level::Warn, &format!("its request failed: {}", escape(&problem.message)));
+            self.output
+                .host_line(LogLevel::Warn, &format!("its request failed: {}", escape(&problem.message)));
         }
         Ok(HostFutureIncomingResponse::Ready(match answer {
             Ok(response) => {

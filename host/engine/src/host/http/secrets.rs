@@ -1,4 +1,4 @@
-//! Reads secret values. Components see only handles; [`Outgoing`](graph_core::capability::Outgoing) inserts the values.
+//! Reads secret values. Components see only handles; [`OutgoingGrant`](graph_core::capability::OutgoingGrant) inserts the values.
 
 use graph_core::capability::{SecretRule, SecretSource, SecretValue, UnusableSecret};
 

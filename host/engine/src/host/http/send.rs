@@ -83,7 +83,7 @@ pub(crate) struct Client {
 }
 
 /// The limits of one request.
-pub(super) struct Bounds<'a> {
+pub(super) struct RequestBounds<'a> {
     /// Time limit of connecting; `None`: the host's own.
     pub(super) connect: Option<Duration>,
     /// Largest number of bytes of the response's body.
@@ -128,7 +128,7 @@ impl Client {
         &self,
         request: &Request,
         rule: &HttpRule,
-        bounds: Bounds<'_>,
+        bounds: RequestBounds<'_>,
         destination: Option<&Destination>,
         arriving: &mut dyn Arriving,
     ) -> Result<Response, Problem> {

@@ -9,7 +9,7 @@ use graph_core::node::{Category, Failure};
 use super::kept::Destination;
 use super::problem::{Kind, Problem};
 use super::received::Received;
-use super::send::{Arriving, Bounds, Client, Request, Unwatched};
+use super::send::{Arriving, Client, Request, RequestBounds, Unwatched};
 use crate::services::{DoubledAnswer, HttpAnswer, HttpDoubles, HttpRequest};
 
 /// The grant and the limits of one request.
@@ -43,7 +43,7 @@ impl Sender {
             .outgoing
             .prepare(*scheme, host, *port, method, fields)
             .map_err(|denied| Problem::new(Kind::Denied, denied.to_string()))?;
-        let bounds = Bounds { connect: self.connect, most: self.most, received: &self.received };
+        let bounds = RequestBounds { connect: self.connect, most: self.most, received: &self.received };
         let sent = self.client.send(&request, rule, bounds, self.destination.as_ref(), arriving);
         let response = tokio::time::timeout(self.within.unwrap_or(Duration::MAX), sent)
             .await

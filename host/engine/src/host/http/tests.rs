@@ -14,7 +14,7 @@ use super::kept::Destination;
 use super::problem::{Kind, Problem};
 use super::received::Received;
 use super::resolver::SystemResolver;
-use super::send::{Arriving, Bounds, Client, Request, Unwatched};
+use super::send::{Arriving, Client, Request, RequestBounds, Unwatched};
 
 /// The reaction of a server to a request.
 #[derive(Clone, Copy)]
@@ -120,7 +120,7 @@ impl Server {
             addresses: vec!["127.0.0.1".parse().unwrap()],
         };
         let received = Received::for_body_of(most);
-        let bounds = Bounds { connect: None, most, received: &received };
+        let bounds = RequestBounds { connect: None, most, received: &received };
         client.send(&request, &rule, bounds, destination, arriving).await
     }
 

@@ -7,7 +7,7 @@ use graph_core::limits::ModelUse;
 use graph_core::node::{Category, Failure};
 use graph_model::EncodedRequest;
 use graph_model::exchange::{
-    AttemptOutcome, AttemptResult, Call, CallEnd, Charge, NextStep, Obstacle, Provider,
+    AttemptOutcome, AttemptResult, Call, CallEnd, Charge, ExchangeObstacle, NextStep, Provider,
 };
 use tokio::time::Instant;
 
@@ -116,16 +116,16 @@ fn dated(mut response: HttpResponse) -> HttpResponse {
     response
 }
 
-fn obstacle(kind: Kind) -> Obstacle {
+fn obstacle(kind: Kind) -> ExchangeObstacle {
     match kind {
-        Kind::Dns | Kind::Refused | Kind::Tls => Obstacle::Unreachable,
-        Kind::ConnectTimeout => Obstacle::ConnectTimeout,
-        Kind::Denied | Kind::AddressDenied => Obstacle::Denied,
-        Kind::Certificate | Kind::Uri => Obstacle::Invalid,
-        Kind::Terminated => Obstacle::Terminated,
-        Kind::ResponseTimeout => Obstacle::ResponseTimeout,
+        Kind::Dns | Kind::Refused | Kind::Tls => ExchangeObstacle::Unreachable,
+        Kind::ConnectTimeout => ExchangeObstacle::ConnectTimeout,
+        Kind::Denied | Kind::AddressDenied => ExchangeObstacle::Denied,
+        Kind::Certificate | Kind::Uri => ExchangeObstacle::Invalid,
+        Kind::Terminated => ExchangeObstacle::Terminated,
+        Kind::ResponseTimeout => ExchangeObstacle::ResponseTimeout,
         Kind::RequestBody | Kind::ResponseBody | Kind::ResponseFields | Kind::Encoding | Kind::Protocol => {
-            Obstacle::Unusable
+            ExchangeObstacle::Unusable
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use graph_core::node::{Category, Failure};
 use graph_core::record::journal::MODEL;
-use graph_model::exchange::{Call, CallEnd, ModelAnswer, Outcome, Provider, not_granted, recorded};
+use graph_model::exchange::{Call, CallEnd, CallOutcome, ModelAnswer, Provider, not_granted, recorded};
 use serde_json::Value;
 
 use super::ask::ModelCallContext;
@@ -13,7 +13,7 @@ use crate::bindings::graph_host::host::model as wit;
 use crate::bindings::graph_host::node::types::Failure as WitFailure;
 use crate::convert::failure as given_failure;
 use crate::host::http::{Destination, Received, Sender};
-use crate::host::output::Level;
+use crate::host::output::LogLevel;
 use crate::journal::AnswerSource;
 use crate::state::TaskState;
 
@@ -74,7 +74,7 @@ impl TaskState {
             AnswerSource::World => self.ask_model(at, call, asked).await?,
         };
         if let Some(line) = answer.as_ref().ok().and_then(|answered| answered.warning(&name)) {
-            self.output.host_line(Level::Warn, &line);
+            self.output.host_line(LogLevel::Warn, &line);
         }
         Ok(answer)
     }
@@ -115,15 +115,15 @@ impl TaskState {
         let CallEnd { outcome, kept } = ended.unwrap_or_else(|| self.journal.late_model(&call));
         let journal = &self.journal;
         match outcome {
-            Outcome::Answered(answered) => {
+            CallOutcome::Answered(answered) => {
                 journal.record(INTERFACE, FUNCTION, asked, Ok(kept))?;
                 Ok(Ok(answered))
             }
-            Outcome::Failed(failure) => {
+            CallOutcome::Failed(failure) => {
                 journal.record(INTERFACE, FUNCTION, asked, Err(kept))?;
                 Ok(Err(failure))
             }
-            Outcome::Ends(failure) => {
+            CallOutcome::Ends(failure) => {
                 Err(journal.record_fault(INTERFACE, FUNCTION, asked, kept.into(), failure).into())
             }
         }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use graph_core::capability::{CleanedText, HttpField};
 use graph_core::record::{ModelDelta, ModelPart};
 use graph_model::exchange::Provider;
-use graph_model::{Block, Bounds, DecodeError, Delta, Response, Stream, Usage};
+use graph_model::{Block, DecodeError, DecoderBounds, Delta, Response, Stream, Usage};
 
 use crate::host::http::Arriving;
 use crate::host::output::Output;
@@ -103,7 +103,7 @@ impl<'a> AnswerReporter<'a> {
 /// An answer that is read while it arrives, if it is a stream of events.
 pub(super) struct ArrivingAnswer<'a> {
     shown: AnswerReporter<'a>,
-    bounds: Bounds,
+    bounds: DecoderBounds,
     stream: Option<Stream>,
     failed: Option<DecodeError>,
 }
@@ -111,7 +111,7 @@ pub(super) struct ArrivingAnswer<'a> {
 impl<'a> ArrivingAnswer<'a> {
     /// Creates an answer whose body has at most `most` bytes.
     pub(super) fn new(shown: AnswerReporter<'a>, most: u64) -> Self {
-        Self { shown, bounds: Bounds::for_body(most), stream: None, failed: None }
+        Self { shown, bounds: DecoderBounds::for_body(most), stream: None, failed: None }
     }
 
     /// Returns the known usage of an answer that has not ended.

@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 
 use super::support::{Numbers, store};
 use crate::knowledge::KnowledgeStoreError;
-use crate::knowledge::index::{Places, places};
+use crate::knowledge::index::{WordPositions, places};
 
 const FTS: &str = "CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'unicode61 remove_diacritics 2')";
 
@@ -177,7 +177,7 @@ fn by_sqlite(
 #[test]
 fn places_are_stored_and_read_whatever_their_distance() {
     for expected in [vec![], vec![0], vec![0, 1, 2], vec![127, 128, 300, 70_000, 5_000_000]] {
-        let mut stored = Places::default();
+        let mut stored = WordPositions::default();
         for place in &expected {
             stored.push(*place);
         }

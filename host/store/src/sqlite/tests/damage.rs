@@ -7,7 +7,7 @@ use std::path::Path;
 use graph_core::record::ErrorCode;
 use rusqlite::Connection;
 
-use super::super::{OpenError, Options, SqliteStore};
+use super::super::{OpenError, SqliteOptions, SqliteStore};
 use super::TestFolder;
 use crate::conformance::sample::{acquire_run, checkpoint, run, update, whole, write};
 use crate::error::{CommitError, ReadError, StorageError};
@@ -77,7 +77,7 @@ fn a_truncated_file_is_read_as_far_as_it_goes() {
     place.fill(200);
     let whole_length = fs::metadata(place.file()).unwrap().len();
     OpenOptions::new().write(true).open(place.file()).unwrap().set_len(whole_length / 2).unwrap();
-    let error = SqliteStore::open(&place.file(), Options::default()).unwrap_err();
+    let error = SqliteStore::open(&place.file(), SqliteOptions::default()).unwrap_err();
     let OpenError::Storage(StorageError::Corrupt { location, .. }) = &error else { panic!("{error}") };
     assert_eq!((location, error.code()), (&place.file().display().to_string(), ErrorCode::Integrity));
     assert_eq!(fs::metadata(place.file()).unwrap().len(), whole_length / 2);
@@ -120,7 +120,7 @@ fn tables_that_are_not_as_they_were_made_are_damage() {
         store.checkpoint("r", "", CheckpointPosition::Latest).unwrap(),
         Some(checkpoint("r", 1, vec![]))
     );
-    let error = SqliteStore::open(&place.file(), Options::default()).unwrap_err();
+    let error = SqliteStore::open(&place.file(), SqliteOptions::default()).unwrap_err();
     assert_eq!(error.code(), ErrorCode::Integrity);
     assert!(error.to_string().contains("the table `pending` is missing"), "{error}");
 }

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::super::{OpenError, Options, SqliteStore};
+use super::super::{OpenError, SqliteOptions, SqliteStore};
 use super::{TestFolder, read_only};
 use crate::conformance::sample::{acquire_run, checkpoint, commit, owner, run, task, whole, write};
 use crate::error::StorageError;
@@ -26,7 +26,7 @@ fn child(program: &Path, test: &str, file: &Path) -> Command {
 #[test]
 fn writes_until_it_is_killed() {
     let Some(file) = std::env::var_os(FILE) else { return };
-    let store = SqliteStore::open(Path::new(&file), Options::default()).unwrap();
+    let store = SqliteStore::open(Path::new(&file), SqliteOptions::default()).unwrap();
     let guard = store.acquire("r", &owner(4711)).unwrap();
     let newest = store.checkpoint("r", "", CheckpointPosition::Latest).unwrap();
     for sequence in newest.map_or(0, |newest| newest.sequence + 1).. {
@@ -114,7 +114,7 @@ fn reads_where_it_cannot_write() {
     let reader = SqliteStore::open(file, read_only()).unwrap();
     assert_eq!(reader.runs(&RunFilter::default()).unwrap(), [run("r").row]);
     assert_eq!(reader.checkpoints("r", "", None, 10).unwrap(), []);
-    let refused = SqliteStore::open(file, Options::default()).unwrap_err();
+    let refused = SqliteStore::open(file, SqliteOptions::default()).unwrap_err();
     assert!(matches!(refused, OpenError::Storage(StorageError::NotWritable { .. })), "{refused}");
 
     let unmerged = file.with_file_name("unmerged ?#%.db");

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::{Access, Options, SqliteStore};
+use super::{FileAccess, SqliteOptions, SqliteStore};
 use crate::conformance::Subject;
 use crate::conformance::sample::{checkpoint, commit, run, whole};
 use crate::store::CheckpointStore;
@@ -40,7 +40,7 @@ impl TestFolder {
     }
 
     fn store(&self) -> SqliteStore {
-        SqliteStore::open(&self.file(), Options::default()).unwrap()
+        SqliteStore::open(&self.file(), SqliteOptions::default()).unwrap()
     }
 
     fn reader(&self) -> SqliteStore {
@@ -70,8 +70,8 @@ impl crate::conformance::UpkeepSubject for TestFolder {
     }
 }
 
-fn read_only() -> Options {
-    Options { access: Access::ReadOnly, ..Options::default() }
+fn read_only() -> SqliteOptions {
+    SqliteOptions { access: FileAccess::ReadOnly, ..SqliteOptions::default() }
 }
 
 mod conforms {

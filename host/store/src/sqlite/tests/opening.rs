@@ -9,7 +9,7 @@ use graph_core::limits::ModelUse;
 use graph_core::record::ErrorCode;
 use rusqlite::Connection;
 
-use super::super::{OpenError, Options, SCHEMA_VERSION, SqliteStore};
+use super::super::{OpenError, SCHEMA_VERSION, SqliteOptions, SqliteStore};
 use super::{TestFolder, read_only, with_suffix};
 use crate::conformance::sample::{acquire_run, checkpoint, commit, late, owner, run, segment, update, whole};
 use crate::error::{AcquireError, CommitError, StorageError};
@@ -17,7 +17,7 @@ use crate::run::{RunFilter, RunUpdate};
 use crate::store::{CheckpointPosition, CheckpointStore, SyncMode, WantedChannel};
 use crate::versions::{Format, PathContent};
 
-fn refused(file: &Path, options: Options) -> OpenError {
+fn refused(file: &Path, options: SqliteOptions) -> OpenError {
     SqliteStore::open(file, options).unwrap_err()
 }
 
@@ -29,7 +29,7 @@ fn a_newer_schema_is_left_alone() {
     connection.pragma_update(None, "user_version", SCHEMA_VERSION + 6).unwrap();
     drop(connection);
     let before = fs::read(place.file()).unwrap();
-    for options in [Options::default(), read_only()] {
+    for options in [SqliteOptions::default(), read_only()] {
         let error = refused(&place.file(), options);
         assert_eq!(
             error,
@@ -63,7 +63,7 @@ fn another_programs_database_is_left_alone() {
         let file = place.0.path().join(format!("{application_id}-{}.db", statement.len()));
         Connection::open(&file).unwrap().execute_batch(statement).unwrap();
         let before = fs::read(&file).unwrap();
-        for options in [Options::default(), read_only()] {
+        for options in [SqliteOptions::default(), read_only()] {
             assert_eq!(refused(&file, options), OpenError::Foreign { file: file.clone(), application_id });
         }
         assert_eq!(fs::read(&file).unwrap(), before);
@@ -76,7 +76,7 @@ fn what_is_no_database_is_left_alone() {
     let place = TestFolder::new();
     let file = place.0.path().join("runs.db");
     fs::write(&file, "id: examples/loop\n".repeat(100)).unwrap();
-    for options in [Options::default(), read_only()] {
+    for options in [SqliteOptions::default(), read_only()] {
         let error = refused(&file, options);
         assert_eq!(error, OpenError::NotADatabase { file: file.clone() });
         assert_eq!(error.code(), ErrorCode::Integrity);
@@ -88,13 +88,14 @@ fn what_is_no_database_is_left_alone() {
 fn folders_are_made_and_what_is_in_the_way_is_named() {
     let place = TestFolder::new();
     let deep = place.0.path().join("a/b c/ü/runs.db");
-    SqliteStore::open(&deep, Options::default()).unwrap().create_run(&run("r")).unwrap();
+    SqliteStore::open(&deep, SqliteOptions::default()).unwrap().create_run(&run("r")).unwrap();
     assert!(deep.exists());
     let file = deep.join("below/runs.db");
-    let OpenError::Folder { folder, .. } = refused(&file, Options::default()) else { panic!("opened") };
+    let OpenError::Folder { folder, .. } = refused(&file, SqliteOptions::default()) else { panic!("opened") };
     assert_eq!(folder, deep.join("below"));
     let folder = place.0.path().to_owned();
-    let OpenError::Storage(StorageError::NotWritable { location, .. }) = refused(&folder, Options::default())
+    let OpenError::Storage(StorageError::NotWritable { location, .. }) =
+        refused(&folder, SqliteOptions::default())
     else {
         panic!("opened")
     };

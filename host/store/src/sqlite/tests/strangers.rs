@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use rusqlite::limits::Limit;
 
 use super::super::schema::{APPLICATION_ID, MIGRATIONS};
-use super::super::{OpenError, Options, PlaceError, SCHEMA_VERSION, SqliteStore};
+use super::super::{OpenError, PlaceError, SCHEMA_VERSION, SqliteOptions, SqliteStore};
 use super::{TestFolder, read_only, with_suffix};
 use crate::conformance::sample::{acquire_run, checkpoint, commit, run, status, task, whole};
 use crate::error::{AcquireError, CommitError, ReadError, ResolveError, StorageError};
@@ -30,7 +30,7 @@ fn alter(file: &Path, statements: &str) {
 fn refused(file: &Path) -> Vec<OpenError> {
     let before = fs::read(file).unwrap();
     let begun = Instant::now();
-    let refused = [Options::default(), read_only()].map(|options| {
+    let refused = [SqliteOptions::default(), read_only()].map(|options| {
         let error = SqliteStore::open(file, options).expect_err("it is opened");
         assert_eq!(error.code(), ErrorCode::Integrity, "{error}");
         error
@@ -240,8 +240,8 @@ fn rows_without_end_come_to_an_end() {
     }
 }
 
-fn options() -> [Options; 2] {
-    [Options::default(), read_only()]
+fn options() -> [SqliteOptions; 2] {
+    [SqliteOptions::default(), read_only()]
 }
 
 fn misplaced(file: &Path) -> Vec<PlaceError> {
@@ -649,7 +649,7 @@ fn a_database_stays_that_of_the_folder_that_is_held() {
         let kept = folder.with_file_name("kept");
         let place = FilePlace::at(&mine.file());
         place.folder().get().unwrap();
-        let open = SqliteStore::open(&place, Options::default()).unwrap();
+        let open = SqliteStore::open(&place, SqliteOptions::default()).unwrap();
         exchange(&folder, &kept, other.file().parent().unwrap());
         let before = contents(&folder);
         // The open connection, which creates its log and the index of the log only now, the locks, and the room in the
@@ -667,7 +667,7 @@ fn a_database_stays_that_of_the_folder_that_is_held() {
         assert!(contents(&folder) == before);
         // A missing database is created in the folder that is held, and a migrated one is written there.
         let fresh = place.folder().file("fresh.db");
-        drop(SqliteStore::open(&fresh, Options::default()).unwrap());
+        drop(SqliteStore::open(&fresh, SqliteOptions::default()).unwrap());
         Format::Runs.bring_up_to_date(&place).unwrap();
         let knowledge = KnowledgeStore::at(place.folder().file("knowledge.db"));
         knowledge.put("a", "mine").unwrap();
