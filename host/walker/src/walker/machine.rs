@@ -379,6 +379,7 @@ impl Walker {
         interrupts
     }
 
+    /// Returns the name of a boundary: `namespace/superstep`; the root namespace is left out.
     pub(super) fn place(&self, superstep: u64) -> String {
         match self.setup.identity.namespace.as_str() {
             "" => superstep.to_string(),

@@ -63,16 +63,16 @@ mod tests {
     #[test]
     fn a_thread_takes_the_names_that_rye_gave_later() {
         const RYE: &str = "rye/core/runtimes/state_graph_runtime";
-        let given =
+        let inputs =
             "{ directive_id: \"${inputs.which}\", limit_overrides: { turns: 3, duration_seconds: 60 } }";
         let known = serde_json::json!([
             { "directive_name": "${inputs.which}", "limit_overrides": { "turns": 3, "duration": 60 } },
             ["inputs.which"],
         ]);
-        assert_eq!(params(RYE, THREAD_DIRECTIVE, given), known);
+        assert_eq!(params(RYE, THREAD_DIRECTIVE, inputs), known);
         for (dialect, item) in [(RYE, "acme/own"), ("graph-host", THREAD_DIRECTIVE)] {
             assert_eq!(
-                params(dialect, item, given)[0]["directive_id"],
+                params(dialect, item, inputs)[0]["directive_id"],
                 "${inputs.which}",
                 "{dialect} {item}"
             );

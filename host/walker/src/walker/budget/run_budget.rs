@@ -30,7 +30,7 @@ pub(in crate::walker) enum NodeWorkError {
 }
 
 impl NodeWorkError {
-    /// Converts the trouble of preparing a child run. If the graph was written by a run, work over the bound of a step
+    /// Converts the error of preparing a child run. If the graph was written by a run, work over the bound of a step
     /// comes from its schema, and fails the task alone.
     pub(in crate::walker) fn for_child(self, is_written: bool) -> Self {
         match self {
@@ -38,7 +38,7 @@ impl NodeWorkError {
                 let message = format!("the graph cannot be started: {exhausted}");
                 Self::Failed(Failure::new(Category::Limit, message))
             }
-            trouble => trouble,
+            error => error,
         }
     }
 }
@@ -209,10 +209,10 @@ impl Walker {
         &mut self,
         now: Timestamp,
         at: usize,
-        trouble: NodeWorkError,
+        error: NodeWorkError,
         fx: &mut Vec<Effect>,
     ) {
-        match trouble {
+        match error {
             NodeWorkError::Failed(failure) => self.failed(now, at, failure, fx),
             NodeWorkError::Exhausted(exhausted) => self.exhaust(now, at, budget_of(exhausted), None, fx),
         }

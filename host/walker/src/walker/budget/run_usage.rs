@@ -26,7 +26,7 @@ pub(in crate::walker) struct RunUsage {
 }
 
 impl RunUsage {
-    /// Creates totals of zero.
+    /// Creates usage of zero.
     pub(in crate::walker) fn new(graph: &Graph) -> Self {
         Self {
             fuel: 0,
@@ -39,7 +39,7 @@ impl RunUsage {
         }
     }
 
-    /// Restores the totals from a checkpoint.
+    /// Restores the usage from a checkpoint.
     pub(in crate::walker) const fn restore(checkpoint: &Checkpoint, node_counts: NodeCounts) -> Self {
         Self {
             fuel: checkpoint.fuel,

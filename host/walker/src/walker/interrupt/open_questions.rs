@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::walker::event::Answers;
-use crate::walker::interrupt::match_answers::{AnsweredQuestion, QuestionPath};
-use crate::walker::interrupt::match_answers::{OpenQuestions, resolve};
+use crate::walker::interrupt::match_answers::{AnsweredQuestion, OpenQuestions, QuestionPath, resolve};
 use crate::walker::interrupt::resume::{AnswersByTask, task_of};
 use crate::walker::setup::HandleError;
 use crate::walker::tasks::superstep::ordinal;

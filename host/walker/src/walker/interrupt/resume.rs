@@ -72,7 +72,7 @@ impl Walker {
             }
         }
         let (next, deferred) = (steps(&checkpoint.next)?, steps(&checkpoint.deferred)?);
-        let node_counts = restore_tallies(&graph, &mut checkpoint, &mut channels)?;
+        let node_counts = restore_node_counts(&graph, &mut checkpoint, &mut channels)?;
         // A static interrupt after a node belongs to the superstep that ran the node, not to an edit or a fork of its boundary.
         let just_visited = match checkpoint.source {
             Source::Update { .. } | Source::Fork { .. } => Vec::new(),
@@ -572,7 +572,7 @@ pub(in crate::walker) fn refused(code: ErrorCode, message: String) -> HandleErro
 }
 
 /// Restores the counts of nodes from a checkpoint, whose maps are moved out, and checks the channels against its digest.
-fn restore_tallies(
+fn restore_node_counts(
     graph: &Graph,
     checkpoint: &mut Checkpoint,
     channels: &mut Channels,

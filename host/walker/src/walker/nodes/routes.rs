@@ -55,7 +55,7 @@ impl Walker {
                 .with("run", Root::Value(&run));
             let node = self.graph.node(target.node);
             let value = self.evaluate(argument, &scope, node, &mut warnings, meter);
-            let value = value.map_err(|trouble| match trouble {
+            let value = value.map_err(|error| match error {
                 NodeWorkError::Failed(failure) => RunError {
                     category: Some(failure.category),
                     node: Some(node.name.clone()),

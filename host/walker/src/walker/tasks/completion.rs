@@ -240,7 +240,7 @@ impl Walker {
                 }
                 self.settled(now, at, fx);
             }
-            Err(trouble) => self.end_with_error(now, at, trouble, fx),
+            Err(error) => self.end_with_error(now, at, error, fx),
         }
     }
 

@@ -204,7 +204,7 @@ impl Walker {
                 superstep.task_mut(at).caching_mut().waiting = Some(lookup.clone());
                 fx.push(Effect::LookUp(Box::new(lookup)));
             }
-            Err(trouble) => self.end_with_error(now, at, trouble, fx),
+            Err(error) => self.end_with_error(now, at, error, fx),
         }
     }
 

@@ -160,7 +160,7 @@ impl Walker {
         let task = superstep.task_mut(at);
         let params = match params {
             Ok(params) => params,
-            Err(trouble) => return self.end_with_error(now, at, trouble, fx),
+            Err(error) => return self.end_with_error(now, at, error, fx),
         };
         if task.account().left() == 0 {
             return self.exhaust(now, at, Budget::Fuel, None, fx);
@@ -268,7 +268,7 @@ impl Walker {
                 }
                 self.accept(now, at, outcome, fx);
             }
-            Err(trouble) => self.end_with_error(now, at, trouble, fx),
+            Err(error) => self.end_with_error(now, at, error, fx),
         }
     }
 
@@ -383,7 +383,7 @@ impl Walker {
                 }
                 self.accept(now, at, outcome, fx);
             }
-            Err(trouble) => self.end_with_error(now, at, trouble, fx),
+            Err(error) => self.end_with_error(now, at, error, fx),
         }
     }
 

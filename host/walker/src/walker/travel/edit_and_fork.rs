@@ -327,7 +327,7 @@ impl Walker {
                     let context = self.context(node, &active, meter).map_err(exhausted)?;
                     let scope = self.scope(&context, None, None);
                     let value = self.evaluate(template, &scope, node, &mut warnings, meter);
-                    Some(value.map_err(|trouble| match trouble {
+                    Some(value.map_err(|error| match error {
                         NodeWorkError::Failed(failure) => refused(ErrorCode::InvalidUpdate, failure.message),
                         NodeWorkError::Exhausted(reason) => exhausted(reason),
                     })?)

@@ -67,9 +67,8 @@ impl RunTree {
         let namespace = child_namespace(walker, &task);
         let meter = Meter::new(walker.task(&task).map_or(0, |task| task.account().left()));
         let is_written = HostItem::of_dispatch(spec.primary, spec.item_type, &spec.item_id).is_some();
-        let prepared = self
-            .prepare_child(parent, &namespace, spec, &meter)
-            .map_err(|trouble| trouble.for_child(is_written));
+        let prepared =
+            self.prepare_child(parent, &namespace, spec, &meter).map_err(|error| error.for_child(is_written));
         let prepared = match prepared {
             Ok(prepared) => prepared,
             Err(NodeWorkError::Failed(failure)) => {
