@@ -248,7 +248,7 @@ impl Runtime {
 
     /// Stops a run that no process drives, before any task runs; returns its status. A [`RunHandle`] stops a run that this
     /// process drives.
-    pub async fn stop(&self, run: &str, how: Control) -> Result<Status> {
+    pub async fn stop(&self, run: &str, how: StopRequest) -> Result<Status> {
         stop_unheld::stop(run, how, self.store()?, &self.project, &self.host).await
     }
 
@@ -473,7 +473,7 @@ mod tests {
         assert_eq!(again.state["greeting"], "Hello, Grace");
         assert_eq!(restore::find(&*found.store().unwrap(), &id).unwrap().max_steps, Some(7));
         // A run that has ended stays as it is.
-        assert_eq!(found.stop(&id, Control::Cancel).await.unwrap(), Status::Completed);
+        assert_eq!(found.stop(&id, StopRequest::Cancel).await.unwrap(), Status::Completed);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use graph_driver::Control;
+use graph_driver::StopRequest;
 use graph_store::CheckpointStore;
 use graph_walker::walker::Summary;
 use serde_json::Value;
@@ -17,7 +17,7 @@ use crate::history::events::{Kinds, Reader};
 #[derive(Debug)]
 pub struct RunHandle {
     pub(super) id: String,
-    pub(super) control: mpsc::UnboundedSender<Control>,
+    pub(super) control: mpsc::UnboundedSender<StopRequest>,
     pub(super) task: JoinHandle<Result<Summary>>,
 }
 
@@ -28,7 +28,7 @@ impl RunHandle {
     }
 
     /// Asks the run to stop: once the tasks under way are done, or at once.
-    pub fn stop(&self, how: Control) {
+    pub fn stop(&self, how: StopRequest) {
         // If the driver is gone, the run has stopped already.
         let _ = self.control.send(how);
     }
