@@ -270,7 +270,7 @@ mod tests {
         for (text, end) in [
             (words(3), None),
             (words(4), Some("… 15 more characters")),
-            (format!("a\nb\n{}", words(2)), Some("… 15 more characters")),
+            (format!("a\nb\n{}", words(2)), Some("… 11 more characters")),
             (format!("{}\nlast", words(4)), Some("… 1 more line")),
             (format!("{}\nlast", words(3)), Some("… 1 more line")),
         ] {
