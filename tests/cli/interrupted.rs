@@ -95,7 +95,7 @@ fn ctrl_c_does_not_wait_for_a_long_history_to_be_read() {
         "start: first\nmax_steps: 100000\nmax_total_steps: 100000\nnodes:\n  first: {{ next: &all [{}] }}\n{nodes}",
         all.join(", ")
     );
-    for (id, most) in [("short", 1 << 20), ("long", 24 << 20)] {
+    for (id, most) in [("short", 1 << 20), ("long", 80 << 20)] {
         let place = Place::new();
         place.graph("g.yaml", &graph);
         place.write("caps.yaml", "dispatch: []\n");
