@@ -17,7 +17,7 @@ impl Digest {
     }
 
     /// Returns the raw 32 bytes.
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -131,14 +131,14 @@ pub struct DomainHasher(Sha256);
 
 impl DomainHasher {
     /// Starts a digest of the given domain, for example `graph-host/checkpoint/v1`.
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn new(domain: &str) -> Self {
         Self(Sha256::new()).field(domain.as_bytes())
     }
 
     /// Adds a field, preceded by its length.
     #[must_use]
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn field(mut self, bytes: &[u8]) -> Self {
         self.0.update((bytes.len() as u64).to_le_bytes());
         self.0.update(bytes);
@@ -155,13 +155,13 @@ impl DomainHasher {
 
     /// Adds a digest as a field.
     #[must_use]
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn digest(self, digest: &Digest) -> Self {
         self.field(digest.as_bytes())
     }
 
     /// Returns the digest of all fields.
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn finish(self) -> Digest {
         Digest(self.0.finalize().into())
     }
@@ -178,7 +178,7 @@ impl PieceHasher {
     }
 
     /// Returns the digest of all pieces.
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn finish(self) -> Digest {
         Digest(self.0.finalize().into())
     }

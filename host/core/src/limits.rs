@@ -153,14 +153,14 @@ impl TaskLimits {
 
     /// Returns these limits, with `model` raised by an amount that answers have added.
     #[must_use]
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn with_added(self, added: ModelUse) -> Self {
         Self { model: self.model.raised(added), model_added: self.model_added.plus(added), ..self }
     }
 
     /// Returns the smaller limit of each kind. An amount that answers have added to one raises the other as well.
     #[must_use]
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn min(self, other: Self) -> Self {
         Self {
             fuel: self.fuel.min(other.fuel),
@@ -381,7 +381,7 @@ impl HostUse {
         self.calls == 0 && self.bytes == 0 && self.fuel == 0 && self.stored == 0 && self.model.is_nothing()
     }
 
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     fn each(self, other: Self, of: impl Fn(u64, u64) -> u64 + Copy) -> Self {
         Self {
             calls: of(self.calls, other.calls),
@@ -394,49 +394,49 @@ impl HostUse {
 
     /// Returns the sum, each figure at most [`LARGEST_FIGURE`]. A figure of `u64::MAX`, which means no limit, is kept.
     #[must_use]
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn plus(self, other: Self) -> Self {
         self.each(other, figure::sum)
     }
 
     /// Returns a used amount as it is stored: each figure at most [`LARGEST_FIGURE`].
     #[must_use]
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn counted(self) -> Self {
         self.each(self, |figure, _| figure::counted(figure))
     }
 
     /// Returns the difference, at least zero in each figure.
     #[must_use]
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn less(self, other: Self) -> Self {
         Self { model: self.model.less(other.model), ..self.each(other, u64::saturating_sub) }
     }
 
     /// Returns the smaller of each figure.
     #[must_use]
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn min(self, other: Self) -> Self {
         self.each(other, u64::min)
     }
 
     /// Returns the larger of each figure.
     #[must_use]
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn max(self, other: Self) -> Self {
         self.each(other, u64::max)
     }
 
     /// Returns these limits multiplied by `count`; they saturate.
     #[must_use]
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn times(self, count: u64) -> Self {
         self.each(self, |of, _| of.saturating_mul(count))
     }
 
     /// Returns one of `count` equal shares; `count` is not 0. A figure of language models without a limit has none in its shares.
     #[must_use]
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn share(self, count: u64) -> Self {
         let of_models = |of: u64, _| if of == u64::MAX { of } else { of / count.max(1) };
         Self { model: self.model.each(self.model, of_models), ..self.each(self, |of, _| of / count.max(1)) }

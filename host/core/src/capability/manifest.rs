@@ -320,7 +320,7 @@ impl Manifest {
     }
 
     /// Returns the limits of a whole run.
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn run_limits(&self) -> RunLimits {
         let depth = self.run.depth.min(self.narrowing.depth.unwrap_or(u32::MAX));
         RunLimits { depth, ..self.run }

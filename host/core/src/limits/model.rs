@@ -43,7 +43,7 @@ impl ModelUse {
     }
 
     /// Combines the figures of two amounts, one by one.
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn each(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
         Self {
             calls: of(self.calls, other.calls),
@@ -56,21 +56,21 @@ impl ModelUse {
     /// Returns the sum, each figure at most [`LARGEST_FIGURE`](super::LARGEST_FIGURE). A figure of `u64::MAX`, which means no limit, is
     /// kept.
     #[must_use]
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn plus(self, other: Self) -> Self {
         self.each(other, figure::sum)
     }
 
     /// Returns a used amount as it is stored: each figure at most [`LARGEST_FIGURE`](super::LARGEST_FIGURE).
     #[must_use]
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn counted(self) -> Self {
         self.each(self, |figure, _| figure::counted(figure))
     }
 
     /// Returns the difference, at least zero in each figure. A figure of `u64::MAX`, which means no limit, is kept.
     #[must_use]
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn less(self, other: Self) -> Self {
         let less = |most: u64, taken| if most == u64::MAX { most } else { most.saturating_sub(taken) };
         self.each(other, less)
@@ -79,7 +79,7 @@ impl ModelUse {
     /// Returns this budget plus the amount that answers have added. A figure of `u64::MAX`, which means no limit, is kept, and no other
     /// reaches it.
     #[must_use]
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn raised(self, added: Self) -> Self {
         let raised = |most: u64, more| {
             if most == u64::MAX { most } else { most.saturating_add(more).min(u64::MAX - 1) }
@@ -89,21 +89,21 @@ impl ModelUse {
 
     /// Returns the smaller of each figure.
     #[must_use]
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn min(self, other: Self) -> Self {
         self.each(other, u64::min)
     }
 
     /// Returns the larger of each figure.
     #[must_use]
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn max(self, other: Self) -> Self {
         self.each(other, u64::max)
     }
 
     /// Returns the part of a budget that is reserved for a last request: one call, and a quarter of each other limited figure.
     #[must_use]
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn floor(self) -> Self {
         let quarter = |figure: u64| if figure == u64::MAX { 0 } else { figure / 4 };
         Self {
@@ -115,7 +115,7 @@ impl ModelUse {
     }
 
     /// Returns the first figure in which this amount exceeds `most`.
-    #[inline]
+    #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn above(self, most: Self) -> Option<ModelFigure> {
         ModelFigure::ALL.into_iter().find(|figure| figure.of(self) > figure.of(most))
     }
