@@ -373,7 +373,7 @@ fn what_comes_along_with_a_graph_can_be_yanked() {
     // A command that only uses it has no such option: the help names the command that has.
     let (refused, code) = market.there_json("second", &["validate", &flow]);
     assert_eq!(code, 8, "{refused}");
-    let command = help(&refused).split('`').find(|part| part.contains("--allow-yanked")).unwrap();
+    let command = help(&refused["files"][0]).split('`').find(|part| part.contains("--allow-yanked")).unwrap();
     let words: Vec<_> = command.split(' ').skip(1).chain(["--into", "anyway", "--no-lock"]).collect();
     assert!(words[1].starts_with(&flow), "{refused}");
     ok(&market.there("second", &words));
@@ -381,7 +381,7 @@ fn what_comes_along_with_a_graph_can_be_yanked() {
     assert!(ran.code == 0 && ran.stderr.contains("`t/note` 1.0.0 is yanked"), "{}", ran.shown());
     let pinned = format!("{}@{digest}", market.base());
     let (refused, code) = market.there_json("second", &["validate", &pinned]);
-    assert_eq!((code, &refused["error"]["code"]), (8, &json!("yanked")), "{refused}");
+    assert_eq!((code, &refused["files"][0]["error"]["code"]), (8, &json!("yanked")), "{refused}");
 }
 
 /// Returns the tag of the statements about `t/note`.
