@@ -9,5 +9,5 @@ pub(crate) fn is_drawn(name: &str, one_in: u64) -> bool {
     }
     let seed = std::env::var("SEED").unwrap_or_else(|_| "11".to_owned());
     let digest = Digest::of_bytes(format!("{seed}:{name}").as_bytes()).hex();
-    u64::from_str_radix(&digest[..8], 16).unwrap() % one_in == 0
+    u64::from_str_radix(&digest[..8], 16).unwrap().is_multiple_of(one_in)
 }

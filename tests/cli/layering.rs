@@ -189,14 +189,14 @@ fn only_the_runtime_assembles_runs() {
         let shown = file.strip_prefix(&host).unwrap().to_string_lossy().into_owned();
         for (number, line) in without_tests(&text).lines().enumerate() {
             let code = line.split("//").next().unwrap_or_default();
-            let names = |part: &&str| {
+            let names = |part: &str| {
                 let is_word = |c: char| c.is_alphanumeric() || c == '_';
-                code.match_indices(*part).any(|(at, _)| {
+                code.match_indices(part).any(|(at, _)| {
                     let (before, after) = (&code[..at], &code[at + part.len()..]);
                     !before.ends_with(is_word) && !after.starts_with(is_word)
                 })
             };
-            if PARTS_OF_A_RUN.iter().any(|part| names(&part)) {
+            if PARTS_OF_A_RUN.into_iter().any(names) {
                 found.entry(shown.clone()).or_default().push(format!("{}: {}", number + 1, line.trim()));
             }
         }

@@ -104,7 +104,7 @@ impl Watching {
         Ok(Self { events, ends: listen()?, root: None, watcher })
     }
 
-    /// Waits for a change and then until nothing changes for [`QUIET`]; returns the file that changed last. `None` if the process has
+    /// Waits for a change and then until nothing changes for `QUIET`; returns the file that changed last. `None` if the process has
     /// been asked to end, now or while a run was under way.
     pub fn changed(&mut self) -> Option<PathBuf> {
         let mut newest = loop {

@@ -138,13 +138,11 @@ impl Error {
             Io::IsADirectory => Self::usage(format!("{what} {shown} is a folder, a file is needed")),
             Io::InvalidInput => Self::usage(format!("{what} {shown} is not a regular file")),
             Io::InvalidData => Self::invalid(format!("{what} {shown} is not text in UTF-8")),
-            Io::FileTooLarge => match error.get_ref() {
-                Some(limit) => Self::invalid(format!("{what} {shown} is larger than {limit}")),
-                None => {
-                    let limit = crate::project::text_file::LARGEST >> 20;
-                    Self::invalid(format!("{what} {shown} is larger than {limit} MiB"))
-                }
-            },
+            Io::FileTooLarge => {
+                let largest = || format!("{} MiB", crate::project::text_file::LARGEST >> 20);
+                let limit = error.get_ref().map_or_else(largest, ToString::to_string);
+                Self::invalid(format!("{what} {shown} is larger than {limit}"))
+            }
             _ => Self::storage(format!("{what} {shown} cannot be read: {error}")),
         }
     }

@@ -249,7 +249,7 @@ impl Runtime {
     /// Stops a run that no process drives, before any task runs; returns its status. A [`RunHandle`] stops a run that this
     /// process drives.
     pub async fn stop(&self, run: &str, how: StopRequest) -> Result<Status> {
-        stop_unheld::stop(run, how, self.store()?, &self.project, &self.host).await
+        Box::pin(stop_unheld::stop(run, how, self.store()?, &self.project, &self.host)).await
     }
 
     /// The stored history of a run.

@@ -225,7 +225,7 @@ pub enum NodeKind {
     Foreach(Foreach),
     /// Asks a person; the answer is the result.
     Ask {
-        /// The `ask` mapping, which becomes the payload of the interrupt ([`crate::question`]).
+        /// The `ask` mapping, which becomes the payload of the interrupt ([`graph_core::question`]).
         question: ValueTemplate,
         /// The sources of the parts of its form.
         sources: FormSources,
@@ -351,7 +351,7 @@ pub struct StaticInterrupt {
 pub struct CommandGrant {
     /// The nodes that `goto` may name.
     pub goto: Vec<NodeIndex>,
-    /// `true` if `goto` may name [`END`](crate::id::END), which ends the branch.
+    /// `true` if `goto` may name [`END`](graph_core::id::END), which ends the branch.
     pub may_end: bool,
     /// The channels that `update` may name.
     pub write: Vec<String>,

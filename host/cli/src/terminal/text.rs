@@ -42,7 +42,7 @@ pub fn event_line(path: &str, name: &str, payload: &Value) -> String {
 /// Depth of the deepest level of a tree with an indent of its own.
 const DEEPEST: usize = 24;
 
-/// Returns the start of a line of a tree: an indent for its depth; below [`DEEPEST`], the depth as a number.
+/// Returns the start of a line of a tree: an indent for its depth; below `DEEPEST`, the depth as a number.
 pub fn branch(depth: usize) -> String {
     match depth {
         0 => String::new(),

@@ -43,6 +43,7 @@ impl ModelUse {
     }
 
     /// Combines the figures of two amounts, one by one.
+    #[must_use]
     #[cfg_attr(not(target_family = "wasm"), inline)]
     pub fn each(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
         Self {

@@ -94,7 +94,7 @@ fn in_module(payload: Payload<'_>, module: &mut Module, tally: &mut Tally) -> Re
             }
         }
         Payload::MemorySection(section) => {
-            tally.add(StructureMetric::Memories, u64::from(section.count()))?
+            tally.add(StructureMetric::Memories, u64::from(section.count()))?;
         }
         Payload::GlobalSection(section) => tally.add(StructureMetric::Globals, u64::from(section.count()))?,
         Payload::ExportSection(section) => tally.add(StructureMetric::Exports, u64::from(section.count()))?,
@@ -143,7 +143,7 @@ fn in_component(
                         makes(levels, 1, tally)?;
                     }
                     Instance::FromExports(exports) => {
-                        tally.add(StructureMetric::Exports, exports.len() as u64)?
+                        tally.add(StructureMetric::Exports, exports.len() as u64)?;
                     }
                 }
             }

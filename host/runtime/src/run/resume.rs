@@ -1,7 +1,7 @@
 //! Restores stored runs so that they can be driven further.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graph_core::capability::Manifest;
@@ -158,6 +158,7 @@ fn take(name: &str, store: &dyn CheckpointStore, begins_turn: bool) -> Result<(R
 
 /// The options of a resume.
 #[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Opening {
     /// Resumes the run with the present graph, manifest and components if they have changed.
     pub accept_changes: bool,
@@ -216,9 +217,7 @@ pub(crate) async fn open(
     let mut changes = present.changes;
     let engine = engine(host)?.opening(permitted.opens);
     pins.engine = engine.digest();
-    pins.graph_text = kept_text(&graph.document).0;
-    pins.caps_file = opening.caps.as_deref().map(absolute).or(pins.caps_file);
-    (pins.manifest_text, pins.manifest) = (kept_text(&manifest.to_json()).0, manifest.digest());
+    pin_texts(&mut pins, &graph, &manifest, opening.caps.as_deref());
     pins.of_graphs(&graphs);
     let mut components = components(engine, places, trust, manifest, pins.allow_unsigned);
     components.recorded = recorded;
@@ -286,6 +285,13 @@ pub(crate) async fn open(
         plan_notices,
         key: verifying,
     })
+}
+
+/// Pins the present texts of a graph and of its manifest, which a file may replace.
+fn pin_texts(pins: &mut Pins, graph: &Graph, manifest: &Manifest, caps: Option<&Path>) {
+    pins.graph_text = kept_text(&graph.document).0;
+    pins.caps_file = caps.map(absolute).or(pins.caps_file.take());
+    (pins.manifest_text, pins.manifest) = (kept_text(&manifest.to_json()).0, manifest.digest());
 }
 
 /// Returns the present position of a run, for its row, which is behind the records of a run that was cut short.
