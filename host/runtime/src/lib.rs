@@ -11,7 +11,7 @@
 //! use std::path::Path;
 //!
 //! use graph_runtime::{Home, Options, Project, Runtime, Sources};
-//! use serde_json::json;
+//! use serde_json::{Map, json};
 //!
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
 //! let folder = tempfile::tempdir()?;
@@ -25,7 +25,7 @@
 //! let runtime = Runtime::open(project, home, options)?;
 //! let plan = runtime.plan(&examples.join("map-reduce/graph.yaml").to_string_lossy()).await?;
 //! let inputs = [("folder".to_owned(), json!("/src/wit")), ("ending".to_owned(), json!(".wit"))];
-//! let run = runtime.start(plan, inputs.into_iter().collect(), ()).await?;
+//! let run = runtime.start(plan, Map::from_iter(inputs), ()).await?;
 //! let summary = run.outcome().await?;
 //! assert_eq!(summary.status.as_str(), "completed");
 //! # Ok(())

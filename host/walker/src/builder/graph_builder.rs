@@ -89,7 +89,7 @@ impl Branch {
 /// Builds a graph.
 ///
 /// ```
-/// use crate::builder::{Branch, GraphBuilder, NodeBuilder, When};
+/// use graph_walker::builder::{Branch, GraphBuilder, NodeBuilder, When};
 /// use graph_core::policy::Reducer;
 /// use serde_json::json;
 ///
@@ -110,9 +110,9 @@ impl Branch {
 ///
 /// assert_eq!(built.graph.nodes.len(), 3);
 /// assert_eq!(built.topology().edges.len(), 4);
-/// let written = crate::document::load("triage.yaml", &builder.to_yaml()?, "acme/triage").unwrap();
+/// let written = graph_walker::document::load("triage.yaml", &builder.to_yaml()?, "acme/triage").unwrap();
 /// assert_eq!(written.graph.digest, built.graph.digest);
-/// # Ok::<(), crate::builder::BuildError>(())
+/// # Ok::<(), graph_walker::builder::BuildError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct GraphBuilder {

@@ -9,7 +9,7 @@ use graph_core::yaml::Node;
 /// A condition of an edge or a hook, in the language of documents.
 ///
 /// ```
-/// use crate::builder::When;
+/// use graph_walker::builder::When;
 ///
 /// let few = When::path("state.count").lt(3);
 /// let wanted = few.and(!When::path("inputs.draft").exists());

@@ -13,12 +13,12 @@
 //!
 //! use graph_core::capability::{DispatchPatterns, Manifest};
 //! use graph_core::digest::Digest;
-//! use crate::document;
+//! use graph_walker::document;
 //! use graph_core::policy::Durability;
 //! use graph_core::node::Outcome;
 //! use graph_core::record::Status;
 //! use graph_core::time::Timestamp;
-//! use crate::walker::{Effect, Event, Identity, RunTree, Setup, TaskReport};
+//! use graph_walker::walker::{Effect, Event, Identity, RunTree, Setup, TaskReport};
 //! use serde_json::{Map, json};
 //!
 //! let text = r"
