@@ -278,7 +278,7 @@ fn tool_router() -> GraphBuilder {
             "string",
             "Parts between semicolons: how many files or lines there are in a folder, or where a text between backquotes is",
             "how many .rs files are there in /src/host/core; how many lines of .rs are there in /src/host; \
-             where is `pub struct Walker` in /src/host/core",
+             where is `pub struct Walker` in /src/host/walker",
         ),
         "folder": input("string", "The folder to look at where a part names none", "/src"),
     }));
