@@ -103,7 +103,8 @@ impl Foreground<'_> {
                 .at(now())
                 .after(session.checked)
                 .without_use(&session.answers);
-            if summary.status == Status::Cancelled && summary.host.stored > MOST_READ_OF_STOPPED {
+            let is_long = || checkpoints::are_larger_than(&**store, &session.run, MOST_READ_OF_STOPPED);
+            if summary.status == Status::Cancelled && is_long().unwrap_or(false) {
                 document = document.without_visited();
                 output.warn(format_args!(
                     "`visited` is null, since the run was stopped and has a long history{}",

@@ -402,6 +402,23 @@ pub fn visited<'s>(
     Box::new(move |visit| each_visited(store, run, key.as_ref(), visit))
 }
 
+/// Number of checkpoints that are read at once to measure a history.
+const MEASURED: usize = 16;
+
+/// Checks whether the checkpoints of a run have more than `most` bytes. No more than that and some checkpoints are read.
+pub fn are_larger_than(store: &dyn CheckpointStore, run: &str, most: u64) -> Result<bool> {
+    let (mut after, mut size) = (None, 0_u64);
+    loop {
+        let page = store.checkpoints_alone(run, "", after, MEASURED)?;
+        let Some(last) = page.last() else { return Ok(false) };
+        after = Some(last.sequence);
+        size = page.iter().fold(size, |size, record| size.saturating_add(record.body.len() as u64));
+        if size > most {
+            return Ok(true);
+        }
+    }
+}
+
 fn each_visited(
     store: &dyn CheckpointStore,
     run: &str,

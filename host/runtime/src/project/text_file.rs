@@ -47,6 +47,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Like [`open`], for a regular file alone: a link is not followed.
+#[cfg(any(feature = "bundle", feature = "catalogue", test))]
 pub(crate) fn open_unlinked(path: &Path) -> io::Result<File> {
     let found = fs::symlink_metadata(path)?;
     check_kind(&found)?;

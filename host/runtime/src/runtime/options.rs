@@ -82,12 +82,6 @@ pub struct StartOptions {
     pub no_cache: bool,
 }
 
-impl From<Map<String, Value>> for StartOptions {
-    fn from(inputs: Map<String, Value>) -> Self {
-        Self { inputs: Some(inputs), ..Self::default() }
-    }
-}
-
 /// Options of a resumed run. By default, nothing is answered and nothing changed.
 #[derive(Clone, Debug, Default)]
 pub struct ResumeOptions {
