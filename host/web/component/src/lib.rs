@@ -265,7 +265,9 @@ impl models_of::Guest for Walker {
 struct Budget(RefCell<models::ComponentBudget>);
 
 impl Budget {
-    fn new(opened: Result<models::ComponentBudget, graph_web::Problem>) -> Result<models_of::Budget, Problem> {
+    fn new(
+        opened: Result<models::ComponentBudget, graph_web::Problem>,
+    ) -> Result<models_of::Budget, Problem> {
         opened.map(|budget| models_of::Budget::new(Self(RefCell::new(budget)))).map_err(problem)
     }
 }
