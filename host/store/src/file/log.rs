@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
-use graph_core::record::{ChannelValue, RecordKind, SignedRecord, ValueKind};
+use graph_core::record::{ChannelValue, RecordKind, SignedRecord};
 
+use super::channel_span::check_span;
 use super::index::{Index, IndexedFields, RecordPosition};
 use super::line::{
     self, CommitLine, DIGITS, EntryOutline, HOLE, LONGEST, LineEntry, LineError, LineLookup, LineOutline,
@@ -785,20 +786,4 @@ impl OpenLog<'_> {
 fn size(record: &SignedRecord) -> u64 {
     let values = record.values.iter().map(|value| bounds::length(&value.json));
     values.fold(bounds::length(&record.body), u64::saturating_add)
-}
-
-/// Checks that values form the value of a channel: the whole value at its base, and the segments up to its version.
-fn check_span(run: &str, wanted: &WantedChannel<'_>, span: &[ChannelValue]) -> Result<(), ReadError> {
-    let missing = |version| {
-        Err(ReadError::MissingValue { run: run.to_owned(), channel: wanted.channel.to_owned(), version })
-    };
-    let begins =
-        span.first().is_some_and(|value| value.kind == ValueKind::Whole && value.version == wanted.base);
-    if !begins || span[1..].iter().any(|value| value.kind != ValueKind::Segment) {
-        return missing(wanted.base);
-    }
-    match span.last() {
-        Some(last) if last.version == wanted.version => Ok(()),
-        _ => missing(wanted.version),
-    }
 }

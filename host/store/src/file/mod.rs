@@ -22,6 +22,7 @@
 //! line that does not have its digest is damage: the lines before it can be read, and nothing more is written to the
 //! log.
 
+mod channel_span;
 mod epoch;
 pub(crate) mod format;
 mod index;
