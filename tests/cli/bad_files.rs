@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
-use crate::place::{Place, Ran, kit};
+use crate::place::{Place, Ran, install_program, kit};
 
 /// Time limit of a command, also on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -330,8 +330,8 @@ impl Elsewhere {
         let here = Self { place, user };
         if let Some(user) = user {
             // That user need not be able to reach the program in its build folder.
-            std::fs::copy(env!("CARGO_BIN_EXE_graph-host"), here.place.path("graph-host")).unwrap();
-            here.set("graph-host", 0o755);
+            let program = std::fs::read(env!("CARGO_BIN_EXE_graph-host")).unwrap();
+            install_program(&here.place.path("graph-host"), &program);
             let mut below = vec![here.place.path("")];
             while let Some(path) = below.pop() {
                 std::os::unix::fs::lchown(&path, Some(user), Some(user)).unwrap();

@@ -10,6 +10,9 @@ use graph_engine::{
     CacheStatus, CompileError, CompileLimits, CompileObserver, Compiler, Engine, EngineConfig, LoadError,
 };
 
+#[cfg(unix)]
+use crate::place::install_program;
+
 fn compiler() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_graph-host"))
 }
@@ -60,12 +63,10 @@ fn a_child_that_goes_over_a_limit_is_told_by_which() {
 #[cfg(unix)]
 #[test]
 fn a_child_that_ends_or_talks_nonsense_harms_nobody() {
-    use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let program = |name: &str, text: &str| {
         let path = folder.path().join(name);
-        std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        install_program(&path, format!("#!/bin/sh\n{text}\n").as_bytes());
         path
     };
     let bytes = wat::parse_str("(component)").unwrap();

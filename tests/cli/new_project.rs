@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use graph_toolchain::rust::Toolchain;
 use serde_json::json;
 
-use crate::place::{Place, kit};
+use crate::place::{Place, install_program, kit};
 
 #[test]
 fn a_new_graph_is_valid_runs_and_passes_its_case() {
@@ -210,12 +210,9 @@ fn what_a_new_node_wants_is_checked_before_anything_is_compiled() {
     // A `cargo` that describes the crate and compiles nothing.
     std::fs::create_dir(place.path("bin")).unwrap();
     let metadata = json!({ "packages": [{ "name": "fetch", "version": "0.1.0" }] });
-    place.write(
-        "bin/cargo",
-        &format!("#!/bin/sh\n[ \"$1\" = metadata ] && echo '{metadata}' && exit 0\ntouch compiled\nexit 1\n"),
-    );
-    std::fs::set_permissions(place.path("bin/cargo"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
-        .unwrap();
+    let cargo =
+        format!("#!/bin/sh\n[ \"$1\" = metadata ] && echo '{metadata}' && exit 0\ntouch compiled\nexit 1\n");
+    install_program(&place.path("bin/cargo"), cargo.as_bytes());
     let path = format!("{}:{}", place.path("bin").display(), std::env::var("PATH").unwrap());
     let build = |more: &[&str]| {
         let words = [&["build", "fetch", "--out", "out/fetch.wasm"], more].concat();
@@ -274,7 +271,7 @@ fn a_new_node_is_built_as_it_says() {
         for program in ["cargo", "rustc"] {
             let from =
                 Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/crash/toolchain").join(program);
-            std::fs::copy(from, toolchain.join(program)).unwrap();
+            install_program(&toolchain.join(program), &std::fs::read(from).unwrap());
         }
         std::fs::copy(kit("testkit"), place.path(".ai/tools/t/greet.wasm")).unwrap();
         path = std::env::join_paths(std::iter::once(toolchain).chain(std::env::split_paths(&path))).unwrap();

@@ -47,6 +47,21 @@ impl Compiled {
 /// Folder of compiled components, below the folder of a place.
 const CACHE: &str = "home/cache";
 
+/// Writes an executable file.
+///
+/// A child process writes it: while this process has a file open for writing, a child that another thread starts holds
+/// the descriptor until it executes its program, and executing the file fails with ETXTBSY.
+#[cfg(unix)]
+pub(crate) fn install_program(path: &Path, bytes: &[u8]) {
+    use std::io::Write as _;
+
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(path).stdin(Stdio::piped());
+    let mut child = shell.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(bytes).unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
 pub(crate) struct Ran {
     pub(crate) code: i32,
     pub(crate) stdout: String,

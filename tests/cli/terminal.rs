@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use graph_core::diagnostic::Problems;
 use serde_json::Value;
 
-use crate::place::{Place, redact};
+use crate::place::{Place, install_program, redact};
 
 /// Number of rows that suffices for all output here.
 const ROWS: u16 = 200;
@@ -365,9 +365,7 @@ fn a_run_is_shown_in_the_browser() {
     );
     assert!(!text.contains("<script") && !text.contains(" src=") && !text.contains("href=\"http"), "{text}");
     // The browser gets that file.
-    place.write("browser", "#!/bin/sh\necho \"$1\" > opened\n");
-    std::fs::set_permissions(place.path("browser"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
-        .unwrap();
+    install_program(&place.path("browser"), b"#!/bin/sh\necho \"$1\" > opened\n");
     let opened =
         place.command(&["runs", "open", "@last"]).env("BROWSER", place.path("browser")).output().unwrap();
     assert!(opened.status.success());

@@ -147,7 +147,10 @@ fn a_folder_that_cannot_be_written_can_be_read() {
     fs::copy(file.with_file_name("merged ?#%.db"), &file).unwrap();
 
     let program = place.0.path().join("program");
-    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    // A child process copies it: a child that another thread starts would inherit this process's descriptor, and executing
+    // a file that is open for writing fails with ETXTBSY.
+    let copied = Command::new("cp").arg(std::env::current_exe().unwrap()).arg(&program).status().unwrap();
+    assert!(copied.success());
     let folder = file.parent().unwrap();
     let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     for path in [&*program, place.0.path(), folder] {
