@@ -34,7 +34,7 @@ fn mistakes_are_explained() {
     let place = place();
     let run = |graph: &'static str, more: &[&'static str]| [&["run", graph], &CAPS[..], more].concat();
     assert_eq!(place.run(&run("asking.yaml", &["--run-id", "r1"])).code, 6);
-    let cases: [(Vec<&str>, i32); 12] = [
+    let cases: [(Vec<&str>, i32); 16] = [
         (run("asking.yaml", &["-i", "capabilities=execute.tool.t.kit"]), 3),
         (
             run(
@@ -48,6 +48,10 @@ fn mistakes_are_explained() {
         (run("asking.yaml", &["-i", "resume_run_id=nobody"]), 9),
         (run("other.yaml", &["-i", "resume_run_id=r1"]), 2),
         (run("asking.yaml", &["-i", "resume_run_id=r1", "--seed", "x"]), 2),
+        (run("asking.yaml", &["-i", "resume_run_id=r1", "--parent", "r1"]), 2),
+        (run("asking.yaml", &["-i", "resume_run_id=r1", "--strict-inputs"]), 2),
+        (run("asking.yaml", &["-i", "resume_run_id=r1", "--store", "file"]), 2),
+        (run("asking.yaml", &["--watch", "--detach"]), 2),
         (run("asking.yaml", &["-i", "resume_run_id=r1", "-i", "depth=3"]), 4),
         (run("asking.yaml", &["-i", "async=true", "--stream", "events"]), 2),
         (run("asking.yaml", &["-i", "async=true", "--store", "memory"]), 2),

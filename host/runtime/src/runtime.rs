@@ -150,6 +150,11 @@ impl Runtime {
             Some(inputs) => planned_run.with_inputs(inputs).await?,
             None => planned_run,
         };
+        if planned_run.parameters.resume_run_id.is_some() {
+            return Err(Error::usage(
+                "`resume_run_id` among the inputs is for a command line: resume the run itself",
+            ));
+        }
         let (context, plan, inputs) = planned_run.into_parts()?;
         let parent = parent.map(|name| self.find_parent(&name)).transpose()?;
         let store = self.store()?;
@@ -484,6 +489,40 @@ mod tests {
         assert_eq!(restore::find(&*found.store().unwrap(), &id).unwrap().max_steps, Some(7));
         // A run that has ended stays as it is.
         assert_eq!(found.stop(&id, StopRequest::Cancel).await.unwrap(), Status::Completed);
+    }
+
+    #[tokio::test]
+    async fn inputs_of_a_start_narrow_the_manifest_of_its_plan() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(at(".ai/tools/t")).unwrap();
+        let graph = |node: &str| format!("tool_type: graph\nconfig:\n  start: a\n  nodes:\n    a: {node}\n");
+        std::fs::write(at(".ai/tools/t/inner.yaml"), graph("{ assign: { x: 1 } }")).unwrap();
+        std::fs::write(at("outer.yaml"), graph("{ action: { item_id: t/inner } }")).unwrap();
+        std::fs::write(at("caps.yaml"), "dispatch: ['execute.tool.t.*']\n").unwrap();
+        let options = Options {
+            sources: Sources { allow_unsigned: true, ..Sources::default() },
+            manifest: Some(at("caps.yaml")),
+            ..Options::default()
+        };
+        let project = Project::at(folder.path().to_owned());
+        let runtime = Runtime::open(project, Home::at(at("home")), options).unwrap();
+        let outer = at("outer.yaml").to_str().unwrap().to_owned();
+        let permits = |pattern: &str| Map::from_iter([("capabilities".to_owned(), json!([pattern]))]);
+        let (narrow, wide) = (permits("execute.tool.other.*"), permits("execute.tool.t.inner"));
+
+        let plan = runtime.plan(&outer).await.unwrap();
+        let refused = runtime.start(plan, narrow.clone(), ()).await.unwrap_err();
+        assert_eq!(refused.kind(), Kind::Denied, "{refused}");
+        // The inputs of an earlier plan narrow nothing.
+        let plan = runtime.open_graph(&outer, &runtime.plan_options).unwrap().planned(narrow).await.unwrap();
+        let run = runtime.start(plan, wide, ()).await.unwrap();
+        assert_eq!(run.outcome().await.unwrap().status, Status::Completed);
+
+        let plan = runtime.plan(&outer).await.unwrap();
+        let other = Map::from_iter([("resume_run_id".to_owned(), json!("r"))]);
+        let options = StartOptions { inputs: Some(other), ..StartOptions::default() };
+        assert_eq!(runtime.begin(plan, options).await.unwrap_err().kind(), Kind::Usage);
     }
 
     #[test]

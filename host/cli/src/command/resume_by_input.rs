@@ -4,6 +4,7 @@ use graph_core::diagnostic::{printable, shell_quoted};
 use graph_host::context::Context;
 use graph_host::context::named_project;
 use graph_host::terminal::exit::Exit;
+use graph_runtime::StoreKind;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::project::stores::Stores;
 use graph_runtime::run::restore;
@@ -44,6 +45,9 @@ pub(super) async fn resume(
         ("--seed", args.seed.is_some()),
         ("--run-id", args.run_id.is_some()),
         ("--durability", args.durability.is_some()),
+        ("--parent", args.parent.is_some()),
+        ("--strict-inputs", args.strict_inputs),
+        ("--store", args.store != StoreKind::Sqlite),
     ] {
         if is_given {
             return Err(Error::usage(format!(

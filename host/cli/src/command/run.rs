@@ -58,12 +58,12 @@ pub(crate) struct Args {
     inputs: Option<PathBuf>,
     /// Refuse inputs that the graph's `config_schema` does not name; without it, they cause a warning
     #[arg(long, help_heading = "Inputs and answers")]
-    strict_inputs: bool,
+    pub(super) strict_inputs: bool,
     /// Show items, signers, grants and what is missing, and run nothing
     #[arg(long, help_heading = "How it runs")]
     pub(super) plan: bool,
     /// Run again whenever the graph, the manifest or an item changes
-    #[arg(long, conflicts_with_all = ["plan", "run_id"], help_heading = "How it runs")]
+    #[arg(long, conflicts_with_all = ["plan", "run_id", "detach"], help_heading = "How it runs")]
     pub(super) watch: bool,
     /// The seed of random numbers: a digest, or any text; without it, the digest of graph and inputs
     #[arg(long, value_name = "SEED", help_heading = "Inputs and answers")]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use graph_core::capability::Manifest;
 use graph_walker::graph::Graph;
 use graph_walker::parameters::Parameters;
 use serde_json::{Map, Value};
@@ -20,6 +21,8 @@ pub struct PlannedRun {
     /// The inputs that are about the run itself.
     pub(super) parameters: Parameters,
     inputs: PlannedInputs,
+    /// The manifest before the inputs narrow it.
+    accepted: Arc<Manifest>,
 }
 
 #[derive(Debug)]
@@ -38,26 +41,28 @@ impl RunContext {
     /// Plans a run of the graph with these inputs, which may narrow its manifest.
     pub async fn planned(mut self, inputs: Map<String, Value>) -> Result<PlannedRun> {
         let parameters = start::run_parameters(&self.file.graph, &inputs)?;
-        self.components.manifest = Arc::new(parameters.narrow(&self.components.manifest, 0));
+        let accepted = Arc::clone(&self.components.manifest);
+        self.components.manifest = Arc::new(parameters.narrow(&accepted, 0));
         let plan = self.plan().await;
-        Ok(PlannedRun { context: self, plan, parameters, inputs: PlannedInputs::Given(inputs) })
+        Ok(PlannedRun { context: self, plan, parameters, inputs: PlannedInputs::Given(inputs), accepted })
     }
 }
 
 impl PlannedRun {
-    /// Replaces the inputs. The graph is planned again if they narrow its manifest.
+    /// Replaces the inputs. The graph is planned again if they narrow the manifest in another way.
     pub(super) async fn with_inputs(mut self, inputs: Map<String, Value>) -> Result<Self> {
         let parameters = start::run_parameters(&self.context.file.graph, &inputs)?;
         let manifest = &mut self.context.components.manifest;
-        let narrowed = parameters.narrow(manifest, 0);
-        if narrowed.digest() != manifest.digest() {
+        let narrowed = parameters.narrow(&self.accepted, 0);
+        // The digest of a manifest leaves its narrowing out.
+        if narrowed.narrowing() != manifest.narrowing() {
             *manifest = Arc::new(narrowed);
             self.plan = self.context.plan().await;
         }
         Ok(Self { parameters, inputs: PlannedInputs::Given(inputs), ..self })
     }
 
-    /// Lists the inputs that the graph's `config_schema` does not name, each as a sentence.
+    /// Lists the inputs that the graph's `config_schema` does not name, each as a sentence; none once they were checked.
     pub fn unknown_inputs(&self) -> Vec<String> {
         match &self.inputs {
             PlannedInputs::Given(inputs) => start::unknown_inputs(&self.context.file.graph, inputs),
@@ -68,11 +73,11 @@ impl PlannedRun {
     /// Checks the inputs against the graph's schema, then that nothing is missing from the plan. `suggest` is the command
     /// that a refusal names.
     pub fn checked(self, suggest: &str) -> Result<Self> {
-        let Self { context, plan, parameters, inputs } = self;
+        let Self { context, plan, parameters, inputs, accepted } = self;
         let inputs = PlannedInputs::Checked(inputs.checked(&context.file.graph)?);
         match plan.refusal(suggest) {
             Some(refusal) => Err(refusal),
-            None => Ok(Self { context, plan, parameters, inputs }),
+            None => Ok(Self { context, plan, parameters, inputs, accepted }),
         }
     }
 
