@@ -40,7 +40,7 @@ impl BareCall {
             crate::journal::SharedJournal::new(
                 crate::journal::Journal::Record,
                 &limits,
-                crate::services::ModelMeter::default(),
+                crate::task_budget::TaskBudget::new(&limits, crate::services::ModelMeter::default()),
             ),
             std::time::Instant::now(),
         );

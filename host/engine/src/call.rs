@@ -26,6 +26,7 @@ use crate::limiter::LimitReached;
 use crate::prepare::{EntryPoint, PreparedNode};
 use crate::services::Services;
 use crate::state::TaskState;
+use crate::task_budget::TaskBudget;
 
 /// Largest number of bytes that a component may pass to the host in one host call, or return, in addition to its output limit.
 const HOST_CALL_BYTES: usize = 4 << 20;
@@ -160,7 +161,8 @@ impl PreparedNode {
         let _permit = if call.depth == 0 { engine.slot().await } else { None };
         let _active = engine.ticker.enter();
         let output = Output::new(limits.log, call.observer);
-        let journal = SharedJournal::new(call.journal, &limits, call.services.meter.clone());
+        let budget = TaskBudget::new(&limits, call.services.meter.clone());
+        let journal = SharedJournal::new(call.journal, &limits, budget);
         let granted = Arc::clone(&self.inner.granted);
         let mut store = new_store(engine, &limits, |deadline| {
             let journal = journal.clone();

@@ -21,6 +21,7 @@ use crate::journal::{Journal, SharedJournal};
 use crate::prepare::linker;
 use crate::services::ModelMeter;
 use crate::state::{GrantedResources, TaskState};
+use crate::task_budget::TaskBudget;
 
 impl Engine {
     /// Calls `describe` within the default limits of a task, with all interfaces linked and no grants: no folder, no server, no item. Its
@@ -43,7 +44,8 @@ impl Engine {
                 Arc::clone(&self.inner.client),
                 Arc::clone(&self.inner.chains),
             ));
-            let journal = SharedJournal::new(Journal::Record, &limits, ModelMeter::default());
+            let journal =
+                SharedJournal::new(Journal::Record, &limits, TaskBudget::new(&limits, ModelMeter::default()));
             TaskState::new(&limits, Timestamp::default(), [0; 32], granted, output, journal, deadline)
         });
         let described = async {

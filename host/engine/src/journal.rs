@@ -1,20 +1,16 @@
 //! Records the answers of the outside world to a component's calls, or answers from such a record.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use graph_core::limits::{HostUse, ModelUse, TaskLimits};
-use graph_core::model_budget::ModelBudget;
+use graph_core::limits::{HostUse, TaskLimits};
 use graph_core::node::{Category, Failure};
 use graph_core::record::journal::{digested, fault, fault_after, kept};
 use graph_core::record::{CanonicalValue, JournalDifference, JournalEntry, JournalReader};
-use graph_model::EncodedRequest;
-use graph_model::exchange::{AttemptOutcome, Call, CallEnd, NextStep};
 use serde_json::Value;
 
 use crate::classify::{GuestFault, classify};
 use crate::live::{LiveBounds, LiveCalls, LiveDecision};
-use crate::services::ModelMeter;
+use crate::task_budget::TaskBudget;
 
 /// Number of bytes of repeatable contents that an attempt's journal stores; further contents are stored as digests.
 const KEPT_BYTES: usize = 64 << 10;
@@ -39,14 +35,8 @@ pub(crate) struct SharedJournal(Arc<Shared>);
 
 struct Shared {
     inner: Mutex<Inner>,
-    to_write: Mutex<ToWrite>,
-    models: Mutex<Models>,
-}
-
-/// The budget of language models, and the meter that the calling components read.
-struct Models {
-    budget: ModelBudget,
-    meter: ModelMeter,
+    /// Recorded answers and called components charge it.
+    budget: TaskBudget,
 }
 
 enum Inner {
@@ -67,12 +57,6 @@ enum Inner {
         reader: JournalReader,
         difference: Option<JournalDifference>,
     },
-}
-
-/// Number of bytes that a call may still write to files.
-struct ToWrite {
-    limit: u64,
-    left: u64,
 }
 
 /// The source of the answer to a call of the host.
@@ -97,8 +81,8 @@ impl RecordedAnswer {
 }
 
 impl SharedJournal {
-    /// Creates a journal. `meter` is that of the call's services.
-    pub(crate) fn new(journal: Journal, limits: &TaskLimits, meter: ModelMeter) -> Self {
+    /// Creates a journal, with the budget of the same attempt.
+    pub(crate) fn new(journal: Journal, limits: &TaskLimits, budget: TaskBudget) -> Self {
         let record = |live| Inner::Record {
             entries: Vec::new(),
             calls: limits.calls,
@@ -115,33 +99,16 @@ impl SharedJournal {
                 Inner::Replay { reader: JournalReader::new(entries), difference: None }
             }
         };
-        let to_write = ToWrite { limit: limits.written, left: limits.written };
-        let floor = limits.model_floor.unwrap_or(ModelUse::NOTHING);
-        let budget = ModelBudget::new(limits.model).with_floor(floor).with_nodes(limits.model_of_nodes);
-        let models = Models { budget, meter };
-        Self(Arc::new(Shared {
-            inner: Mutex::new(inner),
-            to_write: Mutex::new(to_write),
-            models: Mutex::new(models),
-        }))
+        Self(Arc::new(Shared { inner: Mutex::new(inner), budget }))
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        lock(&self.0.inner)
+        self.0.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn models(&self) -> MutexGuard<'_, Models> {
-        lock(&self.0.models)
-    }
-
-    /// Charges bytes that are about to be written to files. The error ends the attempt before anything is written.
-    pub(crate) fn write(&self, bytes: usize) -> wasmtime::Result<()> {
-        let mut to_write = lock(&self.0.to_write);
-        let limit = to_write.limit;
-        to_write.left = to_write.left.checked_sub(bytes as u64).ok_or_else(|| {
-            GuestFault::new(Category::Limit, format!("it wrote more than {limit} bytes to files"))
-        })?;
-        Ok(())
+    /// Returns the budget of the attempt.
+    pub(crate) fn budget(&self) -> &TaskBudget {
+        &self.0.budget
     }
 
     /// Starts a call of the host, and returns the source of its answer. The error ends the attempt: a difference, a limit, or the recorded
@@ -154,7 +121,7 @@ impl SharedJournal {
     ) -> wasmtime::Result<AnswerSource> {
         let answer = self.look_up(interface, function, request)?;
         if let AnswerSource::Recorded(kept) = &answer {
-            self.models().budget.charge(kept.entry.model_use());
+            self.0.budget.charge_models(kept.entry.model_use());
         }
         Ok(answer)
     }
@@ -243,7 +210,7 @@ impl SharedJournal {
                 calls: calls
                     .saturating_sub((entries.len() as u64).saturating_add(*inner_calls).saturating_add(1)),
                 bytes: most.saturating_sub(*bytes),
-                model: self.model_left(),
+                model: self.0.budget.models_left(),
                 ..HostUse::NOTHING
             },
             // In a replay, nothing is called.
@@ -258,44 +225,7 @@ impl SharedJournal {
             *bytes = bytes.saturating_add(host.bytes);
         }
         // The called component has changed the meter itself.
-        self.models().budget.charge(host.model);
-    }
-
-    /// Starts an attempt of a call of a language model, like [`Call::begin`].
-    pub(crate) fn reserve_model(
-        &self,
-        call: &mut Call,
-        streamed: bool,
-    ) -> Result<EncodedRequest, Box<CallEnd>> {
-        let models = &mut *self.models();
-        let encoded = call.begin(&mut models.budget, streamed)?;
-        models.meter.change(ModelUse::NOTHING, call.reserved());
-        Ok(encoded)
-    }
-
-    /// Settles the attempt under way, like [`Call::settle`].
-    pub(crate) fn settle_model(&self, call: &Call, tried: AttemptOutcome, left: Duration) -> NextStep {
-        let models = &mut *self.models();
-        models.meter.change(call.reserved(), call.used(&tried.spent));
-        call.settle(&mut models.budget, tried, left)
-    }
-
-    /// Ends a call whose attempt has used `used`, and with it the task's attempt.
-    pub(crate) fn end_model(&self, call: &Call, used: ModelUse, failure: Failure) -> CallEnd {
-        let models = &mut *self.models();
-        models.meter.change(call.reserved(), used);
-        models.budget.settle(used);
-        call.end(failure, &models.budget)
-    }
-
-    /// Ends a call that exceeded the deadline, like [`Call::late`].
-    pub(crate) fn late_model(&self, call: &Call) -> CallEnd {
-        call.late(&mut self.models().budget)
-    }
-
-    /// Returns the remaining budget of language models, which is the same in a replay.
-    pub(crate) fn model_left(&self) -> ModelUse {
-        self.models().budget.left()
+        self.0.budget.charge_models(host.model);
     }
 
     /// Checks whether the outside world answers a recorded attempt again.
@@ -370,10 +300,6 @@ impl SharedJournal {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn entry(
     interface: &'static str,
     function: &'static str,
@@ -393,14 +319,16 @@ fn entry(
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use graph_core::capability::ModelPrice;
+    use graph_core::limits::ModelUse;
     use graph_core::record::journal::{CALLED, MODEL, as_kept, with_used};
     use serde_json::json;
 
     use super::*;
+    use crate::services::ModelMeter;
 
     fn of(journal: Journal) -> SharedJournal {
-        SharedJournal::new(journal, &TaskLimits::DEFAULT, ModelMeter::default())
+        let budget = TaskBudget::new(&TaskLimits::DEFAULT, ModelMeter::default());
+        SharedJournal::new(journal, &TaskLimits::DEFAULT, budget)
     }
 
     #[test]
@@ -444,18 +372,17 @@ mod tests {
         let used = ModelUse { calls: 1, input: 100, output: 10, cost: 0 };
         let inner = HostUse { model: used, ..HostUse::NOTHING };
         let first = of(Journal::Record);
-        first.models().budget.reserve(200, 50, &ModelPrice::default()).unwrap();
-        assert!(first.models().budget.settle(used).is_none());
+        first.budget().charge_models(used);
         first.record(MODEL.0, MODEL.1, json!(1), Ok(with_used(json!({}), used))).unwrap();
         first.used_inside(inner);
         first.record("graph-host:host/tools", "call", json!(2), Ok(json!({ CALLED: inner }))).unwrap();
-        assert_eq!(first.models().budget.used(), used.plus(used));
         let left = first.left().model;
+        assert_eq!(left, TaskLimits::DEFAULT.model.less(used.plus(used)));
         let (entries, _) = first.finish();
         let second = of(Journal::Replay(entries));
         second.begin(MODEL.0, MODEL.1, &json!(1)).unwrap();
         second.begin("graph-host:host/tools", "call", &json!(2)).unwrap();
-        assert_eq!(second.model_left(), left);
+        assert_eq!(second.budget().models_left(), left);
     }
 
     #[test]

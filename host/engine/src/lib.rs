@@ -79,6 +79,7 @@ mod prepare;
 mod services;
 mod state;
 mod structure;
+mod task_budget;
 mod ticker;
 
 pub use cache::{CacheFolder, CachePolicy, CacheStatus, CachedComponent};

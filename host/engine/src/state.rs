@@ -18,6 +18,7 @@ use crate::host::random::SeededRandom;
 use crate::journal::SharedJournal;
 use crate::limiter::Limiter;
 use crate::services::Services;
+use crate::task_budget::TaskBudget;
 
 /// Largest number of handles of a component at a time, open files included.
 const MAX_HANDLES: usize = 256;
@@ -42,6 +43,7 @@ pub(crate) struct TaskState {
     pub(crate) http: HttpState,
     pub(crate) limits: TaskLimits,
     pub(crate) journal: SharedJournal,
+    pub(crate) budget: TaskBudget,
     pub(crate) deadline: Instant,
 }
 
@@ -72,6 +74,7 @@ impl TaskState {
             model_calls: 0,
             caller: (String::new(), 0),
             limits: *limits,
+            budget: journal.budget().clone(),
             journal,
             deadline,
         }

@@ -277,7 +277,7 @@ impl types::HostDescriptor for TaskState {
     fn write(&mut self, this: Resource<FileDescriptor>, buffer: Vec<u8>, offset: u64) -> FsResult<u64> {
         let path = &writable(&self.table, &this)?.path;
         may_grow(offset, buffer.len())?;
-        self.journal.write(buffer.len()).map_err(FsError::Trap)?;
+        self.budget.charge_written(buffer.len()).map_err(FsError::Trap)?;
         self.file_call(
             "write",
             json!({"path": path, "offset": offset, "bytes": digested(&buffer)}),

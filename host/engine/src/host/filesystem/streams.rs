@@ -144,7 +144,7 @@ impl Pollable for FileWriter {
 impl OutputStream for FileWriter {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         let position = self.position;
-        self.journal.write(bytes.len()).map_err(StreamError::Trap)?;
+        self.journal.budget().charge_written(bytes.len()).map_err(StreamError::Trap)?;
         answered(
             &self.journal,
             "output-stream.write",

@@ -104,6 +104,6 @@ impl IdleConnections {
 
 impl fmt::Debug for IdleConnections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kept").finish_non_exhaustive()
+        f.debug_struct("IdleConnections").finish_non_exhaustive()
     }
 }

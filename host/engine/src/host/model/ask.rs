@@ -15,8 +15,8 @@ use super::granted;
 use super::show::{AnswerReporter, ArrivingAnswer};
 use crate::host::http::{Arriving as _, Kind, Received, Sender};
 use crate::host::output::Output;
-use crate::journal::SharedJournal;
 use crate::services::{AskedModel, DoubledModel, Services};
+use crate::task_budget::TaskBudget;
 
 /// The context of a call of a model.
 pub(super) struct ModelCallContext<'a> {
@@ -25,7 +25,9 @@ pub(super) struct ModelCallContext<'a> {
     pub(super) call: u64,
     /// The component's idempotency key, and the attempt of its task.
     pub(super) caller: (&'a str, u32),
-    pub(super) journal: &'a SharedJournal,
+    pub(super) budget: &'a TaskBudget,
+    /// `true` if the outside world answers a recorded attempt again.
+    pub(super) is_live: bool,
     pub(super) services: &'a Services,
     pub(super) output: &'a Output,
     /// The sender, cloned for each attempt.
@@ -38,7 +40,7 @@ impl ModelCallContext<'_> {
     pub(super) async fn ask(&self, call: &mut Call) -> CallEnd {
         let streamed = self.provider.model().rule().stream && self.services.http.is_none();
         loop {
-            let encoded = match self.journal.reserve_model(call, streamed) {
+            let encoded = match self.budget.reserve(call, streamed) {
                 Ok(encoded) => encoded,
                 Err(ended) => return *ended,
             };
@@ -47,18 +49,18 @@ impl ModelCallContext<'_> {
             {
                 let message = "the run does not wait for it any more".to_owned();
                 let failure = Failure::new(Category::Internal, message);
-                return self.journal.end_model(call, ModelUse::NOTHING, failure);
+                return self.budget.end(call, ModelUse::NOTHING, failure);
             }
             let mut tried = match self.try_once(call, encoded).await {
                 Ok(tried) => tried,
-                Err(failure) => return self.journal.end_model(call, call.used(&Charge::Call), failure),
+                Err(failure) => return self.budget.end(call, call.used(&Charge::Call), failure),
             };
             // A live replay sends at most as many requests as were sent before.
             if let AttemptResult::Unanswered(unanswered) = &mut tried.result {
-                unanswered.again &= !self.journal.is_live();
+                unanswered.again &= !self.is_live;
             }
             let left = self.deadline.saturating_duration_since(Instant::now());
-            match self.journal.settle_model(call, tried, left) {
+            match self.budget.settle(call, tried, left) {
                 NextStep::Retry(wait) => tokio::time::sleep(wait).await,
                 NextStep::Ended(ended) => return ended,
             }

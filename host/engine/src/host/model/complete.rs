@@ -43,7 +43,7 @@ impl wit::Host for TaskState {
     }
 
     fn remaining(&mut self) -> wasmtime::Result<wit::Budget> {
-        Ok(convert::budget(self.journal.model_left()))
+        Ok(convert::budget(self.budget.models_left()))
     }
 }
 
@@ -91,7 +91,8 @@ impl TaskState {
             provider,
             call: self.model_calls,
             caller: (&self.caller.0, self.caller.1),
-            journal: &self.journal,
+            budget: &self.budget,
+            is_live: self.journal.is_live(),
             services: &self.services,
             output: &self.output,
             sender: Sender {
@@ -112,7 +113,7 @@ impl TaskState {
             tokio::time::timeout_at(self.deadline.into(), asking.ask(&mut call)).await.ok()
         };
         // The provider counts a request even if the host no longer waits for it.
-        let CallEnd { outcome, kept } = ended.unwrap_or_else(|| self.journal.late_model(&call));
+        let CallEnd { outcome, kept } = ended.unwrap_or_else(|| self.budget.end_late(&call));
         let journal = &self.journal;
         match outcome {
             CallOutcome::Answered(answered) => {
