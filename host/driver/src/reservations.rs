@@ -98,6 +98,6 @@ impl PendingReservations {
 
 impl fmt::Debug for PendingReservations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Desk").field("waiting", &self.waiting.len()).finish_non_exhaustive()
+        f.debug_struct("PendingReservations").field("waiting", &self.waiting.len()).finish_non_exhaustive()
     }
 }

@@ -78,7 +78,7 @@ impl CachedResults {
 
 impl fmt::Debug for CachedResults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Results")
+        f.debug_struct("CachedResults")
             .field("store", &self.store)
             .field("on_the_way", &self.on_the_way.len())
             .field("off", &self.off)

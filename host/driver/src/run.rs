@@ -47,7 +47,7 @@ pub struct DriverConfig {
 
 impl fmt::Debug for DriverConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parts")
+        f.debug_struct("DriverConfig")
             .field("store", &self.store)
             .field("guard", &self.guard)
             .field("key", &self.key.id())

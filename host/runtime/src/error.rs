@@ -15,13 +15,13 @@ pub enum Kind {
     Usage,
     /// A document is invalid: a graph, a manifest, a trust store, a case, inputs.
     Invalid,
-    /// A capability, a permission or a signature that is needed is missing.
+    /// A capability or a permission that is needed is missing.
     Denied,
     /// A run failed.
     Failed,
     /// More work, or more room, than a budget or a cap allows.
     Limit,
-    /// Bytes are not what their digest or signature says, or a signature is not trusted.
+    /// Bytes are not what their digest or signature says, or a signature is missing or not trusted.
     Integrity,
     /// Something that was named does not exist.
     NotFound,

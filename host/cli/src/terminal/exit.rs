@@ -14,7 +14,7 @@ pub enum Exit {
     Usage = 2,
     /// A document is invalid: a graph, a manifest, a trust store, a case, inputs.
     InvalidDocument = 3,
-    /// A capability, a permission or a signature that is needed is missing.
+    /// A capability or a permission that is needed is missing.
     Denied = 4,
     /// A run failed; with `test` and `validate`, something did not pass.
     Failed = 5,
@@ -22,7 +22,7 @@ pub enum Exit {
     Interrupted = 6,
     /// A run has used up its steps, fuel or time; or a component is too much to compile.
     Limit = 7,
-    /// Bytes are not what their digest or signature says.
+    /// Bytes are not what their digest or signature says, or a signature that is needed is missing.
     Integrity = 8,
     /// There is no such run, item, file, key or code.
     NotFound = 9,

@@ -87,7 +87,7 @@
 //! # Parts
 //!
 //! A [`Walker`] executes one graph, and a [`RunTree`] has one for the run and one for each child run. A walker is composed of state
-//! machines, each with a state that only its own folder changes:
+//! machines; the state of each is changed in its folder, by calls from the others:
 //!
 //! - `tasks`: the agenda, the superstep with its tasks, and its commit;
 //! - `state`: the channels, and the writes that change them;
