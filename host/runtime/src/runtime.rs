@@ -320,6 +320,7 @@ mod tests {
 
     use super::*;
     use crate::error::Kind;
+    use crate::run::start::Sources;
 
     const STEPS: u64 = 900;
     /// The superstep at which the test's run is blocked.
