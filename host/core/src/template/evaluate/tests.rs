@@ -196,7 +196,7 @@ fn arguments_of_pipes_are_checked_when_they_are_read() {
         ("${a | sort(1)}", 11, "`sort` takes no argument", "`sort`"),
         ("${a | slice(1.5)}", 12, "the from of `slice` is a whole number", "`slice(from[, to])`"),
         ("${a | round(99)}", 12, "the digits of `round` is a whole number from 0 to 15", "`round([digits])`"),
-        ("${a | time('%Q')}", 11, "the format cannot be used", "strftime"),
+        ("${a | time('%!')}", 11, "the format cannot be used", "strftime"),
         ("${a | time('%H', 'Europe/Berlin')}", 17, "is not an offset from UTC", "+02:00"),
     ] {
         let error = ValueTemplate::parse(&json!(template)).unwrap_err();
