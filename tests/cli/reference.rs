@@ -281,3 +281,13 @@ fn pages_that_are_read_first_are_short() {
         assert!(lines <= most, "{page} has {lines} lines; it may have {most}");
     }
 }
+
+#[test]
+fn every_pipe_is_in_the_reference() {
+    let page = std::fs::read_to_string(repository().join("host/docs/reference/templates-and-conditions.md"))
+        .unwrap();
+    for pipe in graph_core::template::Pipe::ALL {
+        let row = format!("| `{}` | {} | ", pipe.signature(), pipe.takes());
+        assert!(page.contains(&row), "the reference has no row {row}");
+    }
+}

@@ -59,7 +59,11 @@ impl Evaluation<'_, '_> {
             }
             Node::Not(node) => self.holds(node).map(|holds| !holds),
             Node::Test(path, test) => {
-                let found = self.scope.resolve(path, self.meter)?;
+                let (scope, meter) = (self.scope, self.meter);
+                if path.has_any() {
+                    return scope.any(path, meter, &mut |actual| self.passes(path, test, actual));
+                }
+                let found = scope.resolve(path, meter)?;
                 self.passes(path, test, found.as_deref().unwrap_or(&Value::Null))
             }
         }
@@ -69,14 +73,28 @@ impl Evaluation<'_, '_> {
         match test {
             Test::Exists => Ok(!actual.is_null()),
             Test::In(values) => self.has(values, actual),
+            Test::Other(op, other) => {
+                let (scope, meter) = (self.scope, self.meter);
+                scope.any(other, meter, &mut |value| self.compare(path, *op, actual, value))
+            }
             Test::Regex(pattern) => match actual {
                 Value::String(subject) => pattern.is_match(subject, self.meter),
                 other => self.warn(path, "regex", other, "text"),
             },
-            Test::Compare(Op::Eq, value) => equal_metered(actual, value, self.meter),
-            Test::Compare(Op::Ne, value) => equal_metered(actual, value, self.meter).map(|equal| !equal),
-            Test::Compare(Op::Contains, value) => self.contains(path, actual, value),
-            Test::Compare(op, value) => {
+            Test::Compare(op, value) => self.compare(path, *op, actual, value),
+        }
+    }
+
+    fn compare(&mut self, path: &Path, op: Op, actual: &Value, value: &Value) -> Result<bool, FuelExhausted> {
+        match (op, value) {
+            (Op::Eq, value) => equal_metered(actual, value, self.meter),
+            (Op::Ne, value) => equal_metered(actual, value, self.meter).map(|equal| !equal),
+            (Op::Contains, value) => self.contains(path, actual, value),
+            (Op::In, Value::Array(values)) => self.has(values, actual),
+            // The other path may not be set yet.
+            (Op::In, Value::Null) => Ok(false),
+            (Op::In, value) => self.warn(path, "in", actual, kind(value)),
+            (op, value) => {
                 let Some(order) = self.order(actual, value)? else {
                     return self.warn(path, op.as_str(), actual, kind(value));
                 };
@@ -149,6 +167,7 @@ impl Evaluation<'_, '_> {
                 format!("`contains` is false: `{path}` is {}, which cannot contain {wanted}", kind(actual))
             }
             "contains" => format!("`contains` is false: `{path}` is {}, not {wanted}", kind(actual)),
+            "in" => format!("`in` is false: it takes a list, not {wanted}"),
             op => format!("`{op}` is false: `{path}` is {}, which has no order with {wanted}", kind(actual)),
         };
         if !self.warnings.contains(&warning) {

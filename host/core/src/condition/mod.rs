@@ -1,4 +1,5 @@
-//! Conditions: `{path, op, value}` and `any`, `all`, `not`, evaluated over the same roots as templates.
+//! Conditions: `{path, op, value}`, `{path, op, other}` and `any`, `all`, `not`, evaluated over the same roots as templates. In their paths,
+//! `[*]` stands for any element of a list.
 
 mod evaluate;
 mod parse;
@@ -32,6 +33,8 @@ enum Test {
     /// `eq`, `ne`, `contains` and the orderings.
     Compare(Op, Value),
     In(Vec<Value>),
+    /// One of these operators, or `in`, with the value at another path.
+    Other(Op, Path),
     Regex(Pattern),
     Exists,
 }
@@ -115,7 +118,12 @@ fn collect<'a>(node: &'a Node, found: &mut Vec<&'a Path>) {
         Node::Always => {}
         Node::All(nodes) | Node::Any(nodes) => nodes.iter().for_each(|node| collect(node, found)),
         Node::Not(node) => collect(node, found),
-        Node::Test(path, _) => found.push(path),
+        Node::Test(path, test) => {
+            found.push(path);
+            if let Test::Other(_, other) = test {
+                found.push(other);
+            }
+        }
     }
 }
 

@@ -121,16 +121,12 @@ impl Reader<'_> {
         let Some(path) = fields.get("path") else {
             return self.fail("the condition has no `path`", "name a value, such as `path: state.n`");
         };
-        let path = self.at("path", |reader| match path {
-            Value::String(text) => Path::parse(text).map_err(|error| ConditionSyntaxError {
-                message: error.message,
-                help: error.help,
-                pointer: reader.pointer.clone(),
-            }),
-            _ => reader.fail("`path` is text", "such as `path: state.n`"),
-        })?;
+        let path = self.path("path", path)?;
         let op = self.op(fields)?;
         let value = fields.get("value");
+        if let Some(other) = fields.get("other") {
+            return self.other(op, other, value.is_some()).map(|test| Node::Test(path, test));
+        }
         let test = match (op, value) {
             (Op::Exists, None | Some(Value::Null | Value::Bool(true))) => Test::Exists,
             (Op::Exists, Some(_)) => {
@@ -142,7 +138,7 @@ impl Reader<'_> {
                 });
             }
             (op, None) => {
-                let help = "for null, write `value: null`";
+                let help = "for null, write `value: null`; for the value at another path, `other: PATH`";
                 return self.fail(format!("`{op}` needs a `value`", op = op.as_str()), help);
             }
             (Op::In, Some(Value::Array(items))) => Test::In(items.clone()),
@@ -169,6 +165,37 @@ impl Reader<'_> {
             (op @ (Op::Eq | Op::Ne | Op::Contains), Some(value)) => Test::Compare(op, value.clone()),
         };
         Ok(Node::Test(path, test))
+    }
+
+    /// Reads the path of a key, in which `[*]` stands for any element.
+    fn path(&mut self, key: &str, value: &Value) -> Read<Path> {
+        self.at(key, |reader| match value {
+            Value::String(text) => Path::parse_with_any(text).map_err(|error| ConditionSyntaxError {
+                message: error.message,
+                help: error.help,
+                pointer: reader.pointer.clone(),
+            }),
+            _ => reader.fail(format!("`{key}` is text"), format!("such as `{key}: state.n`")),
+        })
+    }
+
+    /// Reads a comparison with the value at another path.
+    fn other(&mut self, op: Op, other: &Value, has_value: bool) -> Read<Test> {
+        if has_value {
+            return self.fail(
+                "`value` and `other` are two values to compare with",
+                "write `value` for a constant, or `other` for a path",
+            );
+        }
+        if matches!(op, Op::Exists | Op::Regex) {
+            return self.at("other", |reader| {
+                reader.fail(
+                    format!("`{}` is not a comparison with another path", op.as_str()),
+                    "use it with `eq`, `ne`, `gt`, `gte`, `lt`, `lte`, `in` or `contains`",
+                )
+            });
+        }
+        Ok(Test::Other(op, self.path("other", other)?))
     }
 
     fn op(&mut self, fields: &Map<String, Value>) -> Read<Op> {

@@ -75,6 +75,86 @@ fn ordering_different_types_is_false_and_a_warning() {
 }
 
 #[test]
+fn two_paths_are_compared() {
+    let state = json!({"a": 3, "b": 3.0, "c": 4, "t": "x", "l": [1, 3], "z": null});
+    for (path, op, other, expected) in [
+        ("state.a", "eq", "state.b", true),
+        ("state.a", "ne", "state.b", false),
+        ("state.a", "lt", "state.c", true),
+        ("state.c", "lte", "state.a", false),
+        ("state.a", "in", "state.l", true),
+        ("state.c", "in", "state.l", false),
+        ("state.l", "contains", "state.a", true),
+        ("state.z", "eq", "state.none", true),
+        ("state.a", "in", "state.none", false),
+        ("state.a", "eq", "state.l[*]", true),
+        ("state.c", "gt", "state.l[*]", true),
+        ("state.a", "gt", "state.c", false),
+    ] {
+        let condition = json!({"path": path, "op": op, "other": other});
+        assert_eq!(decide(&condition, &state), (expected, vec![]), "{condition}");
+        let parsed = Condition::from_json(&condition).unwrap();
+        let paths: Vec<_> = parsed.paths().map(ToString::to_string).collect();
+        assert_eq!(paths, [path, other]);
+    }
+    for (op, other, warning) in [
+        ("gt", "state.t", "`gt` is false: `state.a` is a number, which has no order with text"),
+        ("in", "state.t", "`in` is false: it takes a list, not text"),
+    ] {
+        let condition = json!({"path": "state.a", "op": op, "other": other});
+        assert_eq!(decide(&condition, &state), (false, vec![warning.to_owned()]), "{condition}");
+    }
+    let text = |condition: &Value| Condition::from_json(condition).unwrap().to_string();
+    assert_eq!(text(&json!({"path": "state.a", "op": "gte", "other": "state.b"})), "state.a >= state.b");
+    for (condition, message) in [
+        (json!({"path": "state.a", "other": "state.b", "value": 1}), "two values to compare with"),
+        (json!({"path": "state.a", "other": "state.b", "op": "exists"}), "`exists` is not a comparison"),
+        (json!({"path": "state.a", "other": "state.b", "op": "regex"}), "`regex` is not a comparison"),
+        (json!({"path": "state.a", "other": 1}), "`other` is text"),
+        (json!({"path": "state.a", "other": "state."}), "a key is missing"),
+    ] {
+        let error = Condition::from_json(&condition).unwrap_err();
+        assert!(error.message.contains(message), "{condition}: {error:?}");
+    }
+}
+
+#[test]
+fn any_element_of_a_list_holds() {
+    let state = json!({
+        "rows": [{"n": 1, "tags": ["a"]}, {"n": 5, "tags": []}, {"tags": ["b", "c"]}],
+        "none": [], "map": {"x": 1}, "texts": ["one", "two"],
+    });
+    for (condition, expected) in [
+        (json!({"path": "state.rows[*].n", "op": "gt", "value": 4}), true),
+        (json!({"path": "state.rows[*].n", "value": 2}), false),
+        (json!({"path": "state.rows[*].n", "op": "exists"}), true),
+        // The last row has no `n`.
+        (json!({"path": "state.rows[*].n", "value": null}), true),
+        (json!({"path": "state.rows[*].tags[*]", "value": "c"}), true),
+        (json!({"path": "state.rows[*].tags[*]", "value": "d"}), false),
+        (json!({"path": "state.rows[*].tags[-1]", "op": "in", "value": ["c"]}), true),
+        (json!({"path": "state.texts[*]", "op": "regex", "value": "^tw"}), true),
+        (json!({"path": "state.none[*]", "op": "ne", "value": 1}), false),
+        (json!({"path": "state.map[*]", "value": 1}), false),
+        (json!({"path": "state.gone[*].x", "value": null}), false),
+        (json!({"path": "state[*]", "value": null}), false),
+        (json!({"not": {"path": "state.rows[*].n", "op": "gt", "value": 9}}), true),
+    ] {
+        let found = decide(&condition, &state);
+        assert_eq!(found.0, expected, "{condition}: {:?}", found.1);
+    }
+    // Every element that is visited is charged.
+    let many = json!({"l": vec![0; 1_000]});
+    let condition = Condition::from_json(&json!({"path": "state.l[*]", "value": 1})).unwrap();
+    let scope = Scope::new().with("state", Root::Value(&many));
+    let meter = Meter::of_one_step();
+    assert!(!condition.evaluate(&scope, &mut Vec::new(), &meter).unwrap());
+    assert!(meter.spent() >= 2_000 * LOOKUP, "{}", meter.spent());
+    let scarce = Meter::new(1_000);
+    assert!(condition.evaluate(&scope, &mut Vec::new(), &scarce).is_err());
+}
+
+#[test]
 fn membership() {
     assert!(op("in", &json!(3), &json!([1, 3.0])));
     assert!(!op("in", &json!(true), &json!([1])));

@@ -29,19 +29,21 @@ fn write(node: &Node, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             Test::Exists => write!(f, "{path} exists"),
             Test::In(values) => write!(f, "{path} in {}", list(values)),
             Test::Regex(regex) => write!(f, "{path} =~ /{}/", regex.as_str()),
-            Test::Compare(op, value) => {
-                let sign = match op {
-                    Op::Eq => "==",
-                    Op::Ne => "!=",
-                    Op::Gt => ">",
-                    Op::Gte => ">=",
-                    Op::Lt => "<",
-                    Op::Lte => "<=",
-                    Op::In | Op::Contains | Op::Regex | Op::Exists => op.as_str(),
-                };
-                write!(f, "{path} {sign} {}", canonical_string(value))
-            }
+            Test::Other(op, other) => write!(f, "{path} {} {other}", sign(*op)),
+            Test::Compare(op, value) => write!(f, "{path} {} {}", sign(*op), canonical_string(value)),
         },
+    }
+}
+
+fn sign(op: Op) -> &'static str {
+    match op {
+        Op::Eq => "==",
+        Op::Ne => "!=",
+        Op::Gt => ">",
+        Op::Gte => ">=",
+        Op::Lt => "<",
+        Op::Lte => "<=",
+        Op::In | Op::Contains | Op::Regex | Op::Exists => op.as_str(),
     }
 }
 

@@ -9,7 +9,7 @@ mod tree;
 pub(crate) use parse::tests::any_json;
 
 pub use canonical::{Sink, canonical_length, canonical_size, canonical_string, digest, write_canonical};
-pub use number::{compare_numbers, equal_metered};
+pub use number::{SumError, add_numbers, compare_numbers, equal_metered, round_number};
 pub use parse::{
     MAX_DEPTH, MAX_ENVELOPE_DEPTH, MeteredJsonError, MeteredValue, StrictJsonError, depth, is_json,
     parse_envelope, parse_strict, parse_strict_metered,

@@ -18,6 +18,62 @@ pub fn compare_numbers(a: &Number, b: &Number) -> Ordering {
     }
 }
 
+/// The reason why two numbers have no sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SumError {
+    /// Both are integers, and their sum is larger than 64 bits hold.
+    #[error("the sum does not fit 64 bits")]
+    TooLarge,
+    /// One is a float, and their sum is larger than a double holds.
+    #[error("the sum is not a finite number")]
+    NotFinite,
+}
+
+/// Adds two numbers: integers exactly, others as doubles.
+pub fn add_numbers(a: &Number, b: &Number) -> Result<Number, SumError> {
+    if let (Some(a), Some(b)) = (integer(a), integer(b)) {
+        // Both fit 65 bits, so their sum fits 128.
+        return Number::from_i128(a + b).ok_or(SumError::TooLarge);
+    }
+    Number::from_f64(float(a) + float(b)).ok_or(SumError::NotFinite)
+}
+
+/// Rounds a number to `digits` digits after the point, of its shortest decimal text: halves are rounded away from zero, so that `2.675` with
+/// two digits is `2.68`. A whole number below 2^53 becomes an integer.
+pub fn round_number(number: &Number, digits: usize) -> Number {
+    /// Doubles below it have all whole numbers.
+    const WHOLE: f64 = 9_007_199_254_740_992.0;
+    if integer(number).is_some() {
+        return number.clone();
+    }
+    let value = float(number);
+    let text = format!("{}", value.abs());
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let rounded = if fraction.len() <= digits {
+        value
+    } else {
+        let mut kept: Vec<u8> = whole.bytes().chain(fraction.bytes().take(digits)).collect();
+        if fraction.as_bytes()[digits] >= b'5' {
+            let nines = kept.iter().rev().take_while(|digit| **digit == b'9').count();
+            let length = kept.len();
+            kept[length - nines..].fill(b'0');
+            match kept.len().checked_sub(nines + 1) {
+                Some(at) => kept[at] += 1,
+                None => kept.insert(0, b'1'),
+            }
+        }
+        kept.insert(kept.len() - digits, b'.');
+        let decimal: f64 =
+            std::str::from_utf8(&kept).ok().and_then(|text| text.parse().ok()).unwrap_or(value);
+        decimal.copysign(value)
+    };
+    if rounded.fract() == 0.0 && rounded.abs() < WHOLE {
+        #[allow(clippy::cast_possible_truncation, reason = "it is a whole number below 2^53")]
+        return Number::from(rounded as i64);
+    }
+    Number::from_f64(rounded).unwrap_or_else(|| number.clone())
+}
+
 /// Checks whether two values are equal, numbers by value at any depth; a boolean is never a number. Charges [`LOOKUP`] for each compared
 /// pair of values and [`BYTE`] for each compared byte of text. Texts and lists of different lengths are not compared.
 pub fn equal_metered(a: &Value, b: &Value, meter: &Meter) -> Result<bool, FuelExhausted> {
@@ -183,7 +239,39 @@ mod tests {
         ]
     }
 
+    #[test]
+    fn halves_are_rounded_away_from_zero() {
+        for (number, digits, rounded) in [
+            (json!(2.5), 0, json!(3)),
+            (json!(-2.5), 0, json!(-3)),
+            (json!(2.675), 2, json!(2.68)),
+            (json!(1.005), 2, json!(1.01)),
+            (json!(-0.4), 0, json!(0)),
+            (json!(9.99), 1, json!(10)),
+            (json!(0.96), 1, json!(1)),
+            (json!(0.05), 1, json!(0.1)),
+            (json!(0.04), 1, json!(0)),
+            (json!(1e-20), 15, json!(0)),
+            (json!(1e300), 3, json!(1e300)),
+            (json!(18_446_744_073_709_551_615_u64), 2, json!(18_446_744_073_709_551_615_u64)),
+            (json!(1.25), 5, json!(1.25)),
+            (json!(4_503_599_627_370_497.5), 0, json!(4_503_599_627_370_498_i64)),
+        ] {
+            let Value::Number(given) = &number else { panic!("{number}") };
+            assert_eq!(Value::Number(round_number(given, digits)), rounded, "{number} to {digits}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn rounding_moves_a_number_by_half_a_place_at_most(value in -1e6..1e6_f64, digits in 0_usize..6) {
+            let Some(Value::Number(number)) = Some(json!(value)) else { return Ok(()) };
+            let rounded = round_number(&number, digits).as_f64().unwrap();
+            let place = 10_f64.powi(-i32::try_from(digits).unwrap());
+            prop_assert!((rounded - value).abs() <= place / 2.0 + value.abs() * 1e-12);
+            prop_assert_eq!(round_number(&Number::from_f64(rounded).unwrap(), digits).as_f64(), Some(rounded));
+        }
+
         #[test]
         fn charging_changes_no_comparison(a in any_json(), b in any_json()) {
             let meter = Meter::of_one_step();

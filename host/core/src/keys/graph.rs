@@ -316,14 +316,24 @@ pub static CONDITION: KeyTable = KeyTable {
     name: "condition",
     title: "a condition",
     keys: &[
-        Key::new("path", Text("a path"), "The value to test, such as `state.count`"),
+        Key::new(
+            "path",
+            Text("a path"),
+            "The value to test, such as `state.count`; of `state.rows[*].done`, any element may hold",
+        ),
         Key::new("op", Words(&OPERATORS), "How it is tested").or("`eq`"),
         Key::new("operator", Words(&OPERATORS), "The same as `op`"),
         Key::new(
             "value",
             Any,
-            "What it is compared with. It is never a template. Required for every `op` but `exists`",
+            "What it is compared with. It is never a template. `value` or `other` is required for every `op` but `exists`",
         ),
+        Key::new(
+            "other",
+            Text("a path"),
+            "The path to a value that it is compared with, in place of `value`",
+        )
+        .blank(),
         Key::new("any", List(&Table(&CONDITION)), "Holds if one of these holds; stands alone"),
         Key::new("all", List(&Table(&CONDITION)), "Holds if all of these hold; stands alone"),
         Key::new("not", Table(&CONDITION), "Holds if this does not hold; stands alone"),

@@ -1,25 +1,24 @@
 //! Evaluation of templates.
 
+mod pipes;
+pub(super) mod time;
+
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::expression::{Alternative, Expression, Pipe, Term};
+use super::expression::{Alternative, Expression, Term};
 use super::value::{Node, Part, ValueTemplate};
 use super::{Path, Scope};
 use crate::diagnostic::excerpt_up_to;
-use crate::json::{self, MAX_DEPTH, MeteredJsonError, canonical_length, write_canonical};
+use crate::json::{MAX_DEPTH, canonical_length, write_canonical};
 use crate::policy::TemplateMode;
-use crate::work::rates::{BYTE, CASE_BYTE, LOOKUP, PASS};
+use crate::work::rates::{BYTE, LOOKUP, PASS};
 use crate::work::size::{self, VALUE};
 use crate::work::{FuelExhausted, Meter};
 
 /// Largest number of reported missing paths. Further ones are null and not reported.
 pub const MAX_MISSING: usize = 64;
-
-/// Largest growth of text in upper or lower case, in bytes: `\u{390}` has two bytes, and in upper case it is three characters of two bytes
-/// each.
-const CASE_GROWTH: u64 = 3;
 
 /// The reason why a template cannot be evaluated; the node with the template fails with `invalid-input`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -271,83 +270,11 @@ impl<'t, 'a: 't> Evaluation<'_, 'a> {
         alternative: &Alternative,
         expression: &Expression,
     ) -> Result<Cow<'t, Value>, TemplateError> {
-        alternative.pipes.iter().try_fold(value, |value, pipe| self.pipe_one(*pipe, value, expression))
+        alternative
+            .pipes
+            .iter()
+            .try_fold(value, |value, call| pipes::apply(call, value, expression, self.meter))
     }
-
-    /// Applies a pipe. Null passes unchanged through every pipe but `json`.
-    fn pipe_one(
-        &self,
-        pipe: Pipe,
-        value: Cow<'t, Value>,
-        expression: &Expression,
-    ) -> Result<Cow<'t, Value>, TemplateError> {
-        let meter = self.meter;
-        let refuse = |takes, given: String| {
-            Err(TemplateError::Pipe {
-                pipe: pipe.as_str(),
-                takes,
-                given,
-                expression: shown(&expression.text),
-            })
-        };
-        meter.charge(LOOKUP)?;
-        let piped = match (pipe, value.as_ref()) {
-            (Pipe::Json, value) => {
-                let length = canonical_length(value, meter)?;
-                meter.charge(VALUE)?;
-                let mut text = String::with_capacity(length);
-                write_canonical(value, &mut text);
-                Value::String(text)
-            }
-            (_, Value::Null) => return Ok(value),
-            (Pipe::FromJson, Value::String(text)) => {
-                match json::parse_strict_metered(text, MAX_DEPTH, meter) {
-                    Ok(value) => value,
-                    Err(MeteredJsonError::Exhausted(exhausted)) => return Err(exhausted.into()),
-                    Err(MeteredJsonError::Refused(error)) => {
-                        return refuse("JSON text", format!("this text: {error}"));
-                    }
-                }
-            }
-            (Pipe::Length, Value::String(text)) => {
-                meter.charge_each(text.len(), CASE_BYTE)?;
-                text.chars().count().into()
-            }
-            (Pipe::Length, Value::Array(items)) => items.len().into(),
-            (Pipe::Length, Value::Object(fields)) => fields.len().into(),
-            (Pipe::Keys, Value::Object(fields)) => {
-                meter.charge(VALUE)?;
-                for key in fields.keys() {
-                    meter.charge(VALUE + key.len() as u64)?;
-                }
-                let mut keys: Vec<&String> = fields.keys().collect();
-                keys.sort_unstable();
-                Value::Array(keys.into_iter().cloned().map(Value::String).collect())
-            }
-            (Pipe::Upper, Value::String(text)) => {
-                charge_case(text, meter)?;
-                Value::String(text.to_uppercase())
-            }
-            (Pipe::Lower, Value::String(text)) => {
-                charge_case(text, meter)?;
-                Value::String(text.to_lowercase())
-            }
-            (Pipe::Length, other) => return refuse("text, a list or an object", kind(other).to_owned()),
-            (Pipe::Keys, other) => return refuse("an object", kind(other).to_owned()),
-            (Pipe::FromJson, other) => return refuse("JSON text", kind(other).to_owned()),
-            (Pipe::Upper | Pipe::Lower, other) => return refuse("text", kind(other).to_owned()),
-        };
-        Ok(Cow::Owned(piped))
-    }
-}
-
-/// Charges a change of case in advance. ASCII text keeps its length; other text is charged for the largest possible growth.
-fn charge_case(text: &str, meter: &Meter) -> Result<(), FuelExhausted> {
-    let bytes = text.len() as u64;
-    meter.charge(VALUE)?;
-    meter.charge(bytes.saturating_mul(CASE_BYTE))?;
-    let growth = if text.is_ascii() { 1 } else { CASE_GROWTH };
-    meter.charge(bytes.saturating_mul(growth * BYTE))
 }
 
 /// Returns a part of a template for a message, shortened.

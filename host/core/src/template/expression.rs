@@ -3,6 +3,7 @@
 use serde_json::{Map, Number, Value};
 
 use super::path::{Path, PathSyntaxError, quoted};
+use super::pipe::{Pipe, PipeCall};
 use crate::diagnostic::excerpt;
 use crate::json::{TreeLimit, parse_strict};
 
@@ -19,48 +20,13 @@ pub(super) struct Expression {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Alternative {
     pub(super) term: Term,
-    pub(super) pipes: Vec<Pipe>,
+    pub(super) pipes: Vec<PipeCall>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Term {
     Path(Path),
     Literal(Value),
-}
-
-/// A conversion in an expression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pipe {
-    /// The value as canonical JSON text.
-    Json,
-    /// The value of a JSON text.
-    FromJson,
-    /// The number of elements, keys or characters (Unicode scalar values).
-    Length,
-    /// The keys of an object, sorted.
-    Keys,
-    /// Text in upper case.
-    Upper,
-    /// Text in lower case.
-    Lower,
-}
-
-impl Pipe {
-    /// Every pipe, in the order in which messages list them.
-    pub const ALL: [Self; 6] =
-        [Self::Json, Self::FromJson, Self::Length, Self::Keys, Self::Upper, Self::Lower];
-
-    /// Returns the name in a template.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Json => "json",
-            Self::FromJson => "from_json",
-            Self::Length => "length",
-            Self::Keys => "keys",
-            Self::Upper => "upper",
-            Self::Lower => "lower",
-        }
-    }
 }
 
 /// An error in an expression, at a byte offset.
@@ -72,7 +38,7 @@ pub(super) struct Mistake {
 }
 
 impl Mistake {
-    fn new(offset: usize, message: impl Into<String>, help: impl Into<String>) -> Self {
+    pub(super) fn new(offset: usize, message: impl Into<String>, help: impl Into<String>) -> Self {
         Self { message: message.into(), help: Some(help.into()), offset }
     }
 }
@@ -131,13 +97,15 @@ impl Reader<'_> {
         }
     }
 
-    fn pipe(&mut self) -> Result<Pipe, Mistake> {
+    fn pipe(&mut self) -> Result<PipeCall, Mistake> {
+        let at = self.at;
         let rest = self.rest();
         let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
         let name = &rest[..end];
         if let Some(pipe) = Pipe::ALL.into_iter().find(|pipe| pipe.as_str() == name) {
             self.at += end;
-            return Ok(pipe);
+            let arguments = self.arguments()?;
+            return PipeCall::new(pipe, at, arguments);
         }
         // The time and memory of a comparison grow with the product of the lengths.
         let nearest = Pipe::ALL
@@ -147,13 +115,57 @@ impl Reader<'_> {
             .min_by_key(|known| strsim::damerau_levenshtein(known, name))
             .filter(|known| strsim::damerau_levenshtein(known, name) <= 2)
             .map_or(String::new(), |known| format!("did you mean `{known}`? "));
-        let help = format!("{nearest}The pipes are json, from_json, length, keys, upper and lower");
+        let (last, others) =
+            Pipe::ALL.split_last().map_or((Pipe::Json, &[][..]), |(last, others)| (*last, others));
+        let others: Vec<_> = others.iter().map(|pipe| pipe.as_str()).collect();
+        let help = format!("{nearest}The pipes are {} and {}", others.join(", "), last.as_str());
         let message = if name.is_empty() {
             "a pipe is missing after `|`".to_owned()
         } else {
             format!("there is no pipe `{}`", excerpt(name))
         };
         Err(Mistake::new(self.at, message, help))
+    }
+
+    /// Reads the arguments of a pipe in parentheses, if there are any, each with its offset. They are literals.
+    fn arguments(&mut self) -> Result<Vec<(usize, Value)>, Mistake> {
+        const HELP: &str = "the arguments of a pipe are literals, such as `slice(0, 10)` or `join(', ')`";
+        let mut arguments = Vec::new();
+        if !self.rest().starts_with('(') {
+            return Ok(arguments);
+        }
+        self.at += 1;
+        loop {
+            self.skip_space();
+            if arguments.is_empty() && self.rest().starts_with(')') {
+                break;
+            }
+            let at = self.at;
+            match self.rest().chars().next() {
+                None => return Err(unclosed(at)),
+                Some('\'' | '"' | '-' | '0'..='9') => {}
+                Some(_) => return Err(Mistake::new(at, "this is not an argument of a pipe", HELP)),
+            }
+            match self.term()? {
+                Term::Literal(value) => arguments.push((at, value)),
+                Term::Path(_) => return Err(Mistake::new(at, "this is not an argument of a pipe", HELP)),
+            }
+            self.skip_space();
+            match self.rest().chars().next() {
+                Some(',') => self.at += 1,
+                Some(')') => break,
+                None => return Err(unclosed(self.at)),
+                Some(_) => {
+                    return Err(Mistake::new(
+                        self.at,
+                        "`,` or `)` is missing in the arguments of a pipe",
+                        HELP,
+                    ));
+                }
+            }
+        }
+        self.at += 1;
+        Ok(arguments)
     }
 
     fn term(&mut self) -> Result<Term, Mistake> {

@@ -1,4 +1,4 @@
-//! Paths into JSON values: `state.files[0].name`, `result.rows.-1`, `state['a.b']`.
+//! Paths into JSON values: `state.files[0].name`, `result.rows.-1`, `state['a.b']`, and in conditions `state.files[*].name`.
 
 use std::fmt;
 
@@ -20,6 +20,8 @@ pub struct Path {
 pub struct Segment {
     key: Box<str>,
     index: Option<i64>,
+    /// `true` for `[*]`: any element of a list.
+    is_any: bool,
 }
 
 /// A text that is not a path.
@@ -35,11 +37,20 @@ pub struct PathSyntaxError {
 }
 
 impl Path {
-    /// Reads a whole text as a path.
+    /// Reads a whole text as a path to one value.
     pub fn parse(text: &str) -> Result<Self, PathSyntaxError> {
+        Self::parse_whole(text, false)
+    }
+
+    /// Reads a whole text as a path in which `[*]` stands for any element of a list.
+    pub fn parse_with_any(text: &str) -> Result<Self, PathSyntaxError> {
+        Self::parse_whole(text, true)
+    }
+
+    fn parse_whole(text: &str, may_have_any: bool) -> Result<Self, PathSyntaxError> {
         let trimmed = text.trim_start();
         let skipped = text.len() - trimmed.len();
-        let (path, length) = Self::parse_prefix(trimmed)
+        let (path, length) = Self::parse_start(trimmed, may_have_any)
             .map_err(|error| PathSyntaxError { offset: error.offset + skipped, ..error })?;
         let rest = &trimmed[length..];
         if rest.trim().is_empty() {
@@ -59,8 +70,12 @@ impl Path {
         Err(PathSyntaxError { message, help, offset: skipped + length })
     }
 
-    /// Reads the path at the start of a text, and returns its length in bytes.
+    /// Reads the path to one value at the start of a text, and returns its length in bytes.
     pub(super) fn parse_prefix(text: &str) -> Result<(Self, usize), PathSyntaxError> {
+        Self::parse_start(text, false)
+    }
+
+    fn parse_start(text: &str, may_have_any: bool) -> Result<(Self, usize), PathSyntaxError> {
         let root = bare(text);
         if !root.starts_with(|c: char| c.is_alphabetic() || c == '_') {
             let (message, help) = if text.trim().is_empty() {
@@ -96,8 +111,11 @@ impl Path {
                     let message = "a key is missing after `.`".to_owned();
                     return Err(PathSyntaxError { message, help: Some(help), offset: at + 1 });
                 }
-                segments.push(Segment { index: integer(key), key: key.into() });
+                segments.push(Segment { index: integer(key), key: key.into(), is_any: false });
                 at += 1 + key.len();
+            } else if may_have_any && rest.starts_with("[*]") {
+                segments.push(Segment { index: None, key: "*".into(), is_any: true });
+                at += 3;
             } else if rest.starts_with('[') {
                 let (segment, length) =
                     bracket(rest).map_err(|error| PathSyntaxError { offset: error.offset + at, ..error })?;
@@ -124,6 +142,11 @@ impl Path {
     /// Returns the steps after the root.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
+    }
+
+    /// Checks whether the path may lead to several values.
+    pub fn has_any(&self) -> bool {
+        self.segments.iter().any(Segment::is_any)
     }
 
     /// Returns the cost of following the path: each name is one lookup, which compares the bytes of the name.
@@ -154,9 +177,15 @@ impl Segment {
         self.index
     }
 
-    /// Returns the value to which this step leads.
+    /// Checks whether the step leads to any element of a list.
+    pub fn is_any(&self) -> bool {
+        self.is_any
+    }
+
+    /// Returns the value to which this step leads; none for any element.
     pub(super) fn of<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         match value {
+            _ if self.is_any => None,
             Value::Object(fields) => fields.get(&*self.key),
             Value::Array(items) => {
                 let index = self.index?;
@@ -191,7 +220,7 @@ fn bracket(text: &str) -> Result<(Segment, usize), PathSyntaxError> {
             offset: offset + 1,
         })?;
         return if inside[length..].starts_with(']') {
-            Ok((Segment { key: key.into(), index: None }, length + 2))
+            Ok((Segment { key: key.into(), index: None, is_any: false }, length + 2))
         } else {
             error("`]` is missing", "a quoted key is written `['key']`", length + 1)
         };
@@ -201,13 +230,13 @@ fn bracket(text: &str) -> Result<(Segment, usize), PathSyntaxError> {
     };
     let Some(index) = integer(&inside[..end]) else {
         let help = match &inside[..end] {
-            "*" => "a template cannot visit all elements: use a `foreach` node".to_owned(),
+            "*" => "a template cannot visit all elements: use a `foreach` node; a condition can".to_owned(),
             other if !other.is_empty() && bare(other) == other => format!("write `['{other}']` for a key"),
             _ => "an index is written `[0]`, from the end `[-1]`; a key `['key']`".to_owned(),
         };
         return error("the text in `[` and `]` is neither an index nor a quoted key", &help, 1);
     };
-    Ok((Segment { key: inside[..end].into(), index: Some(index) }, end + 2))
+    Ok((Segment { key: inside[..end].into(), index: Some(index), is_any: false }, end + 2))
 }
 
 /// Reads a quoted text at the start of `text`; `\` escapes a quote and itself, and forms `\n` and `\t`. Returns its length in bytes; the

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use serde_json::Value;
 use smallvec::SmallVec;
 
-use super::Path;
+use super::{Path, Segment};
+use crate::work::rates::LOOKUP;
 use crate::work::{FuelExhausted, Meter};
 
 /// `state._outputs.NODE` reads the key `_outputs.NODE`.
@@ -57,28 +58,88 @@ impl<'a> Scope<'a> {
     /// ([`LOOKUP`](crate::work::rates::LOOKUP) for each name of the path, and its bytes); the whole of a [`Root::Fields`] is a copy, and
     /// also costs its size.
     pub fn resolve(&self, path: &Path, meter: &Meter) -> Result<Option<Cow<'a, Value>>, FuelExhausted> {
+        let Some((value, rest)) = self.start(path, meter)? else { return Ok(None) };
+        Ok(match value {
+            Cow::Borrowed(value) => {
+                rest.iter().try_fold(value, |value, segment| segment.of(value)).map(Cow::Borrowed)
+            }
+            // Only a path of a root alone leads to a copy.
+            whole => Some(whole),
+        })
+    }
+
+    /// Checks whether any of the values at a path holds; `[*]` leads to each element of a list, and to none of another value. Where a path
+    /// leads to nothing else, the value is null. Each element costs a lookup for each name that follows.
+    pub fn any<E: From<FuelExhausted>>(
+        &self,
+        path: &Path,
+        meter: &Meter,
+        holds: &mut dyn FnMut(&Value) -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        match self.start(path, meter)? {
+            Some((value, rest)) => any_of(&value, rest, meter, holds),
+            // Without the value in which its list would be, there is no element.
+            None if path.has_any() => Ok(false),
+            None => holds(&Value::Null),
+        }
+    }
+
+    /// Returns the value of the root of a path, or of a field of the root, and the steps that follow. Charges the cost of the path.
+    fn start<'p>(
+        &self,
+        path: &'p Path,
+        meter: &Meter,
+    ) -> Result<Option<(Cow<'a, Value>, &'p [Segment])>, FuelExhausted> {
         meter.charge(path.cost())?;
         let name = path.root();
         let Some((_, root)) = self.roots.iter().find(|(known, _)| *known == name) else { return Ok(None) };
-        let (value, rest) = match root {
-            Root::Value(value) => (*value, path.segments()),
-            Root::Fields(fields) => match path.segments().split_first() {
-                Some((first, rest)) => match (fields.field(first.key()), rest.split_first()) {
-                    (Some(value), _) => (value, rest),
-                    // The results of nodes are stored under keys with two parts.
-                    (None, Some((second, rest))) if first.key() == OUTPUTS => {
-                        match fields.field(&format!("{OUTPUTS}.{}", second.key())) {
-                            Some(value) => (value, rest),
-                            None => return Ok(None),
-                        }
-                    }
-                    (None, _) => return Ok(None),
-                },
-                None => return fields.to_value(meter).map(|value| Some(Cow::Owned(value))),
-            },
+        let fields = match root {
+            Root::Value(value) => return Ok(Some((Cow::Borrowed(*value), path.segments()))),
+            Root::Fields(fields) => fields,
         };
-        Ok(rest.iter().try_fold(value, |value, segment| segment.of(value)).map(Cow::Borrowed))
+        Ok(match path.segments().split_first() {
+            // The fields of a root are no list.
+            Some((first, _)) if first.is_any() => None,
+            Some((first, rest)) => match (fields.field(first.key()), rest.split_first()) {
+                (Some(value), _) => Some((Cow::Borrowed(value), rest)),
+                // The results of nodes are stored under keys with two parts.
+                (None, Some((second, rest))) if first.key() == OUTPUTS => fields
+                    .field(&format!("{OUTPUTS}.{}", second.key()))
+                    .map(|value| (Cow::Borrowed(value), rest)),
+                (None, _) => None,
+            },
+            None => Some((Cow::Owned(fields.to_value(meter)?), &[])),
+        })
     }
+}
+
+/// Checks whether any of the values that steps lead to holds.
+fn any_of<E: From<FuelExhausted>>(
+    value: &Value,
+    segments: &[Segment],
+    meter: &Meter,
+    holds: &mut dyn FnMut(&Value) -> Result<bool, E>,
+) -> Result<bool, E> {
+    let mut value = value;
+    for (at, segment) in segments.iter().enumerate() {
+        let rest = &segments[at + 1..];
+        if segment.is_any() {
+            let Value::Array(items) = value else { return Ok(false) };
+            for item in items {
+                meter.charge((1 + rest.len() as u64) * LOOKUP)?;
+                if any_of(item, rest, meter, holds)? {
+                    return Ok(true);
+                }
+            }
+            return Ok(false);
+        }
+        match segment.of(value) {
+            Some(next) => value = next,
+            None if rest.iter().any(Segment::is_any) => return Ok(false),
+            None => return holds(&Value::Null),
+        }
+    }
+    holds(value)
 }
 
 #[cfg(test)]

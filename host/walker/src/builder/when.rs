@@ -9,11 +9,14 @@ use graph_core::yaml::Node;
 /// A condition of an edge or a hook, in the language of documents.
 ///
 /// ```
+/// use graph_core::condition::Op;
 /// use graph_walker::builder::When;
 ///
 /// let few = When::path("state.count").lt(3);
 /// let wanted = few.and(!When::path("inputs.draft").exists());
 /// assert_eq!(wanted.to_json()["all"][0]["op"], "lt");
+/// let within = When::path("state.spent").compare(Op::Lte, "inputs.budget");
+/// assert_eq!(within.to_json()["other"], "inputs.budget");
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct When(Node);
@@ -23,7 +26,7 @@ pub struct When(Node);
 pub struct ComparedPath(String);
 
 impl When {
-    /// Starts a comparison of the value at a path: `state.x`, `result.x`, `inputs.x`, `argument`, `node.visit`, `run.id`.
+    /// Starts a comparison of the value at a path, in which `[*]` is any element of a list: `state.x`, `result.x`, `inputs.x`, `argument`, `node.visit`, `run.id`.
     pub fn path(path: impl Into<String>) -> ComparedPath {
         ComparedPath(path.into())
     }
@@ -84,6 +87,13 @@ impl ComparedPath {
     fn test(self, op: Op, value: impl Into<Value>) -> When {
         let mut fields = self.operator(op);
         fields.set("value", value);
+        When(fields.into_node())
+    }
+
+    /// Compares with the value at another path: `op` is one of `eq`, `ne`, `gt`, `gte`, `lt`, `lte`, `in` and `contains`.
+    pub fn compare(self, op: Op, other: impl Into<String>) -> When {
+        let mut fields = self.operator(op);
+        fields.set("other", other.into());
         When(fields.into_node())
     }
 

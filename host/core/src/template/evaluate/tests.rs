@@ -2,10 +2,11 @@
 use proptest::prelude::*;
 use serde_json::json;
 
+use super::pipes::CASE_GROWTH;
 use super::*;
-use crate::json::any_json;
+use crate::json::{self, any_json};
 use crate::template::Root;
-use crate::work::rates::STEP;
+use crate::work::rates::{CASE_BYTE, STEP};
 
 fn run_mode(
     template: &Value,
@@ -107,6 +108,104 @@ fn pipes_convert() {
         fails("${state.s | from_json}"),
         "`${state.s | from_json}`: `from_json` takes JSON text, not this text: expected value at line 1, column 1"
     );
+}
+
+#[test]
+fn pipes_convert_texts_lists_and_numbers() {
+    let state = json!({
+        "s": "  a\tb \r\n", "lines": "one\r\ntwo\n\nthree\n", "csv": "a,b,,c", "ä": "äöü€",
+        "l": [3, 1.0, 2, 1, 3.0], "t": ["b", "a", "b"], "mixed": ["a", null, 1, true, 2.50], "none": [],
+        "n": 2.675, "at": "2030-01-31T12:00:00.250Z", "seconds": 1_900_000_000.5, "z": null,
+    });
+    for (expression, expected) in [
+        ("state.s | trim", json!("a\tb")),
+        ("state.lines | lines", json!(["one", "two", "", "three"])),
+        ("'' | lines", json!([])),
+        ("state.csv | split(',')", json!(["a", "b", "", "c"])),
+        ("'' | split(',')", json!([""])),
+        ("state.mixed | join('; ')", json!("a; ; 1; true; 2.5")),
+        ("state.none | join('x')", json!("")),
+        ("state.csv | split(',') | join(\"-\")", json!("a-b--c")),
+        ("state.l | first", json!(3)),
+        ("state.l | last", json!(3.0)),
+        ("state.none | first", json!(null)),
+        ("state.none | last || 'no'", json!("no")),
+        ("state.t | sort | first | upper", json!("A")),
+        ("state.l | slice(1, 3)", json!([1.0, 2])),
+        ("state.l | slice(-2)", json!([1, 3.0])),
+        ("state.l | slice( 0 , -4 )", json!([3])),
+        ("state.l | slice(4, 2)", json!([])),
+        ("state.l | slice(99)", json!([])),
+        ("state.ä | slice(1, 3)", json!("öü")),
+        ("state.ä | slice(-1)", json!("€")),
+        ("state.l | unique", json!([3, 1.0, 2])),
+        ("state.t | unique", json!(["b", "a"])),
+        ("state.l | sort", json!([1.0, 1, 2, 3, 3.0])),
+        ("state.t | sort", json!(["a", "b", "b"])),
+        ("state.l | sum", json!(10.0)),
+        ("state.none | sum", json!(0)),
+        ("state.l | min", json!(1.0)),
+        ("state.l | max", json!(3)),
+        ("state.t | max", json!("b")),
+        ("state.none | min", json!(null)),
+        ("state.n | round", json!(3)),
+        ("state.n | round()", json!(3)),
+        ("state.n | round(2)", json!(2.68)),
+        ("state.at | time", json!("2030-01-31T12:00:00.250Z")),
+        ("'2030-01-31' | time('%A, %d %B %Y')", json!("Thursday, 31 January 2030")),
+        ("state.at | time('%H:%M %:z', '+05:30')", json!("17:30 +05:30")),
+        ("state.seconds | time", json!("2030-03-17T17:46:40.500Z")),
+        ("state.z | sort", json!(null)),
+    ] {
+        assert_eq!(text(&format!("${{{expression}}}"), &state), expected, "{expression}");
+    }
+    for (expression, message) in [
+        ("state.s | lines | sum", "`sum` takes a list of numbers, not a list with text"),
+        ("state.l | join(',') | first", "`first` takes a list, not text"),
+        (
+            "state.mixed | sort",
+            "`sort` takes a list of numbers, or a list of texts, not a list with text and null",
+        ),
+        ("state.t | sum", "not a list with text"),
+        ("state.t | round", "`round` takes a number, not a list"),
+        (
+            "state.s | time",
+            "`time` takes a time in RFC 3339, or a number of seconds since 1970, not the text `",
+        ),
+        ("-1 | time", "not a number before 1970 or after 9999"),
+        ("state | keys | max | sum", "not text"),
+        ("state.l | first | trim", "`trim` takes text, not a number"),
+    ] {
+        let template = json!(format!("${{{expression}}}"));
+        let error = run_mode(&template, &state, TemplateMode::Lenient).0.unwrap_err().to_string();
+        assert!(error.contains(message), "{expression}: {error}");
+    }
+}
+
+#[test]
+fn arguments_of_pipes_are_checked_when_they_are_read() {
+    for (template, offset, message, help) in [
+        ("${a | split}", 6, "`split` needs a separator", "`split(separator)`"),
+        ("${a | split()}", 6, "`split` needs a separator", ""),
+        ("${a | split('')}", 12, "the separator of `split` is empty", ""),
+        ("${a | split(1)}", 12, "the separator of `split` is text in quotes", ""),
+        ("${a | split(b)}", 12, "not an argument", "literals"),
+        ("${a | split('a' 'b')}", 16, "`,` or `)` is missing", ""),
+        ("${a | split('a'", 15, "`}` that closes", ""),
+        ("${a | split('a', 'b')}", 17, "`split` takes one argument", ""),
+        ("${a | sort(1)}", 11, "`sort` takes no argument", "`sort`"),
+        ("${a | slice(1.5)}", 12, "the from of `slice` is a whole number", "`slice(from[, to])`"),
+        ("${a | round(99)}", 12, "the digits of `round` is a whole number from 0 to 15", "`round([digits])`"),
+        ("${a | time('%!')}", 11, "the format cannot be used", "strftime"),
+        ("${a | time('%H', 'Europe/Berlin')}", 17, "is not an offset from UTC", "+02:00"),
+    ] {
+        let error = ValueTemplate::parse(&json!(template)).unwrap_err();
+        assert_eq!(error.offset, offset, "{template}: {error:?}");
+        assert!(error.message.contains(message), "{template}: {error:?}");
+        assert!(error.help.clone().unwrap_or_default().contains(help), "{template}: {error:?}");
+    }
+    let long = format!("${{a | time('{}')}}", "%Y".repeat(200));
+    assert!(ValueTemplate::parse(&json!(long)).unwrap_err().message.contains("more than 256 bytes"));
 }
 
 #[test]

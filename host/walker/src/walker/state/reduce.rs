@@ -100,7 +100,9 @@ pub(in crate::walker) fn fold(
         Reducer::Messages => Ok(messages(current, writes, meter)?),
         Reducer::Min => numeric(current, writes, |a, b| Ok(if smaller(&b, &a) { b } else { a })),
         Reducer::Max => numeric(current, writes, |a, b| Ok(if smaller(&a, &b) { b } else { a })),
-        Reducer::Sum => numeric(current, writes, |a, b| add(&a, &b)),
+        Reducer::Sum => {
+            numeric(current, writes, |a, b| json::add_numbers(&a, &b).map_err(|error| error.to_string()))
+        }
         Reducer::Merge => merge(current, writes, meter),
         Reducer::LastValue | Reducer::Ephemeral | Reducer::Untracked => {
             Ok(Change::Set(writes.swap_remove(0).value))
@@ -322,16 +324,6 @@ fn numeric(
 
 fn smaller(a: &Number, b: &Number) -> bool {
     json::compare_numbers(a, b) == Ordering::Less
-}
-
-fn add(a: &Number, b: &Number) -> Result<Number, String> {
-    let integer = |number: &Number| number.as_i128();
-    if let (Some(a), Some(b)) = (integer(a), integer(b)) {
-        // Both fit 65 bits, so their sum fits 128.
-        return Number::from_i128(a + b).ok_or_else(|| "the sum does not fit 64 bits".to_owned());
-    }
-    let sum = a.as_f64().zip(b.as_f64()).map(|(a, b)| a + b);
-    sum.and_then(Number::from_f64).ok_or_else(|| "the sum is not a finite number".to_owned())
 }
 
 fn merge(current: Option<&Value>, writes: Vec<Write>, meter: &Meter) -> Result<Change, FoldError> {

@@ -108,6 +108,24 @@ const KEYS: [&str; 6] = ["n", "s", "l", "o", "b", "id"];
 const CATEGORIES: [&str; 7] =
     ["transient", "permanent", "rate-limited", "timeout", "invalid-input", "limit", "internal"];
 
+/// The pipes that convert texts, lists and numbers.
+const TEXT_AND_LIST_PIPES: [&str; 14] = [
+    "trim",
+    "lines",
+    "split('a')",
+    "join('a')",
+    "first",
+    "last",
+    "slice(1)",
+    "slice(0, -1)",
+    "unique",
+    "sort",
+    "min",
+    "max",
+    "sum",
+    "round",
+];
+
 fn key(key: &str) -> Step {
     Step::Key(key.to_owned())
 }
@@ -203,6 +221,8 @@ impl Maker<'_> {
         for _ in 0..=self.tape.pick(2) {
             let pipes = if self.tape.chance(24) {
                 vec![self.tape.one(&["json", "length", "keys", "upper", "lower", "from_json"])]
+            } else if self.tape.chance(36) {
+                vec![self.tape.one(&TEXT_AND_LIST_PIPES)]
             } else {
                 Vec::new()
             };
@@ -292,12 +312,15 @@ impl Maker<'_> {
             11 | 12 => Condition::Not(Box::new(self.condition(depth + 1))),
             13 => Condition::Always,
             kind => {
-                let path = match self.tape.pick(6) {
+                let mut tested = match self.tape.pick(6) {
                     0 | 1 => path("result", &[self.tape.one(&KEYS)]),
                     2 => path("inputs", &[self.tape.one(&["n", "s", "list"])]),
                     3 => path("result", &[self.tape.one(&["category", "status"])]),
                     _ => path("state", &[self.tape.one(&CHANNELS).0]),
                 };
+                if self.tape.chance(40) {
+                    tested.1.push(Step::Any);
+                }
                 let (op, value) = match kind {
                     0 => ("eq", self.tape.value()),
                     1 => ("ne", self.tape.value()),
@@ -309,7 +332,12 @@ impl Maker<'_> {
                     7 => ("regex", text(self.tape.one(&PATTERNS).0)),
                     _ => ("exists", V::Null),
                 };
-                Condition::Is(path, op, value)
+                if self.tape.chance(30) {
+                    let other = path("state", &[self.tape.one(&CHANNELS).0]);
+                    let op = self.tape.one(&["eq", "ne", "gt", "lte", "in", "contains"]);
+                    return Condition::Other(tested, op, other);
+                }
+                Condition::Is(tested, op, value)
             }
         }
     }

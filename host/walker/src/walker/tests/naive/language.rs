@@ -11,6 +11,8 @@ pub(super) type Roots = BTreeMap<&'static str, V>;
 pub(super) enum Step {
     Key(String),
     Index(i64),
+    /// Any element of a list, in a condition.
+    Any,
 }
 
 #[derive(Clone, Debug)]
@@ -42,6 +44,8 @@ pub(super) enum Condition {
     Any(Vec<Condition>),
     Not(Box<Condition>),
     Is(Path, &'static str, V),
+    /// A comparison of two paths.
+    Other(Path, &'static str, Path),
 }
 
 /// Patterns, each with a function that decides whether a text matches.
@@ -60,26 +64,50 @@ impl Path {
                 Step::Key(key) => out += &format!(".{key}"),
                 Step::Index(at) if at % 2 == 0 => out += &format!("[{at}]"),
                 Step::Index(at) => out += &format!(".{at}"),
+                Step::Any => out += "[*]",
             }
         }
         out
+    }
+
+    /// Returns all values at the path of a condition, a missing one as null.
+    fn all(&self, roots: &Roots) -> Vec<V> {
+        let mut here: Vec<Option<V>> = vec![roots.get(self.0).cloned()];
+        for step in &self.1 {
+            here = match step {
+                Step::Any => here
+                    .into_iter()
+                    .flatten()
+                    .flat_map(|value| if let V::List(items) = value { items } else { Vec::new() })
+                    .map(Some)
+                    .collect(),
+                step => here.into_iter().map(|value| value.and_then(|value| value.step(step))).collect(),
+            };
+        }
+        here.into_iter().map(|value| value.unwrap_or(V::Null)).collect()
     }
 
     /// Returns the value at the path, if there is one.
     pub(super) fn find(&self, roots: &Roots) -> Option<V> {
         let mut here = roots.get(self.0)?.clone();
         for step in &self.1 {
-            here = match (step, &here) {
-                (Step::Key(key), V::Map(fields)) => fields.get(key)?.clone(),
-                (Step::Index(at), V::List(items)) => {
-                    let count = i64::try_from(items.len()).unwrap();
-                    let from_start = if *at < 0 { count + at } else { *at };
-                    items.get(usize::try_from(from_start).ok()?)?.clone()
-                }
-                _ => return None,
-            };
+            here = here.step(step)?;
         }
         Some(here)
+    }
+}
+
+impl V {
+    fn step(&self, step: &Step) -> Option<Self> {
+        match (step, self) {
+            (Step::Key(key), Self::Map(fields)) => fields.get(key).cloned(),
+            (Step::Index(at), Self::List(items)) => {
+                let count = i64::try_from(items.len()).unwrap();
+                let from_start = if *at < 0 { count + at } else { *at };
+                items.get(usize::try_from(from_start).ok()?).cloned()
+            }
+            _ => None,
+        }
     }
 }
 
@@ -134,7 +162,7 @@ impl Template {
             let several = (alternatives.len() > 1).then_some("||");
             several
                 .into_iter()
-                .chain(alternatives.iter().flat_map(|(_, pipes)| pipes.clone()))
+                .chain(alternatives.iter().flat_map(|(_, pipes)| pipes.iter().copied().map(feature)))
                 .collect::<Vec<_>>()
         };
         match self {
@@ -214,8 +242,72 @@ fn through(pipe: &str, value: V) -> Option<V> {
         ("upper", V::Text(text)) => V::Text(text.to_uppercase()),
         ("lower", V::Text(text)) => V::Text(text.to_lowercase()),
         ("from_json", V::Text(text)) => V::of(&serde_json::from_str(&text).ok()?),
+        ("trim", V::Text(text)) => V::Text(text.trim().to_owned()),
+        ("lines", V::Text(text)) => texts(text.lines()),
+        ("split('a')", V::Text(text)) => texts(text.split('a')),
+        ("join('a')", V::List(items)) => {
+            let text = |item: V| match item {
+                V::Null => Some(String::new()),
+                V::Text(text) => Some(text),
+                V::List(_) | V::Map(_) => None,
+                simple => Some(simple.json()),
+            };
+            V::Text(items.into_iter().map(text).collect::<Option<Vec<_>>>()?.join("a"))
+        }
+        ("first", V::List(items)) => items.first().cloned().unwrap_or(V::Null),
+        ("last", V::List(items)) => items.last().cloned().unwrap_or(V::Null),
+        ("slice(1)", V::List(items)) => V::List(items.into_iter().skip(1).collect()),
+        ("slice(1)", V::Text(text)) => V::Text(text.chars().skip(1).collect()),
+        ("slice(0, -1)", V::List(mut items)) => {
+            items.pop();
+            V::List(items)
+        }
+        ("slice(0, -1)", V::Text(mut text)) => {
+            text.pop();
+            V::Text(text)
+        }
+        ("unique", V::List(items)) => {
+            let mut found = Vec::new();
+            for item in items {
+                if !found.contains(&item) {
+                    found.push(item);
+                }
+            }
+            V::List(found)
+        }
+        ("sort", V::List(items)) => V::List(sorted(items)?),
+        ("min", V::List(items)) => sorted(items)?.first().cloned().unwrap_or(V::Null),
+        ("max", V::List(items)) => sorted(items)?.last().cloned().unwrap_or(V::Null),
+        ("sum", V::List(items)) => {
+            let halves = items.iter().map(|item| if let V::Half(half) = item { Some(*half) } else { None });
+            V::Half(halves.sum::<Option<i64>>()?)
+        }
+        // Halves are rounded away from zero.
+        ("round", V::Half(half)) => V::Half((half + half.signum() * (half % 2).abs()) / 2 * 2),
         _ => return None,
     })
+}
+
+/// Returns the name of a pipe as a feature; pipes with names of reducers and arguments have one together.
+fn feature(pipe: &'static str) -> &'static str {
+    match pipe {
+        "json" | "from_json" | "length" | "keys" | "upper" | "lower" => pipe,
+        _ => "a pipe of texts, lists and numbers",
+    }
+}
+
+fn texts<'t>(parts: impl Iterator<Item = &'t str>) -> V {
+    V::List(parts.map(|part| V::Text(part.to_owned())).collect())
+}
+
+/// Sorts numbers, or texts; `None` for other lists.
+fn sorted(mut items: Vec<V>) -> Option<Vec<V>> {
+    let is_all = |kind: fn(&V) -> bool| items.iter().all(kind);
+    if !is_all(|item| matches!(item, V::Half(_))) && !is_all(|item| matches!(item, V::Text(_))) {
+        return None;
+    }
+    items.sort();
+    Some(items)
 }
 
 impl Condition {
@@ -228,6 +320,13 @@ impl Condition {
             Self::Any(items) => format!("{{any: [{}]}}", list(items)),
             Self::Not(item) => format!("{{not: {}}}", item.written()),
             Self::Is(path, "exists", _) => format!("{{path: {}, op: exists}}", quoted(&path.written())),
+            Self::Other(path, op, other) => {
+                format!(
+                    "{{path: {}, op: {op}, other: {}}}",
+                    quoted(&path.written()),
+                    quoted(&other.written())
+                )
+            }
             Self::Is(path, op, value) => {
                 format!("{{path: {}, op: {op}, value: {}}}", quoted(&path.written()), value.json())
             }
@@ -244,7 +343,11 @@ impl Condition {
             Self::All(items) => of("all", items),
             Self::Any(items) => of("any", items),
             Self::Not(item) => of("not", std::slice::from_ref(item)),
-            Self::Is(_, op, _) => vec![op],
+            Self::Is(path, op, _) => {
+                let is_any = path.1.iter().any(|step| matches!(step, Step::Any));
+                is_any.then_some("any element").into_iter().chain([*op]).collect()
+            }
+            Self::Other(_, op, _) => vec!["other", op],
         }
     }
 
@@ -254,7 +357,11 @@ impl Condition {
             Self::All(items) => items.iter().all(|item| item.holds(roots)),
             Self::Any(items) => items.iter().any(|item| item.holds(roots)),
             Self::Not(item) => !item.holds(roots),
-            Self::Is(path, op, value) => is(op, &path.find(roots).unwrap_or(V::Null), value),
+            Self::Is(path, op, value) => path.all(roots).iter().any(|found| is(op, found, value)),
+            Self::Other(path, op, other) => {
+                let others = other.all(roots);
+                path.all(roots).iter().any(|found| others.iter().any(|other| is(op, found, other)))
+            }
         }
     }
 }
