@@ -17,5 +17,5 @@ pub mod site;
 mod transpile;
 
 pub use function_names::{NameClash, check_exports, check_types};
-pub use instrument::{InstrumentError, Instrumented, METER, Stop, instrument, instrument_cores};
-pub use transpile::{TranspileError, Transpiled, transpile};
+pub use instrument::{InstrumentError, InstrumentedModule, METER, Stop, instrument, instrument_cores};
+pub use transpile::{TranspileError, TranspiledComponent, transpile};

@@ -31,7 +31,7 @@ const OF_NODES: [(&str, &str); 2] =
 
 /// A component in JavaScript.
 #[derive(Clone, Debug)]
-pub struct Transpiled {
+pub struct TranspiledComponent {
     /// JavaScript module. It exports `instantiate(getCoreModule, imports)`.
     pub script: Vec<u8>,
     /// Core modules, with the names that `getCoreModule` is called with: first the unchanged ones of the component, at
@@ -91,7 +91,7 @@ pub fn transpile<'f>(
     component: &[u8],
     imports: &[String],
     functions: impl IntoIterator<Item = &'f FunctionDocument>,
-) -> Result<Transpiled, TranspileError> {
+) -> Result<TranspiledComponent, TranspileError> {
     crate::names::check(component)?;
     if exports_then(component) {
         return Err(TranspileError::Then);
@@ -166,7 +166,7 @@ pub fn transpile<'f>(
         .chain((2..).map(|number: u32| format!("{name}.core{number}.wasm")))
         .map_while(|file| files.remove_entry(&file))
         .collect();
-    Ok(Transpiled { script: script.into_bytes(), cores, waits })
+    Ok(TranspiledComponent { script: script.into_bytes(), cores, waits })
 }
 
 /// A component without what its WIT says about it: the generator would look for the world there, whose name components do not have. `None` if it

@@ -23,7 +23,8 @@ mod wit;
 
 pub use model::{
     Asks, Callable, CaseResult, Cases, Catalogue, Component, Content, FORMAT, Graph, GraphNode, Item, Kind,
-    Picture, Signer, TextItem, Trust, Unreadable, Used, VERSION, Version, Wanted, Wit, Yanked,
+    Picture, Signer, TextItem, Trust, Unreadable, UsedItem, VERSION, Version, WantedInterface, Wit,
+    YankNotice,
 };
 pub use names::{item_page, picture_file, version_page};
 pub use site::{DOCUMENT, Listing, files};

@@ -143,7 +143,7 @@ pub struct Version {
     /// Results of the cases that were published with it.
     pub cases: Cases,
     /// Yank of the version, if it was verified and is yanked.
-    pub yanked: Option<Yanked>,
+    pub yanked: Option<YankNotice>,
     /// Instructions to pull and run it.
     pub usage: Option<Usage>,
 }
@@ -248,7 +248,7 @@ pub struct Asks {
     /// Interfaces that it may import.
     pub interfaces: Vec<Text>,
     /// Reasons for the interfaces, as its author states them.
-    pub reasons: Vec<Wanted>,
+    pub reasons: Vec<WantedInterface>,
     /// Capabilities that its statement permits to grant.
     pub ceiling: BTreeSet<CapabilityKind>,
     /// Capabilities that both its statement and the keys of the trust store that have signed it permit to grant.
@@ -261,7 +261,7 @@ pub struct Asks {
 
 /// An interface that a component asks for, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wanted {
+pub struct WantedInterface {
     /// Name of the interface.
     pub interface: Text,
     /// Reason, as the author of the component states it.
@@ -276,7 +276,7 @@ pub struct Graph {
     /// Number of further nodes, which are left out.
     pub more_nodes: usize,
     /// Items that are pulled with the graph.
-    pub uses: Vec<Used>,
+    pub uses: Vec<UsedItem>,
     /// Schema of its inputs, if it has one.
     pub inputs: Option<Schema>,
     /// Picture of the graph.
@@ -294,7 +294,7 @@ pub struct GraphNode {
 
 /// An item that is pulled with a graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Used {
+pub struct UsedItem {
     /// Id of the item.
     pub id: Text,
     /// Kind of the item.
@@ -370,7 +370,7 @@ pub struct CaseResult {
 /// A yank by a key of the trust store: the version must no longer be selected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Yanked {
+pub struct YankNotice {
     /// Reason, as the signer states it.
     pub reason: Text,
     /// Time of the yank, as the signer states it.

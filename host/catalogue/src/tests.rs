@@ -76,7 +76,7 @@ fn component() -> Content {
         )),
         asks: Asks {
             interfaces: vec![Text::line("wasi:http/outgoing-handler@0.2.6")],
-            reasons: vec![Wanted {
+            reasons: vec![WantedInterface {
                 interface: Text::line("wasi:http/outgoing-handler"),
                 why: Text::line(HOSTILE),
             }],
@@ -92,7 +92,7 @@ fn graph() -> Content {
     Content::Graph(Box::new(Graph {
         nodes: vec![GraphNode { name: Text::line("get"), item: Some(Text::line("acme/fetch")) }],
         more_nodes: 0,
-        uses: vec![Used {
+        uses: vec![UsedItem {
             id: Text::line("acme/fetch"),
             kind: Kind::Component,
             version: Text::line("1.0.0"),

@@ -122,14 +122,14 @@ impl Usage {
 
 /// Items and capabilities that a key has to be trusted for.
 #[derive(Default)]
-struct Trusted<'a> {
+struct TrustNeeds<'a> {
     items: BTreeSet<&'a str>,
     may: BTreeSet<CapabilityKind>,
 }
 
 /// Returns the keys, each with the items and the capabilities that it has to be trusted for.
-fn trusted<'a>(signed: &[SignedItem<'a>]) -> BTreeMap<&'a Signer, Trusted<'a>> {
-    let mut keys: BTreeMap<&Signer, Trusted<'_>> = BTreeMap::new();
+fn trusted<'a>(signed: &[SignedItem<'a>]) -> BTreeMap<&'a Signer, TrustNeeds<'a>> {
+    let mut keys: BTreeMap<&Signer, TrustNeeds<'_>> = BTreeMap::new();
     for item in signed {
         for signer in item.signers {
             let key = keys.entry(signer).or_default();
@@ -140,7 +140,7 @@ fn trusted<'a>(signed: &[SignedItem<'a>]) -> BTreeMap<&'a Signer, Trusted<'a>> {
     keys
 }
 
-fn trust_command(signer: &Signer, key: &Trusted<'_>) -> String {
+fn trust_command(signer: &Signer, key: &TrustNeeds<'_>) -> String {
     let items: Vec<_> = key.items.iter().map(|id| shell_quoted(id)).collect();
     let may: Vec<_> =
         key.may.iter().filter(|kind| **kind != CapabilityKind::Log).map(|kind| kind.as_str()).collect();

@@ -35,7 +35,7 @@ const MOST_REPORT: u64 = 16 << 20;
 
 /// A run in the background.
 #[derive(Clone, Debug)]
-pub struct Detached {
+pub struct BackgroundRun {
     /// The process that runs it.
     pub pid: u32,
     /// File that receives its stdout and stderr.
@@ -52,7 +52,7 @@ pub struct BackgroundOptions {
 }
 
 /// Starts a process that resumes a run which no process holds, and waits until the run is under way.
-pub fn start(project: &Project, run: &str, orders: BackgroundOptions) -> Result<Detached> {
+pub fn start(project: &Project, run: &str, orders: BackgroundOptions) -> Result<BackgroundRun> {
     let thread = RunFolder::of(project, run);
     let folder = thread.create()?;
     let log = thread.log_file()?;
@@ -64,7 +64,7 @@ pub fn start(project: &Project, run: &str, orders: BackgroundOptions) -> Result<
         .map_err(|error| Error::storage(format!("the process for the background cannot be started: {error}")))
         .and_then(|mut child| await_report(&mut child, run, &log, &report).map(|()| child.id()));
     clean();
-    Ok(Detached { pid: started?, log: absolute(&log.path()) })
+    Ok(BackgroundRun { pid: started?, log: absolute(&log.path()) })
 }
 
 /// Starts the second process. It reads new inputs from its stdin.

@@ -20,7 +20,7 @@ const WRITTEN: [&str; 5] = ["target", "node_modules", "__pycache__", "Cargo.lock
 
 /// Watches files, and folders of items with everything below them.
 #[derive(Debug)]
-pub struct Watching {
+pub struct FileWatcher {
     events: mpsc::Receiver<PathBuf>,
     /// `true` once the process has been asked to end.
     ends: Arc<AtomicBool>,
@@ -30,7 +30,7 @@ pub struct Watching {
     watcher: RecommendedWatcher,
 }
 
-impl Watching {
+impl FileWatcher {
     /// Starts to watch. A file need not exist yet, but its folder must; missing folders are skipped.
     pub fn begin(files: &[PathBuf], folders: &[PathBuf]) -> Result<Self> {
         let files: Vec<PathBuf> = files.iter().map(|file| absolute(file)).collect();
@@ -170,7 +170,7 @@ mod tests {
         std::fs::create_dir_all(items.join("a")).unwrap();
         std::fs::write(&graph, "1").unwrap();
         let mut watching =
-            Watching::begin(std::slice::from_ref(&graph), &[items.clone(), root.join("nowhere")]).unwrap();
+            FileWatcher::begin(std::slice::from_ref(&graph), &[items.clone(), root.join("nowhere")]).unwrap();
         let mut changed = || watching.changed().unwrap();
         // Neither of these is reported: the next report is the graph.
         std::fs::write(root.join("other.yaml"), "1").unwrap();
@@ -195,7 +195,7 @@ mod tests {
             std::fs::create_dir_all(root.join(below)).unwrap();
         }
         let built = ["node.wasm", "node.wasm.dsse.json", "build"].map(|name| root.join(name));
-        let mut watching = Watching::sources(&root, &built).unwrap();
+        let mut watching = FileWatcher::sources(&root, &built).unwrap();
         let wanted = ["src/lib.rs", "package.json", "src/deep/text.txt", "src/view.tsx"];
         let others = [
             "target/release/x.rs",
@@ -225,6 +225,6 @@ mod tests {
             std::fs::remove_dir_all(root.join("wit")).unwrap();
             watching.changed().unwrap();
         }
-        assert!(Watching::sources(&root.join("nowhere"), &[]).is_err());
+        assert!(FileWatcher::sources(&root.join("nowhere"), &[]).is_err());
     }
 }

@@ -48,7 +48,7 @@ const LISTED: usize = 10;
 #[derive(Clone, Debug, Default)]
 pub struct Question<'p> {
     choices: Vec<&'p Value>,
-    other: Other,
+    other: OtherAnswers,
     schema: Option<&'p Value>,
     until: Option<Timestamp>,
     default: Option<&'p Value>,
@@ -56,7 +56,7 @@ pub struct Question<'p> {
 
 /// The answers that are accepted in addition to the choices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Other {
+enum OtherAnswers {
     /// No text: only the choices are accepted.
     None,
     /// Any text, in addition to the choices.
@@ -116,10 +116,10 @@ impl<'p> Question<'p> {
         Self {
             choices: choices.into_iter().flatten().collect(),
             other: match fields.get("other") {
-                Some(Value::Bool(true)) => Other::Text,
-                Some(Value::Bool(false)) => Other::None,
-                _ if is_ask => Other::None,
-                _ => Other::Any,
+                Some(Value::Bool(true)) => OtherAnswers::Text,
+                Some(Value::Bool(false)) => OtherAnswers::None,
+                _ if is_ask => OtherAnswers::None,
+                _ => OtherAnswers::Any,
             },
             schema: fields
                 .get("schema")
@@ -146,7 +146,7 @@ impl<'p> Question<'p> {
 
     /// Checks whether text other than the choices is explicitly accepted.
     pub fn takes_other(&self) -> bool {
-        self.other == Other::Text
+        self.other == OtherAnswers::Text
     }
 
     /// Returns the form of an answer, for programs: `choices`, `other` (whether other text is accepted; `"any"`: the component that asked
@@ -156,9 +156,9 @@ impl<'p> Question<'p> {
         if !self.choices.is_empty() {
             form.insert("choices".to_owned(), self.choices.iter().map(|choice| (*choice).clone()).collect());
             let other = match self.other {
-                Other::None => Value::Bool(false),
-                Other::Text => Value::Bool(true),
-                Other::Any => Value::from("any"),
+                OtherAnswers::None => Value::Bool(false),
+                OtherAnswers::Text => Value::Bool(true),
+                OtherAnswers::Any => Value::from("any"),
             };
             form.insert("other".to_owned(), other);
         }
@@ -182,8 +182,8 @@ impl<'p> Question<'p> {
             return Ok(choice.clone());
         }
         match self.other {
-            Other::None if !self.choices.is_empty() => return Err(self.no_choice()),
-            Other::Text if !self.choices.is_empty() => return Ok(Value::from(text)),
+            OtherAnswers::None if !self.choices.is_empty() => return Err(self.no_choice()),
+            OtherAnswers::Text if !self.choices.is_empty() => return Ok(Value::from(text)),
             _ => {}
         }
         let read = match json::parse_strict(text, MAX_DEPTH, TreeLimit::INPUTS) {
@@ -217,9 +217,11 @@ impl<'p> Question<'p> {
         };
         match (choice, self.other) {
             (Some(choice), _) => Ok(choice.clone()),
-            (None, Other::None) if !self.choices.is_empty() => Err(self.no_choice()),
-            (None, Other::Text) if !self.choices.is_empty() && !answer.is_string() => Err(self.no_choice()),
-            (None, Other::Text) if !self.choices.is_empty() => Ok(answer),
+            (None, OtherAnswers::None) if !self.choices.is_empty() => Err(self.no_choice()),
+            (None, OtherAnswers::Text) if !self.choices.is_empty() && !answer.is_string() => {
+                Err(self.no_choice())
+            }
+            (None, OtherAnswers::Text) if !self.choices.is_empty() => Ok(answer),
             _ => self.fit_within(answer, meter),
         }
     }

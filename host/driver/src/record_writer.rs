@@ -46,7 +46,7 @@ pub enum WriteMode {
 
 /// The outcome of writing the records up to one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Written {
+struct WriteReport {
     /// The newest record that was written.
     id: PersistId,
     /// The reason for which they were refused, if they were.
@@ -90,7 +90,7 @@ impl From<CommitError> for Refusal {
 pub(crate) type DigestedText = (Digest, String);
 
 /// A record that waits to be written, with the texts and the change of the run's row that go with it.
-struct Queued {
+struct QueuedRecord {
     persist: Box<Persist>,
     texts: Vec<DigestedText>,
     update: RunUpdate,
@@ -105,7 +105,7 @@ struct Batch {
 }
 
 impl Batch {
-    fn new(queue: &[Queued]) -> Self {
+    fn new(queue: &[QueuedRecord]) -> Self {
         let values = queue.iter().flat_map(|queued| &queued.persist.values);
         Self { records: queue.len(), bytes: values.map(|value| value.json.len()).sum() }
     }
@@ -128,7 +128,7 @@ pub(crate) struct RecordWriter {
     /// Changes of the run's row that go with the next record.
     amendment: RunUpdate,
     /// Records that were pushed since the last commit.
-    queue: Vec<Queued>,
+    queue: Vec<QueuedRecord>,
     /// The number of supersteps of the newest checkpoint that was pushed, and the usage of the run by then.
     standing: Option<(u64, RunUsage)>,
     /// The language model that was asked last, according to the records that were pushed.
@@ -153,8 +153,8 @@ enum Mode {
         together: bool,
     },
     Thread {
-        records: Option<blocking::Sender<Vec<Queued>>>,
-        written: mpsc::UnboundedReceiver<(Batch, Written)>,
+        records: Option<blocking::Sender<Vec<QueuedRecord>>>,
+        written: mpsc::UnboundedReceiver<(Batch, WriteReport)>,
         thread: Option<JoinHandle<()>>,
     },
 }
@@ -187,7 +187,7 @@ impl RecordWriter {
                 Mode::Inline { together: writing == WriteMode::Inline }
             }
             WriteMode::Thread => {
-                let (give, taken) = blocking::channel::<Vec<Queued>>();
+                let (give, taken) = blocking::channel::<Vec<QueuedRecord>>();
                 let (tell, written) = mpsc::unbounded_channel();
                 let thread_writer = Arc::clone(&writer);
                 let thread = std::thread::Builder::new()
@@ -263,7 +263,7 @@ impl RecordWriter {
                 (update.fuel, update.model_use) = (Some(fuel.min(LARGEST_FIGURE)), Some(model.counted()));
             }
         }
-        self.queue.push(Queued { persist, texts, update });
+        self.queue.push(QueuedRecord { persist, texts, update });
     }
 
     /// Writes what was pushed, or passes it to the writer's thread. What is pushed between two commits stays together: a
@@ -321,8 +321,8 @@ impl RecordWriter {
 
     /// Queues the outcome of records for the walker. If the run is lost, the walker is not notified: it no longer
     /// decides anything.
-    fn acknowledge(&mut self, written: Option<Written>) {
-        let Some(Written { id, refused }) = written else { return };
+    fn acknowledge(&mut self, written: Option<WriteReport>) {
+        let Some(WriteReport { id, refused }) = written else { return };
         let failed = match refused {
             Some(Refusal::Lost(why)) => {
                 self.lost = Some(why);
@@ -386,7 +386,7 @@ impl RecordWriter {
 
     /// Notes that the thread has written a batch, and acknowledges it. Under `async`, records were acknowledged when
     /// they were passed to the thread, unless too many waited.
-    fn take(&mut self, batch: Batch, news: Written) {
+    fn take(&mut self, batch: Batch, news: WriteReport) {
         self.news = true;
         self.unwritten = self.unwritten.saturating_sub(batch.records);
         self.unwritten_bytes = self.unwritten_bytes.saturating_sub(batch.bytes);
@@ -441,8 +441,8 @@ impl Writer {
     /// Writes until the driver is dropped. All records that wait go into one transaction.
     fn serve(
         &self,
-        waiting: &blocking::Receiver<Vec<Queued>>,
-        tell: &mpsc::UnboundedSender<(Batch, Written)>,
+        waiting: &blocking::Receiver<Vec<QueuedRecord>>,
+        tell: &mpsc::UnboundedSender<(Batch, WriteReport)>,
     ) {
         let mut refused: Option<Refusal> = None;
         while let Ok(first) = waiting.recv() {
@@ -450,7 +450,7 @@ impl Writer {
             let size = Batch::new(&batch);
             // No record may be stored after one that is missing.
             let written = match (&refused, batch.last()) {
-                (Some(_), Some(last)) => Some(Written { id: last.persist.id, refused: refused.clone() }),
+                (Some(_), Some(last)) => Some(WriteReport { id: last.persist.id, refused: refused.clone() }),
                 _ => self.write(batch, true),
             };
             let Some(written) = written else { continue };
@@ -463,7 +463,7 @@ impl Writer {
 
     /// Signs and commits a batch. If it is written `together`, a task record that a checkpoint of the same batch makes
     /// void is not even signed.
-    fn write(&self, batch: impl IntoIterator<Item = Queued>, together: bool) -> Option<Written> {
+    fn write(&self, batch: impl IntoIterator<Item = QueuedRecord>, together: bool) -> Option<WriteReport> {
         let batch: Vec<_> = batch.into_iter().collect();
         let id = batch.last()?.persist.id;
         // By namespace: each run of a tree has checkpoints of its own.
@@ -485,7 +485,7 @@ impl Writer {
         let mut update = RunUpdate::default();
         let mut records = Vec::with_capacity(batch.len());
         let mut refused = None;
-        for Queued { persist, texts, update: change } in batch {
+        for QueuedRecord { persist, texts, update: change } in batch {
             merge(&mut update, change);
             for (digest, text) in texts {
                 refused =
@@ -509,7 +509,7 @@ impl Writer {
         if refused.is_none() {
             refused = self.sign_and_commit(records, &update, synchronous).err();
         }
-        Some(Written { id, refused })
+        Some(WriteReport { id, refused })
     }
 
     fn sign_and_commit(

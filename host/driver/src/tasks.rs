@@ -34,13 +34,13 @@ enum Work {
 /// The work that waits, in the order of its arrival. It can be found by name, because a run that is to stop removes all
 /// of it one by one, and there may be very much.
 #[derive(Default)]
-struct Waiting {
+struct WaitingWork {
     work: BTreeMap<u64, (Name, Work)>,
     places: HashMap<Name, u64>,
     added: u64,
 }
 
-impl Waiting {
+impl WaitingWork {
     fn push(&mut self, name: Name, work: Work) {
         self.remove(&name);
         self.added += 1;
@@ -92,7 +92,7 @@ impl Attempt {
 }
 
 /// Work that has ended.
-enum Ended {
+enum EndedWork {
     Attempt(TaskReport),
     Lookup(Event),
 }
@@ -101,8 +101,8 @@ enum Ended {
 pub(crate) struct Tasks {
     executor: Arc<dyn TaskExecutor>,
     stopwatch: Stopwatch,
-    waiting: Waiting,
-    running: JoinSet<Ended>,
+    waiting: WaitingWork,
+    running: JoinSet<EndedWork>,
     handles: HashMap<Name, AbortHandle>,
     names: HashMap<Id, Name>,
     parallelism: usize,
@@ -114,7 +114,7 @@ impl Tasks {
         Self {
             executor,
             stopwatch: Stopwatch { clock, origin: Instant::now() },
-            waiting: Waiting::default(),
+            waiting: WaitingWork::default(),
             running: JoinSet::new(),
             handles: HashMap::new(),
             names: HashMap::new(),
@@ -165,7 +165,7 @@ impl Tasks {
     }
 
     pub(super) fn give_up(&mut self) {
-        self.waiting = Waiting::default();
+        self.waiting = WaitingWork::default();
         self.handles.clear();
         self.names.clear();
         self.running.abort_all();
@@ -190,7 +190,7 @@ impl Tasks {
                     if let Poll::Ready(found) = answer.as_mut().poll(&mut context) {
                         return Some(found);
                     }
-                    let handle = self.running.spawn(answer.map(Ended::Lookup));
+                    let handle = self.running.spawn(answer.map(EndedWork::Lookup));
                     self.begun(name, handle);
                     continue;
                 }
@@ -207,7 +207,7 @@ impl Tasks {
                         Ok(()) => bounded(attempt.execute(&*executor), executor, limits).await,
                         Err(failure) => TaskReport::new(Err(failure), 0),
                     };
-                    Ended::Attempt(stopwatch.timed(began, report))
+                    EndedWork::Attempt(stopwatch.timed(began, report))
                 });
                 self.begun(name, handle);
                 continue;
@@ -220,7 +220,7 @@ impl Tasks {
                 }
             }
             let handle = self.running.spawn(async move {
-                Ended::Attempt(stopwatch.timed(began, bounded(attempt, executor, limits).await))
+                EndedWork::Attempt(stopwatch.timed(began, bounded(attempt, executor, limits).await))
             });
             self.begun(name, handle);
         }
@@ -257,21 +257,21 @@ impl Tasks {
     }
 
     /// Returns the event of an attempt that has ended; `None` for one that was abandoned.
-    fn settle(&mut self, ended: Result<(Id, Ended), tokio::task::JoinError>) -> Option<Event> {
+    fn settle(&mut self, ended: Result<(Id, EndedWork), tokio::task::JoinError>) -> Option<Event> {
         let (id, ended) = match ended {
             Ok(ended) => ended,
             Err(error) if error.is_cancelled() => return None,
             Err(error) => {
                 let message = format!("the host broke down while it performed this task: {error}");
                 let result = Err(Failure::new(Category::Internal, message));
-                (error.id(), Ended::Attempt(TaskReport::new(result, 0)))
+                (error.id(), EndedWork::Attempt(TaskReport::new(result, 0)))
             }
         };
         let name = self.names.remove(&id)?;
         self.handles.remove(&name);
         Some(match ended {
-            Ended::Attempt(report) => done(name, report),
-            Ended::Lookup(found) => found,
+            EndedWork::Attempt(report) => done(name, report),
+            EndedWork::Lookup(found) => found,
         })
     }
 }
@@ -329,14 +329,14 @@ mod tests {
         (Arc::from(format!("1.{number}")), 1)
     }
 
-    fn names(mut waiting: Waiting) -> Vec<Name> {
+    fn names(mut waiting: WaitingWork) -> Vec<Name> {
         std::iter::from_fn(|| waiting.next()).map(|(name, _)| name).collect()
     }
 
     #[test]
     fn work_is_found_by_its_name_and_starts_in_order() {
         let work = || Work::Lookup(futures::future::pending().boxed());
-        let mut waiting = Waiting::default();
+        let mut waiting = WaitingWork::default();
         for number in 0..6 {
             waiting.push(name(number), work());
         }
@@ -347,6 +347,6 @@ mod tests {
         waiting.push(name(3), work());
         assert_eq!(waiting.places.len(), waiting.work.len());
         assert_eq!(names(waiting), [1, 2, 4, 5, 3].map(name));
-        assert!(Waiting::default().is_empty());
+        assert!(WaitingWork::default().is_empty());
     }
 }

@@ -57,9 +57,9 @@ impl HostResources {
 pub(crate) struct EngineInner {
     pub(crate) wasmtime: wasmtime::Engine,
     pub(crate) ticker: Ticker,
-    pub(crate) linked: Mutex<Linked>,
+    pub(crate) linked: Mutex<LinkedComponents>,
     pub(crate) client: Arc<Client>,
-    loaded: Mutex<BTreeMap<Digest, Weak<Loaded>>>,
+    loaded: Mutex<BTreeMap<Digest, Weak<CompiledCode>>>,
     slots: Semaphore,
     pub(crate) chains: Arc<Semaphore>,
     cache: Option<Cache>,
@@ -80,16 +80,16 @@ impl EngineInner {
 }
 
 /// Linked components, by digest and by the capabilities that they are linked with.
-type Linked = BTreeMap<(Digest, BTreeSet<CapabilityKind>), InstancePre<TaskState>>;
+type LinkedComponents = BTreeMap<(Digest, BTreeSet<CapabilityKind>), InstancePre<TaskState>>;
 
 /// A compiled component. Cheap to clone.
 #[derive(Clone)]
 pub struct LoadedComponent {
     id: String,
-    inner: Arc<Loaded>,
+    inner: Arc<CompiledCode>,
 }
 
-struct Loaded {
+struct CompiledCode {
     digest: Digest,
     component: Component,
     imports: Vec<Import>,
@@ -205,15 +205,15 @@ impl Engine {
     }
 
     /// Returns the component, if it is in memory.
-    fn loaded(&self, digest: &Digest) -> Option<Arc<Loaded>> {
+    fn loaded(&self, digest: &Digest) -> Option<Arc<CompiledCode>> {
         let loaded = self.inner.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         loaded.get(digest).and_then(Weak::upgrade)
     }
 
-    fn add(&self, digest: Digest, component: Component, status: CacheStatus) -> Arc<Loaded> {
+    fn add(&self, digest: Digest, component: Component, status: CacheStatus) -> Arc<CompiledCode> {
         let imports = interface::imports(&self.inner.wasmtime, &component);
         let has_action = functions::has_action(&self.inner.wasmtime, &component);
-        let added = Arc::new(Loaded { digest, component, imports, has_action, status });
+        let added = Arc::new(CompiledCode { digest, component, imports, has_action, status });
         let mut loaded = self.inner.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         loaded.insert(digest, Arc::downgrade(&added));
         added

@@ -31,9 +31,9 @@ pub enum Journal {
 
 /// The journal of a call, shared by all host functions of the component that use the outside world.
 #[derive(Clone)]
-pub(crate) struct SharedJournal(Arc<Shared>);
+pub(crate) struct SharedJournal(Arc<JournalState>);
 
-struct Shared {
+struct JournalState {
     inner: Mutex<Inner>,
     /// Recorded answers and called components charge it.
     budget: TaskBudget,
@@ -99,7 +99,7 @@ impl SharedJournal {
                 Inner::Replay { reader: JournalReader::new(entries), difference: None }
             }
         };
-        Self(Arc::new(Shared { inner: Mutex::new(inner), budget }))
+        Self(Arc::new(JournalState { inner: Mutex::new(inner), budget }))
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {

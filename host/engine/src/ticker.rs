@@ -12,7 +12,7 @@ const TICK: Duration = Duration::from_millis(5);
 /// Ticks without any call after which the thread sleeps, so that calls in quick succession never have to wake it.
 const IDLE_TICKS: u32 = 100;
 
-struct Shared {
+struct TickerState {
     active: AtomicUsize,
     asleep: AtomicBool,
     stop: AtomicBool,
@@ -20,12 +20,12 @@ struct Shared {
 
 /// Owns the thread; dropping it ends the thread.
 pub(crate) struct Ticker {
-    shared: Arc<Shared>,
+    shared: Arc<TickerState>,
     thread: Thread,
 }
 
 /// Marks a call as under way until it is dropped.
-pub(crate) struct ActiveCall<'a>(&'a Shared);
+pub(crate) struct ActiveCall<'a>(&'a TickerState);
 
 impl Drop for ActiveCall<'_> {
     fn drop(&mut self) {
@@ -35,7 +35,7 @@ impl Drop for ActiveCall<'_> {
 
 impl Ticker {
     pub(crate) fn start(engine: &Engine) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(TickerState {
             active: AtomicUsize::new(0),
             asleep: AtomicBool::new(false),
             stop: AtomicBool::new(false),

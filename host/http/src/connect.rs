@@ -26,7 +26,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 const KEEPALIVE: Duration = Duration::from_secs(15);
 
 type BoxError = Box<dyn StdError + Send + Sync>;
-type Connecting = Pin<Box<dyn Future<Output = Result<Link, BoxError>> + Send>>;
+type ConnectingLink = Pin<Box<dyn Future<Output = Result<Link, BoxError>> + Send>>;
 
 /// A name or an address that a client may not connect to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,18 +43,18 @@ struct Resolver {
     permits: Option<fn(IpAddr) -> bool>,
 }
 
-type Resolving = Pin<Box<dyn Future<Output = Result<std::vec::IntoIter<SocketAddr>, BoxError>> + Send>>;
+type ResolvingName = Pin<Box<dyn Future<Output = Result<std::vec::IntoIter<SocketAddr>, BoxError>> + Send>>;
 
 impl Service<Name> for Resolver {
     type Response = std::vec::IntoIter<SocketAddr>;
     type Error = BoxError;
-    type Future = Resolving;
+    type Future = ResolvingName;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, name: Name) -> Resolving {
+    fn call(&mut self, name: Name) -> ResolvingName {
         let (resolved, permits) = (self.system.call(name), self.permits);
         Box::pin(async move {
             let all: Vec<SocketAddr> = resolved.await?.collect();
@@ -131,13 +131,13 @@ impl Connector {
 impl Service<Uri> for Connector {
     type Response = Link;
     type Error = BoxError;
-    type Future = Connecting;
+    type Future = ConnectingLink;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, to: Uri) -> Connecting {
+    fn call(&mut self, to: Uri) -> ConnectingLink {
         let connect = self.clone().connect(to);
         Box::pin(async {
             tokio::time::timeout(CONNECT, connect)
@@ -172,13 +172,13 @@ impl Direct {
 impl Service<Uri> for Direct {
     type Response = Link;
     type Error = BoxError;
-    type Future = Connecting;
+    type Future = ConnectingLink;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, to: Uri) -> Connecting {
+    fn call(&mut self, to: Uri) -> ConnectingLink {
         Box::pin(self.clone().connect(to))
     }
 }

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use wasmparser::{Encoding, Parser, Payload, Validator, WasmFeatures};
 
-use super::module::{InstrumentError, Instrumented, features, instrument, instrument_adapter};
+use super::module::{InstrumentError, InstrumentedModule, features, instrument, instrument_adapter};
 
 /// Instruments the core modules of a translated component. `cores` are first those of the component and of everything
 /// nested in it, in their order, and then the adapters between those components.
 pub fn instrument_cores<'c>(
     component: &[u8],
     cores: impl IntoIterator<Item = &'c [u8]>,
-) -> Result<Vec<Instrumented>, InstrumentError> {
+) -> Result<Vec<InstrumentedModule>, InstrumentError> {
     Validator::new_with_features(features() | WasmFeatures::COMPONENT_MODEL).validate_all(component)?;
     let mut own = Vec::new();
     for (place, payload) in Parser::new(0).parse_all(component).enumerate() {

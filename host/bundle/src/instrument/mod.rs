@@ -23,7 +23,7 @@ mod function;
 mod module;
 
 pub use cores::instrument_cores;
-pub use module::{InstrumentError, Instrumented, METER, Stop, instrument};
+pub use module::{InstrumentError, InstrumentedModule, METER, Stop, instrument};
 
 #[cfg(test)]
 mod tests;

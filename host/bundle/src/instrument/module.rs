@@ -48,7 +48,7 @@ impl From<wasmparser::Error> for InstrumentError {
 
 /// An instrumented module, which counts its own fuel.
 #[derive(Clone, Debug)]
-pub struct Instrumented {
+pub struct InstrumentedModule {
     /// Bytes of the module. Except for the counting and the meter that it imports from [`METER`], it does the same as
     /// the original.
     pub module: Vec<u8>,
@@ -77,16 +77,16 @@ pub(super) fn features() -> WasmFeatures {
 }
 
 /// Instruments a core module.
-pub fn instrument(bytes: &[u8]) -> Result<Instrumented, InstrumentError> {
+pub fn instrument(bytes: &[u8]) -> Result<InstrumentedModule, InstrumentError> {
     rewritten(bytes, Shape::default())
 }
 
 /// Instruments a core module that was generated to link components.
-pub(super) fn instrument_adapter(bytes: &[u8]) -> Result<Instrumented, InstrumentError> {
+pub(super) fn instrument_adapter(bytes: &[u8]) -> Result<InstrumentedModule, InstrumentError> {
     rewritten(bytes, Shape { tasks: Some(Tasks::default()), ..Shape::default() })
 }
 
-fn rewritten(bytes: &[u8], mut shape: Shape) -> Result<Instrumented, InstrumentError> {
+fn rewritten(bytes: &[u8], mut shape: Shape) -> Result<InstrumentedModule, InstrumentError> {
     let mut functions = VecDeque::new();
     let mut validator = Validator::new_with_features(features());
     for payload in Parser::new(0).parse_all(bytes) {
@@ -116,7 +116,7 @@ fn rewritten(bytes: &[u8], mut shape: Shape) -> Result<Instrumented, InstrumentE
         reencode::Error::UserError(error) => error,
         other => InstrumentError::Invalid(other.to_string()),
     })?;
-    Ok(Instrumented { module: module.finish(), pages })
+    Ok(InstrumentedModule { module: module.finish(), pages })
 }
 
 impl Shape {

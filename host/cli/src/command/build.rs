@@ -10,7 +10,7 @@ use graph_core::diagnostic::printable;
 use graph_core::id::ItemId;
 use graph_core::trust::{TrustStore, VerifiedComponent};
 use graph_host::context::Context;
-use graph_host::file_watch::Watching;
+use graph_host::file_watch::FileWatcher;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_runtime::error::{Error, Result};
@@ -64,7 +64,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     if args.watch && args.folder.is_dir() {
-        let watching = Watching::sources(&args.folder, &written(args))?;
+        let watching = FileWatcher::sources(&args.folder, &written(args))?;
         return super::watch::again(watching, context.output, || build(args, context));
     }
     build(args, context)

@@ -89,13 +89,13 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
 struct Entries {
     bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    built: Option<Built>,
-    compiled: Vec<Compiled>,
-    fetched: Vec<Fetched>,
+    built: Option<BuildFolder>,
+    compiled: Vec<CompiledEntry>,
+    fetched: Vec<FetchedEntry>,
 }
 
 #[derive(Debug, Serialize)]
-struct Compiled {
+struct CompiledEntry {
     component: String,
     engine: String,
     bytes: u64,
@@ -103,7 +103,7 @@ struct Compiled {
 }
 
 #[derive(Debug, Serialize)]
-struct Fetched {
+struct FetchedEntry {
     item: String,
     manifest: String,
     bytes: u64,
@@ -113,7 +113,7 @@ struct Fetched {
 }
 
 #[derive(Debug, Serialize)]
-struct Built {
+struct BuildFolder {
     bytes: u64,
     last_used: String,
 }
@@ -125,13 +125,13 @@ fn time(at: SystemTime) -> String {
 
 impl Entries {
     fn of(cached: &Cached) -> Self {
-        let compiled = cached.compiled.iter().map(|one| Compiled {
+        let compiled = cached.compiled.iter().map(|one| CompiledEntry {
             component: format!("sha256:{}", one.component),
             engine: one.engine.clone(),
             bytes: one.bytes,
             last_used: time(one.last_used),
         });
-        let fetched = cached.fetched.iter().map(|one| Fetched {
+        let fetched = cached.fetched.iter().map(|one| FetchedEntry {
             item: one.item.clone(),
             manifest: one.manifest.clone(),
             bytes: one.bytes,
@@ -140,7 +140,7 @@ impl Entries {
         });
         let (compiled, fetched): (Vec<_>, Vec<_>) = (compiled.collect(), fetched.collect());
         let built = cached.built.as_ref();
-        let built = built.map(|built| Built { bytes: built.bytes, last_used: time(built.last_used) });
+        let built = built.map(|built| BuildFolder { bytes: built.bytes, last_used: time(built.last_used) });
         let items = compiled.iter().map(|one| one.bytes).chain(fetched.iter().map(|one| one.bytes));
         let bytes = items.chain(built.iter().map(|built| built.bytes)).sum();
         Self { bytes, built, compiled, fetched }

@@ -1,7 +1,7 @@
 //! `graph-host caps`: capability manifests.
 
 use crate::command::args::SourceArgs;
-use crate::command::suggestion::{self, Suggested};
+use crate::command::suggestion::{self, SuggestedManifest};
 use clap::Subcommand;
 use graph_host::context::named_project;
 
@@ -43,7 +43,7 @@ async fn suggested(graph: &str, sources: &SourceArgs, context: &Context) -> Resu
     let runtime = Runtime::new(context.host.clone(), project, StoreKind::default());
     let options = PlanOptions { sources: sources.sources(), ..PlanOptions::default() };
     let scene = runtime.open_graph(graph, &options)?;
-    let Suggested { suggestion, unknown, templates } =
+    let SuggestedManifest { suggestion, unknown, templates } =
         suggestion::of(&scene.file.graph, &scene.hooks.hooks, &scene.components).await?;
     let notes: Vec<_> = unknown.into_iter().chain(templates).collect();
     if output.is_json() {

@@ -46,7 +46,7 @@ use graph_runtime::trust::trusted_keys;
 use graph_walker::host_item::HostItem;
 use serde_json::{Value, json};
 
-use published::Published;
+use published::PublishedGraph;
 
 /// Show what an item is, what it needs, and who has signed it
 ///
@@ -247,8 +247,8 @@ fn component(
     let trust = trusted_keys::load(&context.host.home, &sources.trust, &*context.host.notices)?;
     let rank = precedence::rank((ItemType::Tool, id), path, &places, &trust, now().into());
     let is_built_in = built_in::is_place(path);
-    let Judged { verified, standing, keys } = if is_built_in {
-        Judged { verified: built_in::verify(id, &trust)?, standing: Ok(None), keys: Vec::new() }
+    let JudgedComponent { verified, standing, keys } = if is_built_in {
+        JudgedComponent { verified: built_in::verify(id, &trust)?, standing: Ok(None), keys: Vec::new() }
     } else {
         judge(path, id, &trust)?
     };
@@ -326,7 +326,7 @@ fn component(
 }
 
 /// A component with the outcome of its verification.
-struct Judged {
+struct JudgedComponent {
     verified: VerifiedComponent,
     /// The trusted key of the signature, `None` for a built-in component; or the reason why the component is not trusted.
     standing: std::result::Result<Option<KeyName>, String>,
@@ -334,7 +334,7 @@ struct Judged {
     keys: Vec<String>,
 }
 
-fn judge(path: &Path, id: &str, trust: &TrustStore) -> Result<Judged> {
+fn judge(path: &Path, id: &str, trust: &TrustStore) -> Result<JudgedComponent> {
     let bytes = locate::read_component(path)?;
     let envelope = envelope_path(path);
     let envelope = match text_file::read(&envelope) {
@@ -352,12 +352,12 @@ fn judge(path: &Path, id: &str, trust: &TrustStore) -> Result<Judged> {
                 ComponentStanding::BuiltIn => Ok(None),
                 ComponentStanding::Unsigned => Err("not signed".to_owned()),
             };
-            Ok(Judged { verified, standing, keys })
+            Ok(JudgedComponent { verified, standing, keys })
         }
         Err(error) => {
             let verified = VerifiedComponent::under_development(bytes, id, &TrustStore::default())
                 .map_err(|error| locate::refused(&error))?;
-            Ok(Judged { verified, standing: Err(error.to_string()), keys })
+            Ok(JudgedComponent { verified, standing: Err(error.to_string()), keys })
         }
     }
 }

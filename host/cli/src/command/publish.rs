@@ -19,7 +19,7 @@ use graph_runtime::registry::pull::{Puller, reference};
 use graph_runtime::trust::trusted_keys;
 use serde_json::{Value, json};
 
-use companions::Gathered;
+use companions::CompanionCollector;
 
 /// Publish signed items in a registry or an image-layout directory
 ///

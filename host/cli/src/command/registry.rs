@@ -128,14 +128,14 @@ impl Extras for OfProgram {
 }
 
 /// A reference, and the reason for its listing.
-type Said = (Text, Text);
+type ListedReference = (Text, Text);
 
 /// Counts of a catalogue, printed at the end of the command.
 struct Summary {
     items: usize,
     versions: usize,
-    not_verified: Vec<Said>,
-    unreadable: Vec<Said>,
+    not_verified: Vec<ListedReference>,
+    unreadable: Vec<ListedReference>,
     failed_cases: usize,
     cut_off: Vec<Text>,
 }
@@ -170,7 +170,7 @@ impl Summary {
             output.warn(format_args!("{reason}; the catalogue is not complete, and says so"));
         }
         let bytes: usize = files.values().map(Vec::len).sum();
-        let said = |said: &[Said]| -> Vec<Value> {
+        let said = |said: &[ListedReference]| -> Vec<Value> {
             said.iter()
                 .map(|(reference, reason)| json!({ "reference": reference, "reason": reason }))
                 .collect()
@@ -203,7 +203,7 @@ impl Summary {
                 continue;
             }
             lines.push(format!("{} {what}:", styled(BAD, list.len())));
-            let line = |(reference, reason): &Said| {
+            let line = |(reference, reason): &ListedReference| {
                 format!("  {}: {}", printable(reference.as_str()), printable(reason.as_str()))
             };
             lines.extend(list.iter().take(MOST_LINES).map(line));

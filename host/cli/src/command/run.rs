@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use graph_core::diagnostic::printable;
 use graph_core::policy::Durability;
-use graph_host::background::{self, BackgroundOptions, Detached};
+use graph_host::background::{self, BackgroundOptions, BackgroundRun};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::inputs;
@@ -332,7 +332,7 @@ pub(super) fn show_detached(
     orders: BackgroundOptions,
     context: &Context,
 ) -> Result<Exit> {
-    let Detached { pid, log } = background::start(project, run, orders)?;
+    let BackgroundRun { pid, log } = background::start(project, run, orders)?;
     if context.output.is_json() {
         context.output.document(&json!({
             "success": true,

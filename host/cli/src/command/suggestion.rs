@@ -26,7 +26,7 @@ use serde_json::Value;
 const SEARCH: u64 = 50 * rates::STEP;
 
 /// A suggested manifest, with notes on its gaps.
-pub(crate) struct Suggested {
+pub(crate) struct SuggestedManifest {
     pub(crate) suggestion: Suggestion,
     /// Items whose needs are not in the manifest, each with the reason: it was not found or not admitted.
     pub(crate) unknown: Vec<String>,
@@ -35,7 +35,7 @@ pub(crate) struct Suggested {
 }
 
 /// An item that a graph names.
-struct Named {
+struct NamedItem {
     /// Id in the graph, with the function if it names one.
     item: String,
     admitted: Admitted,
@@ -45,7 +45,11 @@ struct Named {
 
 /// Suggests the manifest for a graph, the graphs that it dispatches, and hooks from outside of it. Nothing is compiled, and only
 /// unsigned components are executed, to describe themselves.
-pub(crate) async fn of(graph: &Arc<Graph>, outer: &[Hook], components: &Components) -> Result<Suggested> {
+pub(crate) async fn of(
+    graph: &Arc<Graph>,
+    outer: &[Hook],
+    components: &Components,
+) -> Result<SuggestedManifest> {
     let all = DispatchPatterns::parse(["execute.tool.*"]).map(Manifest::of_dispatch).unwrap_or_default();
     let Components { places, trust, .. } = components;
     let inside = Subgraphs::resolve(graph, Graphs::new(), places, trust, &all, |_| false)?;
@@ -55,7 +59,7 @@ pub(crate) async fn of(graph: &Arc<Graph>, outer: &[Hook], components: &Componen
     let mut dispatches: Vec<_> = graphs.iter().flat_map(|graph| of_nodes(graph)).collect();
     dispatches.extend(of_hooks(hooks.iter().copied().zip(hook_names.iter().map(String::as_str))));
     dispatches.extend(of_params(&graphs, &inside.graphs));
-    let mut named: Vec<Named> = Vec::new();
+    let mut named: Vec<NamedItem> = Vec::new();
     let mut unknown = Vec::new();
     for used in &dispatches {
         if used.primary != Primary::Execute || used.item_type != ItemType::Tool {
@@ -73,7 +77,7 @@ pub(crate) async fn of(graph: &Arc<Graph>, outer: &[Hook], components: &Componen
         match components.examine(used.item_id, None) {
             Ok(admitted) => {
                 let description = components.description(&admitted).await?;
-                named.push(Named { item: used.item_id.to_owned(), admitted, description, guest_folder });
+                named.push(NamedItem { item: used.item_id.to_owned(), admitted, description, guest_folder });
             }
             Err(error) => unknown.push(format!("what `{}` needs is not known: {error}", used.item_id)),
         }
@@ -120,7 +124,7 @@ pub(crate) async fn of(graph: &Arc<Graph>, outer: &[Hook], components: &Componen
         })
         .collect();
     let suggestion = suggest(&graph.id, &dispatches, &needs);
-    Ok(Suggested { suggestion, unknown, templates })
+    Ok(SuggestedManifest { suggestion, unknown, templates })
 }
 
 /// Returns the actions of nodes and hooks.

@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     for path in &args.files {
         let (path, checked) = match named(path, context) {
             Ok(path) => (path.clone(), check(&path, args, context)),
-            Err(error) => (path.clone(), Checked::Unread(error)),
+            Err(error) => (path.clone(), FileCheck::Unread(error)),
         };
         let path = &path;
         if output.is_json() {
@@ -97,7 +97,7 @@ fn named(path: &Path, context: &Context) -> Result<PathBuf> {
 }
 
 /// Outcome of the check of a file.
-enum Checked {
+enum FileCheck {
     Unread(Error),
     Invalid(Box<Diagnostics>),
     Valid { what: What, warnings: Diagnostics },
@@ -166,11 +166,11 @@ struct ItemProblem {
     problem: PlanProblem,
 }
 
-fn check(path: &Path, args: &Args, context: &Context) -> Checked {
+fn check(path: &Path, args: &Args, context: &Context) -> FileCheck {
     let kind = args.kind;
     let text = match graph_runtime::project::text_file::read_named_as("the file", path) {
         Ok(text) => text,
-        Err(error) => return Checked::Unread(error),
+        Err(error) => return FileCheck::Unread(error),
     };
     let item_type = type_of_file(path, || Some(text.clone()));
     if item_type != ItemType::Tool && kind.is_none() {
@@ -178,9 +178,9 @@ fn check(path: &Path, args: &Args, context: &Context) -> Checked {
             Ok(read) => {
                 let inputs = read.item.directive.map(|directive| directive.inputs.len());
                 let what = inputs.map_or(What::Knowledge, |inputs| What::Directive { inputs });
-                Checked::Valid { what, warnings: read.warnings }
+                FileCheck::Valid { what, warnings: read.warnings }
             }
-            Err(problems) => Checked::Invalid(problems),
+            Err(problems) => FileCheck::Invalid(problems),
         };
     }
     let name = path.display().to_string();
@@ -194,7 +194,7 @@ fn check(path: &Path, args: &Args, context: &Context) -> Checked {
                 };
                 let items = match items {
                     Ok(items) => items,
-                    Err(error) => return Checked::Unread(error),
+                    Err(error) => return FileCheck::Unread(error),
                 };
                 let nodes = loaded.graph.nodes.len();
                 let cycles = cycles(path, &loaded.graph, context);
@@ -216,8 +216,8 @@ fn check(path: &Path, args: &Args, context: &Context) -> Checked {
             .map(|(store, warnings)| (What::Trust { keys: store.keys().len() }, warnings)),
     };
     match read {
-        Ok((what, warnings)) => Checked::Valid { what, warnings },
-        Err(problems) => Checked::Invalid(problems),
+        Ok((what, warnings)) => FileCheck::Valid { what, warnings },
+        Err(problems) => FileCheck::Invalid(problems),
     }
 }
 
@@ -348,7 +348,7 @@ fn show_problems(file: &str, problems: &[ItemProblem], output: Output) -> Result
     output.line(format_args!("{} {file}: {count} with what it dispatches", styled(output::BAD, "✗")))
 }
 
-impl Checked {
+impl FileCheck {
     fn exit(&self) -> Option<Exit> {
         match self {
             Self::Unread(error) => Some(exit::of(error)),

@@ -5,7 +5,7 @@ use graph_host::context::current_project;
 use std::path::PathBuf;
 
 use graph_host::context::Context;
-use graph_host::file_watch::Watching;
+use graph_host::file_watch::FileWatcher;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, Output, styled};
 use graph_runtime::error::Result;
@@ -32,12 +32,12 @@ pub(super) fn run(
     files.extend(graph.is_file().then_some(graph));
     let mut folders = sources.items.clone();
     folders.extend(["tools", "knowledge", "directives"].map(|kind| project.join(".ai").join(kind)));
-    again(Watching::begin(&files, &folders)?, context.output, once)
+    again(FileWatcher::begin(&files, &folders)?, context.output, once)
 }
 
 /// Calls `once`, and again after each change of a file. An error is printed and does not end the loop; Ctrl-C does.
 pub(super) fn again(
-    mut watching: Watching,
+    mut watching: FileWatcher,
     output: Output,
     mut once: impl FnMut() -> Result<Exit>,
 ) -> Result<Exit> {

@@ -71,7 +71,7 @@ pub fn clear() {
 /// Reports that the compilation of a component has started.
 pub fn compiling(id: &str, bytes: usize) {
     if is_on() {
-        let compiling = Compiling { bytes, since: Instant::now() };
+        let compiling = CompilationEntry { bytes, since: Instant::now() };
         lock().compiling.insert(id.to_owned(), compiling);
         tick();
     }
@@ -87,7 +87,7 @@ pub fn compiled(id: &str) {
 /// Reports that an attempt of a task has started.
 pub fn task_started(task: &str, label: String, item: Option<ItemPlace>) {
     if is_on() {
-        lock().tasks.insert(task.to_owned(), Running { label, item, since: Instant::now() });
+        lock().tasks.insert(task.to_owned(), RunningTask { label, item, since: Instant::now() });
         tick();
     }
 }
@@ -152,14 +152,14 @@ fn redraw() {
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningTask {
     label: String,
     item: Option<ItemPlace>,
     since: Instant,
 }
 
 #[derive(Debug)]
-struct Compiling {
+struct CompilationEntry {
     bytes: usize,
     since: Instant,
 }
@@ -170,10 +170,10 @@ struct UnderWay {
     superstep: u64,
     /// Fuel of the attempts that have ended.
     fuel: u64,
-    tasks: BTreeMap<String, Running>,
+    tasks: BTreeMap<String, RunningTask>,
     /// Number of items done by the `foreach` nodes of this superstep, by their label.
     settled: BTreeMap<String, u64>,
-    compiling: BTreeMap<String, Compiling>,
+    compiling: BTreeMap<String, CompilationEntry>,
     is_drawn: bool,
     has_thread: bool,
 }
@@ -295,7 +295,7 @@ mod tests {
         let mut under_way = UnderWay::new();
         assert_eq!(text(&under_way, 5000), None);
         let since = Instant::now();
-        let running = |label: &str, item| Running { label: label.to_owned(), item, since };
+        let running = |label: &str, item| RunningTask { label: label.to_owned(), item, since };
         under_way.superstep = 3;
         under_way.tasks.insert("3.0".to_owned(), running("draft", None));
         assert_eq!(text(&under_way, 100), None);
@@ -311,7 +311,7 @@ mod tests {
             text(&under_way, 1000).as_deref(),
             Some("⠋ step 3 count 4 of 12 items, 2 running  1.0 s  1.2M fuel so far")
         );
-        under_way.compiling.insert("a/b".to_owned(), Compiling { bytes: 12 << 20, since });
+        under_way.compiling.insert("a/b".to_owned(), CompilationEntry { bytes: 12 << 20, since });
         assert_eq!(text(&under_way, 1500).as_deref(), Some("⠋ compiling a/b (12 MiB, once)  1.5 s"));
     }
 }

@@ -33,14 +33,14 @@ pub struct Progress {
     labels: HashMap<String, String>,
     hooks: HookLines,
     /// A failure that is held back: if it stops the run, the message of the run repeats it.
-    held: Option<Shown>,
+    held: Option<PrintedFailure>,
     /// The failures that were printed last.
-    shown: Vec<Shown>,
+    shown: Vec<PrintedFailure>,
 }
 
 /// A failure of a task.
 #[derive(Debug)]
-struct Shown {
+struct PrintedFailure {
     task: String,
     label: String,
     failure: Failure,
@@ -106,7 +106,7 @@ impl Progress {
         self.print_failure(held);
     }
 
-    fn print_failure(&mut self, shown: Shown) {
+    fn print_failure(&mut self, shown: PrintedFailure) {
         self.line(&failure_line(&shown.label, &shown.failure));
         if self.shown.len() == REMEMBERED {
             self.shown.remove(0);
@@ -122,7 +122,7 @@ impl Progress {
 
     /// Handles a task that has failed for good. A failure of a child run is not repeated for its task.
     fn failed(&mut self, task: &str, label: String, failure: &Failure) {
-        let is_of_child = |shown: &Shown| {
+        let is_of_child = |shown: &PrintedFailure| {
             shown.failure.message == failure.message
                 && shown.task.strip_prefix(task).is_some_and(|rest| rest.starts_with(['/', '@']))
         };
@@ -130,7 +130,7 @@ impl Progress {
             return;
         }
         self.print_held();
-        let shown = Shown { task: task.to_owned(), label, failure: failure.clone() };
+        let shown = PrintedFailure { task: task.to_owned(), label, failure: failure.clone() };
         if self.running == 0 {
             self.held = Some(shown);
         } else {

@@ -14,11 +14,11 @@ use crate::terminal::width::end_of_command;
 static NAMED: OnceLock<PathBuf> = OnceLock::new();
 
 /// Trust files and folders of items that this command was given.
-static GIVEN: OnceLock<Given> = OnceLock::new();
+static GIVEN: OnceLock<RepeatedOptions> = OnceLock::new();
 
 /// Options that a suggested command repeats, quoted for a shell.
 #[derive(Clone, Debug, Default)]
-struct Given {
+struct RepeatedOptions {
     /// The project.
     project: Option<String>,
     /// The trust files, `--trust`.
@@ -49,7 +49,7 @@ pub fn name_files(line: &ArgMatches) {
     let file = if is_about_trust { all("file").pop() } else { None };
     // In `trust` commands, `--items` is a pattern, not a folder.
     let items = if is_about_trust { Vec::new() } else { all("items") };
-    let _ = GIVEN.set(Given { project: None, trust: all("trust"), items, file });
+    let _ = GIVEN.set(RepeatedOptions { project: None, trust: all("trust"), items, file });
 }
 
 /// Quotes a path for a shell.
@@ -65,11 +65,11 @@ pub fn project_option(folder: &Path) -> String {
 /// Adds the options of this command's project and files to each command in a text that takes them.
 pub fn in_named_project(text: &str) -> Cow<'_, str> {
     let project = NAMED.get().map(|folder| typed(folder));
-    with_options(text, &Given { project, ..GIVEN.get().cloned().unwrap_or_default() })
+    with_options(text, &RepeatedOptions { project, ..GIVEN.get().cloned().unwrap_or_default() })
 }
 
 /// Adds the options to each command in a text that takes them and does not have them.
-fn with_options<'t>(text: &'t str, given: &Given) -> Cow<'t, str> {
+fn with_options<'t>(text: &'t str, given: &RepeatedOptions) -> Cow<'t, str> {
     const PROGRAM: &str = "graph-host ";
     if !text.contains(PROGRAM) {
         return Cow::Borrowed(text);
@@ -111,7 +111,7 @@ fn with_options<'t>(text: &'t str, given: &Given) -> Cow<'t, str> {
 }
 
 /// Returns those of the given options that a command takes. A command that is mentioned without its arguments takes none.
-fn options(command: &str, given: &Given) -> Vec<String> {
+fn options(command: &str, given: &RepeatedOptions) -> Vec<String> {
     let mut words = command.split(' ');
     let all = |option: &str, values: &[String]| -> Vec<String> {
         values.iter().map(|value| format!(" --{option} {value}")).collect()
@@ -162,14 +162,14 @@ mod tests {
                 "graph-host caps suggest g.yaml --project p > caps.yaml",
             ),
         ] {
-            let given = Given { project: Some("p".to_owned()), ..Given::default() };
+            let given = RepeatedOptions { project: Some("p".to_owned()), ..Given::default() };
             assert_eq!(with_options(text, &given), shown, "{text}");
         }
     }
 
     #[test]
     fn commands_name_the_files_that_were_given() {
-        let given = Given {
+        let given = RepeatedOptions {
             trust: vec!["t.yaml".to_owned(), "'u v.yaml'".to_owned()],
             items: vec!["i".to_owned()],
             file: Some("f.yaml".to_owned()),

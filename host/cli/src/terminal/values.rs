@@ -201,11 +201,11 @@ fn is_plain(text: &str) -> bool {
 
 /// Returns the beginning of the JSON text of a value: somewhat more than `room` columns can show.
 fn beginning(value: &Value, room: usize) -> String {
-    struct Bounded {
+    struct BoundedWriter {
         bytes: Vec<u8>,
         most: usize,
     }
-    impl std::io::Write for Bounded {
+    impl std::io::Write for BoundedWriter {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.bytes.extend_from_slice(bytes);
             if self.bytes.len() > self.most {
@@ -218,7 +218,7 @@ fn beginning(value: &Value, room: usize) -> String {
             Ok(())
         }
     }
-    let mut bounded = Bounded { bytes: Vec::new(), most: room.saturating_mul(4) };
+    let mut bounded = BoundedWriter { bytes: Vec::new(), most: room.saturating_mul(4) };
     // Longer text ends with an error, and is cut.
     let _ = numbers::write_compact(value, &mut bounded);
     String::from_utf8_lossy(&bounded.bytes).into_owned()

@@ -46,7 +46,7 @@ impl Manifest {
         let names: BTreeSet<&str> =
             models.iter().flat_map(|models| models.iter()).map(|entry| &*entry.key.name).collect();
         let models = models.map_or_else(Vec::new, |entries| models::read(entries, base, problems));
-        let given = Given { limits, base, models: &names };
+        let given = ManifestDefaults { limits, base, models: &names };
         let items = fields.filled("items").and_then(|node| Some((node, node.mapping("`items`", problems)?)));
         let items =
             items.map_or_else(Vec::new, |(node, entries)| read_items(node, entries, &given, problems));
@@ -58,7 +58,7 @@ impl Manifest {
 
 /// Settings of a manifest that apply to its entries.
 #[derive(Clone, Copy)]
-struct Given<'a> {
+struct ManifestDefaults<'a> {
     /// The limits of entries without their own.
     limits: TaskLimits,
     /// The folder to which paths are relative.
@@ -127,7 +127,12 @@ pub(super) fn bounded(node: &Node, key: &str, entries: usize, problems: &Problem
     }
 }
 
-fn read_items(node: &Node, items: &Mapping, given: &Given<'_>, problems: &Problems) -> Vec<ItemEntry> {
+fn read_items(
+    node: &Node,
+    items: &Mapping,
+    given: &ManifestDefaults<'_>,
+    problems: &Problems,
+) -> Vec<ItemEntry> {
     bounded(node, "items", items.len(), problems);
     let mut read: Vec<(ItemEntry, &MappingEntry)> = Vec::new();
     for entry in items.iter().take(MOST_ENTRIES) {
@@ -173,10 +178,10 @@ fn read_items(node: &Node, items: &Mapping, given: &Given<'_>, problems: &Proble
 fn read_item(
     entry: &MappingEntry,
     pattern: Option<ItemPattern>,
-    given: &Given<'_>,
+    given: &ManifestDefaults<'_>,
     problems: &Problems,
 ) -> Option<ItemEntry> {
-    let Given { limits, base, .. } = *given;
+    let ManifestDefaults { limits, base, .. } = *given;
     let name = format!("the entry of `{}`", excerpt(&entry.key.name));
     let mut fields = Fields::open(&entry.value, &keys::manifest::ITEM, name.clone(), problems)?;
     if entry.value.as_mapping().is_some_and(crate::yaml::Mapping::is_empty) {

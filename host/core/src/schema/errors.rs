@@ -153,7 +153,7 @@ impl<'p> Run<'p> {
         if about.patterns.is_empty() && about.additional.is_none() {
             return CONTINUE;
         }
-        let mut unexpected = Unexpected::default();
+        let mut unexpected = UnexpectedParts::default();
         for (name, field) in fields {
             let mut known = self.is_property(about, name)?;
             for (pattern, node) in &about.patterns {
@@ -188,7 +188,7 @@ impl<'p> Run<'p> {
         sink: &mut Sink<'_, 'p>,
     ) -> Flow {
         seen.sort(self.meter)?;
-        let mut unexpected = Unexpected::default();
+        let mut unexpected = UnexpectedParts::default();
         for (name, part) in parts {
             if !seen.has(part, self.meter)? && !self.fits(node, part, None)? {
                 unexpected.add(name);
@@ -274,12 +274,12 @@ impl<'p> Run<'p> {
 
 /// Parts that a schema does not allow: as many names as a message lists, and their number.
 #[derive(Default)]
-struct Unexpected {
+struct UnexpectedParts {
     names: Vec<String>,
     count: usize,
 }
 
-impl Unexpected {
+impl UnexpectedParts {
     fn add(&mut self, name: &dyn Display) {
         self.count += 1;
         if self.names.len() < MOST_NAMES {

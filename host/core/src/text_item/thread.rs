@@ -99,7 +99,7 @@ impl DirectiveThread {
 
     /// Reads a section; `name` is one of [`SECTIONS`].
     pub(super) fn read(&mut self, name: &str, section: &Value) -> Vec<ThreadProblem> {
-        let mut problems = Found(Vec::new());
+        let mut problems = FoundProblems(Vec::new());
         match name {
             _ if section.is_null() => {}
             "model" => self.model = model(section, &mut problems),
@@ -113,9 +113,9 @@ impl DirectiveThread {
     }
 }
 
-struct Found(Vec<ThreadProblem>);
+struct FoundProblems(Vec<ThreadProblem>);
 
-impl Found {
+impl FoundProblems {
     fn warn(&mut self, message: String, help: &str) {
         self.0.push(ThreadProblem { is_error: false, message, help: help.to_owned() });
     }
@@ -125,7 +125,7 @@ impl Found {
     }
 }
 
-fn model(section: &Value, problems: &mut Found) -> Map<String, Value> {
+fn model(section: &Value, problems: &mut FoundProblems) -> Map<String, Value> {
     const HELP: &str =
         "write <model tier=\"fast\"/>, or `model: { tier: fast }`; known are tier, id, fallback and provider";
     match section {
@@ -150,7 +150,7 @@ fn model(section: &Value, problems: &mut Found) -> Map<String, Value> {
     }
 }
 
-fn limits(section: &Value, problems: &mut Found) -> Map<String, Value> {
+fn limits(section: &Value, problems: &mut FoundProblems) -> Map<String, Value> {
     const HELP: &str = "write <limits turns=\"8\" tokens=\"50000\" spend=\"0.5\" duration=\"600\"/>, or `limits: { turns: 8 }`";
     let mut limits = Map::new();
     let Value::Object(fields) = section else {
@@ -197,7 +197,7 @@ fn number(value: &Value) -> Option<Value> {
     }
 }
 
-fn permissions(section: &Value, problems: &mut Found) -> Vec<String> {
+fn permissions(section: &Value, problems: &mut FoundProblems) -> Vec<String> {
     let mut written = Vec::new();
     match section {
         Value::String(text) if text == "*" => {
@@ -244,7 +244,7 @@ fn permissions(section: &Value, problems: &mut Found) -> Vec<String> {
 }
 
 /// Reads the permissions of `<execute>` and similar elements: `*`, or item types with patterns of ids.
-fn of_primary(primary: &str, value: &Value, problems: &mut Found, written: &mut Vec<String>) {
+fn of_primary(primary: &str, value: &Value, problems: &mut FoundProblems, written: &mut Vec<String>) {
     match value {
         Value::String(text) if text == "*" => written.extend(whole(primary)),
         Value::String(text) if text.is_empty() => {}
@@ -278,7 +278,7 @@ fn whole(primary: &str) -> Vec<String> {
 /// Reads one text or a list of texts.
 fn patterns(
     value: &Value,
-    problems: &mut Found,
+    problems: &mut FoundProblems,
     pattern: impl Fn(&str) -> Vec<String>,
     written: &mut Vec<String>,
 ) {
@@ -290,7 +290,7 @@ fn patterns(
     }
 }
 
-fn left_out(what: &str, problems: &mut Found) {
+fn left_out(what: &str, problems: &mut FoundProblems) {
     problems.warn(
         format!("{what} in the permissions is not used"),
         "write <execute><tool>acme.*</tool></execute>; actions are execute, search, load and sign, types tool, directive and knowledge",
@@ -307,7 +307,7 @@ fn each(value: &Value) -> impl Iterator<Item = &Value> {
     .take(MOST_ENTRIES + 1)
 }
 
-fn outputs(section: &Value, problems: &mut Found) -> Vec<DirectiveOutput> {
+fn outputs(section: &Value, problems: &mut FoundProblems) -> Vec<DirectiveOutput> {
     let mut outputs: Vec<DirectiveOutput> = Vec::new();
     let mut names = BTreeSet::new();
     let listed_outputs: Vec<(Option<&str>, &Value)> = match section {
@@ -341,7 +341,7 @@ fn outputs(section: &Value, problems: &mut Found) -> Vec<DirectiveOutput> {
 
 const OUTPUT_HELP: &str = "write <output name=\"path\" type=\"string\" required=\"true\">what it is</output>, or `outputs: { path: { type: string } }`";
 
-fn output(name: Option<&str>, value: &Value, problems: &mut Found) -> Option<DirectiveOutput> {
+fn output(name: Option<&str>, value: &Value, problems: &mut FoundProblems) -> Option<DirectiveOutput> {
     let text = |key: &str| value.get(key).and_then(Value::as_str);
     let Some(name) = name.or_else(|| text("name")) else {
         problems.warn("an output has no name".to_owned(), OUTPUT_HELP);
@@ -372,7 +372,7 @@ fn output(name: Option<&str>, value: &Value, problems: &mut Found) -> Option<Dir
     })
 }
 
-fn hooks(section: &Value, problems: &mut Found) -> Vec<Value> {
+fn hooks(section: &Value, problems: &mut FoundProblems) -> Vec<Value> {
     const HELP: &str = "write <hook event=\"error\"><condition path=\"..\" op=\"eq\" value=\"..\"/><action item_id=\"acme/notify\"/></hook>";
     let list = match section {
         Value::Object(fields) => match fields.get("hook") {

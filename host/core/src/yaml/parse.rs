@@ -141,7 +141,7 @@ impl<'t> Index<'t> {
 
 /// A value and its costs.
 #[derive(Clone)]
-struct Built {
+struct BuiltNode {
     node: Node,
     nodes: usize,
     bytes: usize,
@@ -186,7 +186,7 @@ struct Builder<'t> {
     /// The entries of the open mappings, in the same order.
     entries: Vec<MappingEntry>,
     /// The value of each anchor that was read completely.
-    anchors: BTreeMap<usize, Built>,
+    anchors: BTreeMap<usize, BuiltNode>,
     nodes: usize,
     bytes: usize,
     root: Option<Node>,
@@ -244,7 +244,7 @@ impl Builder<'_> {
                 let bytes = value.len();
                 let node = self.scalar(value, style, tag.as_deref(), span);
                 self.charge(1, bytes, span)?;
-                self.complete(Built { node, nodes: 1, bytes, height: 0 }, anchor)
+                self.complete(BuiltNode { node, nodes: 1, bytes, height: 0 }, anchor)
             }
             Event::SequenceStart(anchor, tag) => {
                 self.collection_tag(tag.as_deref(), "seq", span);
@@ -322,7 +322,7 @@ impl Builder<'_> {
         let bracket = self.text.get(end.start..end.end).is_some_and(|text| text.ends_with([']', '}']));
         let last = if bracket { end.end } else { last.unwrap_or(frame.span.end) };
         let span = Span { end: last.max(frame.span.start), ..frame.span };
-        let built = Built {
+        let built = BuiltNode {
             node: Node { value, span },
             nodes: frame.nodes,
             bytes: frame.bytes,
@@ -336,7 +336,7 @@ impl Builder<'_> {
             let message = "the alias is inside the value that it is an alias of";
             self.error(codes::YAML_ALIAS, span, message, Some("write the value out"));
             return self.complete(
-                Built { node: Node { value: Yaml::Null, span }, nodes: 1, bytes: 0, height: 0 },
+                BuiltNode { node: Node { value: Yaml::Null, span }, nodes: 1, bytes: 0, height: 0 },
                 0,
             );
         };
@@ -351,7 +351,7 @@ impl Builder<'_> {
     }
 
     /// Adds a value under its anchor, to the innermost collection, or at the root.
-    fn complete(&mut self, built: Built, anchor: usize) -> Result<(), Aborted> {
+    fn complete(&mut self, built: BuiltNode, anchor: usize) -> Result<(), Aborted> {
         if anchor > 0 {
             self.charge(built.nodes, built.bytes, built.node.span)?;
             self.anchors.insert(anchor, built.clone());

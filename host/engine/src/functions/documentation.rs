@@ -51,14 +51,14 @@ pub enum DocumentationError {
 type Paragraphs = BTreeMap<String, String>;
 
 /// The description on which all worlds with a function agree; `None` if they differ.
-type Agreed = Option<String>;
+type AgreedDescription = Option<String>;
 
 /// The descriptions of a component's functions: those of its worlds, those of the interfaces that worlds define themselves, and those of
 /// interfaces.
 #[derive(Default)]
 pub(super) struct Documentation {
-    functions: BTreeMap<String, Agreed>,
-    own: BTreeMap<String, BTreeMap<String, Agreed>>,
+    functions: BTreeMap<String, AgreedDescription>,
+    own: BTreeMap<String, BTreeMap<String, AgreedDescription>>,
     interfaces: BTreeMap<String, Paragraphs>,
 }
 
@@ -132,7 +132,7 @@ impl Documentation {
 }
 
 /// Adds the descriptions of another world.
-fn agree(all: &mut BTreeMap<String, Agreed>, more: Paragraphs) {
+fn agree(all: &mut BTreeMap<String, AgreedDescription>, more: Paragraphs) {
     for (name, paragraph) in more {
         match all.entry(name) {
             Entry::Vacant(entry) => {

@@ -98,12 +98,12 @@ pub trait OutputObserver: Send + Sync {
 /// The lines and events of a call so far. Clones share them, since the streams of `wasi:cli` also write to them.
 #[derive(Clone)]
 pub(crate) struct Output {
-    written: Arc<Mutex<Written>>,
+    written: Arc<Mutex<WrittenOutput>>,
     limit: u64,
     observer: Option<Arc<dyn OutputObserver>>,
 }
 
-struct Written {
+struct WrittenOutput {
     logs: Vec<LogLine>,
     events: Vec<EventRecord>,
     left: u64,
@@ -130,11 +130,11 @@ impl StandardStream {
 impl Output {
     pub(crate) fn new(limit: u64, observer: Option<Arc<dyn OutputObserver>>) -> Self {
         let unfinished = [Vec::new(), Vec::new()];
-        let written = Written { logs: Vec::new(), events: Vec::new(), left: limit, unfinished };
+        let written = WrittenOutput { logs: Vec::new(), events: Vec::new(), left: limit, unfinished };
         Self { written: Arc::new(Mutex::new(written)), limit, observer }
     }
 
-    fn written(&self) -> MutexGuard<'_, Written> {
+    fn written(&self) -> MutexGuard<'_, WrittenOutput> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

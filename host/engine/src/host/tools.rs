@@ -28,7 +28,7 @@ const EVENTS: &str = "events";
 const KEPT_BACK: u64 = 8;
 
 /// The answer of the function: the result's JSON text, or a failure.
-type Given = Result<String, wit::Failure>;
+type CallAnswer = Result<String, wit::Failure>;
 
 /// Adds the function, which uses the store directly: a callee's fuel is taken from the caller's.
 pub(crate) fn add_to_linker(linker: &mut Linker<TaskState>) -> wasmtime::Result<()> {
@@ -45,7 +45,7 @@ async fn call(
     mut store: StoreContextMut<'_, TaskState>,
     item: String,
     params: &str,
-) -> wasmtime::Result<Given> {
+) -> wasmtime::Result<CallAnswer> {
     let params = match parse_strict(params, MAX_DEPTH, TreeLimit::CALL) {
         Ok(params) => params,
         Err(error) => {

@@ -12,7 +12,7 @@ use super::types;
 
 /// A component that is being read.
 #[derive(Default)]
-struct Open {
+struct OpenComponent {
     /// Number of core instances that each nameable component creates when it is instantiated.
     components: Vec<u64>,
     /// Number of core instances that this component creates itself.
@@ -20,7 +20,7 @@ struct Open {
 }
 
 enum Level {
-    Component(Open),
+    Component(OpenComponent),
     Module(Module),
 }
 
@@ -35,7 +35,7 @@ pub(super) fn count(bytes: &[u8], tally: &mut Tally) -> Result<(), StructureErro
                 tally.add(StructureMetric::Parts, 1)?;
                 levels.push(match encoding {
                     Encoding::Module => Level::Module(Module::default()),
-                    Encoding::Component => Level::Component(Open::default()),
+                    Encoding::Component => Level::Component(OpenComponent::default()),
                 });
                 let components = levels.iter().filter(|level| matches!(level, Level::Component(_)));
                 tally.most(StructureMetric::Depth, components.count() as u64)?;

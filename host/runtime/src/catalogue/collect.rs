@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use graph_catalogue::{
     Cases, Catalogue, Content, Item, Kind, Link, SignedItem, Signer, Text, Trust, Unreadable, Usage, Version,
-    Yanked, item_page, usage, version_page,
+    YankNotice, item_page, usage, version_page,
 };
 use graph_core::capability::CapabilityKind;
 use graph_core::digest::Digest;
@@ -266,7 +266,7 @@ impl Collected<'_> {
         pulled: &PulledArtifact,
         transport: &dyn Transport,
         judge: Judge<'_>,
-    ) -> Result<Option<Yanked>> {
+    ) -> Result<Option<YankNotice>> {
         let about = pulled.published();
         let known = remembered(self.home, &about.id);
         let attached = self.attached.get_or_insert_with(|| yank::attached(transport, judge.trust));
@@ -285,7 +285,7 @@ impl Collected<'_> {
             let item = named(&about);
             self.yanks_unread.push(Text::line(&format!("Whether {item} is yanked is not known: {error}")));
         }
-        Ok(yanks.yanked.map(|yank| Yanked {
+        Ok(yanks.yanked.map(|yank| YankNotice {
             reason: Text::line(&yank.statement().reason),
             at: yank.statement().at,
             signer: Text::line(&yank.key().name),

@@ -2,7 +2,7 @@
 
 use graph_catalogue::{
     Asks, Callable, Component, Content, Graph, GraphNode, Kind, Picture, Schema, Signer, Text, TextItem,
-    Used, Wanted, Wit, picture_file, world_of,
+    UsedItem, WantedInterface, Wit, picture_file, world_of,
 };
 use graph_core::node::{FUNCTIONS, FunctionDescription};
 use graph_core::text_item::{Directive, TextFormat, read_text_item};
@@ -80,7 +80,10 @@ fn of_component(component: &VerifiedComponent) -> Result<Described> {
             .description
             .interfaces
             .iter()
-            .map(|wanted| Wanted { interface: Text::line(&wanted.name), why: Text::line(&wanted.why) })
+            .map(|wanted| WantedInterface {
+                interface: Text::line(&wanted.name),
+                why: Text::line(&wanted.why),
+            })
             .collect(),
         ceiling: predicate.ceiling.kinds.clone(),
         at_most: at_most.kinds,
@@ -127,7 +130,7 @@ fn of_graph(pulled: &PulledArtifact, text: &str, page: &str, extras: &dyn Extras
         Ok(svg) => Picture::Drawn { file: picture_file(page), svg },
         Err(error) => Picture::Missing(Text::line(error.message())),
     };
-    let uses = pulled.uses.iter().map(|used| Used {
+    let uses = pulled.uses.iter().map(|used| UsedItem {
         id: Text::line(&used.id),
         kind: kind(used.kind),
         version: Text::line(&used.version),

@@ -147,7 +147,7 @@ impl CommitLine<'_> {
         file.write_all(b" ")?;
         let (hasher, length) = {
             let inner = io::BufWriter::new(&mut *file);
-            let mut out = Hashing { inner, hasher: Sha256::new(), length: 0 };
+            let mut out = HashingWriter { inner, hasher: Sha256::new(), length: 0 };
             serde_json::to_writer(&mut out, self).map_err(io::Error::from)?;
             out.flush()?;
             (out.hasher, out.length)
@@ -165,13 +165,13 @@ impl CommitLine<'_> {
 }
 
 /// Hashes and counts the bytes that it writes to an inner writer.
-struct Hashing<W> {
+struct HashingWriter<W> {
     inner: W,
     hasher: Sha256,
     length: u64,
 }
 
-impl<W: Write> Write for Hashing<W> {
+impl<W: Write> Write for HashingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = self.inner.write(bytes)?;
         self.hasher.update(&bytes[..count]);

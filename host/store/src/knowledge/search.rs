@@ -13,7 +13,7 @@ use super::time_limit::TimeLimit;
 const MOST_PLACES: i64 = 4 << 20;
 
 /// The entries that contain a word or a phrase, in order, each with its number of occurrences.
-type Holding = Vec<(i64, u32)>;
+type EntryCounts = Vec<(i64, u32)>;
 
 /// Returns keys with excerpts of the entries below a prefix that contain all phrases of a query, the best first.
 pub(super) fn search(
@@ -23,7 +23,7 @@ pub(super) fn search(
     limit: u32,
     time: &TimeLimit,
 ) -> Result<Vec<(String, String)>> {
-    let mut phrases: Vec<Holding> = Vec::new();
+    let mut phrases: Vec<EntryCounts> = Vec::new();
     for words in query.phrases() {
         let holding = holding_phrase(connection, words, time)?;
         if holding.is_empty() {
@@ -45,7 +45,7 @@ pub(super) fn search(
     )?;
     for (entry, _) in rarest {
         time.check()?;
-        let times = |holding: &Holding| {
+        let times = |holding: &EntryCounts| {
             holding.binary_search_by_key(entry, |(other, _)| *other).ok().map(|at| holding[at].1)
         };
         let Some(counts) = phrases.iter().map(times).collect::<Option<Vec<_>>>() else { continue };
@@ -71,7 +71,7 @@ fn number<N: TryInto<u32> + Default + PartialOrd>(stored: N) -> u32 {
 }
 
 /// Returns the entries that contain a word.
-fn holding_word(connection: &Connection, word: &str) -> Result<Holding> {
+fn holding_word(connection: &Connection, word: &str) -> Result<EntryCounts> {
     let mut all =
         connection.prepare_cached("SELECT entry, times FROM words WHERE word = ?1 ORDER BY entry")?;
     let rows = all.query_map([word], |row| Ok((row.get(0)?, number(row.get::<_, i64>(1)?))))?;
@@ -79,8 +79,8 @@ fn holding_word(connection: &Connection, word: &str) -> Result<Holding> {
 }
 
 /// Returns the entries that contain words one after the other. Only those with the rarest word are examined.
-fn holding_phrase(connection: &Connection, words: &[String], time: &TimeLimit) -> Result<Holding> {
-    let mut rarest: Option<Holding> = None;
+fn holding_phrase(connection: &Connection, words: &[String], time: &TimeLimit) -> Result<EntryCounts> {
+    let mut rarest: Option<EntryCounts> = None;
     for word in words {
         time.check()?;
         let holding = holding_word(connection, word)?;

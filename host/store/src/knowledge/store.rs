@@ -29,12 +29,12 @@ const BUSY: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct KnowledgeStore {
     file: FilePlace,
-    connection: Mutex<Option<Open>>,
+    connection: Mutex<Option<OpenKnowledge>>,
 }
 
 /// The open file.
 #[derive(Debug)]
-struct Open {
+struct OpenKnowledge {
     connection: Connection,
     /// Measures the work of each call.
     meter: Meter,
@@ -57,7 +57,11 @@ impl KnowledgeStore {
     }
 
     /// Returns the open file; `None` if the file is missing and `make` is false.
-    fn open(&self, make: bool, effort: MigrationEffort) -> Result<Option<MutexGuard<'_, Option<Open>>>> {
+    fn open(
+        &self,
+        make: bool,
+        effort: MigrationEffort,
+    ) -> Result<Option<MutexGuard<'_, Option<OpenKnowledge>>>> {
         let mut guard = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         match &*guard {
             Some(open) => open.meter.begin_within(LONGEST_CALL),
@@ -69,7 +73,7 @@ impl KnowledgeStore {
         Ok(Some(guard))
     }
 
-    fn connect(&self, make: bool, effort: MigrationEffort) -> Result<Option<Open>> {
+    fn connect(&self, make: bool, effort: MigrationEffort) -> Result<Option<OpenKnowledge>> {
         let place = &self.file;
         if sidecar_files::check(place)? == DatabaseFile::Nothing {
             if !make {
@@ -93,7 +97,7 @@ impl KnowledgeStore {
         let opened = place
             .found()
             .map_err(|error| KnowledgeStoreError::Sqlite(format!("{}: {error}", place.path().display())))?;
-        let mut open = Open { connection, meter, opened, _folder: folder };
+        let mut open = OpenKnowledge { connection, meter, opened, _folder: folder };
         let prepared = self.prepare(&mut open, effort);
         self.ended(&open, prepared)?;
         open.meter.begin_within(LONGEST_CALL);
@@ -101,7 +105,7 @@ impl KnowledgeStore {
     }
 
     /// Creates the tables in an empty file, and migrates older ones.
-    fn prepare(&self, open: &mut Open, effort: MigrationEffort) -> Result<()> {
+    fn prepare(&self, open: &mut OpenKnowledge, effort: MigrationEffort) -> Result<()> {
         let file = self.file.path().display().to_string();
         // Another program's file is left unchanged: nothing is written before the file is recognized.
         let transaction = open.connection.transaction_with_behavior(TransactionBehavior::Deferred)?;
@@ -129,7 +133,7 @@ impl KnowledgeStore {
 
     /// Returns the result of a call. If it was interrupted because it required more work than an undamaged file can
     /// need, the error is [`KnowledgeStoreError::Altered`].
-    fn ended<T>(&self, open: &Open, answer: Result<T>) -> Result<T> {
+    fn ended<T>(&self, open: &OpenKnowledge, answer: Result<T>) -> Result<T> {
         match answer {
             Err(KnowledgeStoreError::Late | KnowledgeStoreError::Slow) if open.meter.is_spent() => {
                 let what = "reading it takes more work than a file of its size can need";

@@ -27,7 +27,7 @@ pub(super) fn too_large(what: &'static str) -> Error {
 /// The cause of the error for a row with an invalid id or name.
 #[derive(Debug, thiserror::Error)]
 #[error("row {row} of table {table}: {problem}")]
-struct Refused {
+struct RefusedRow {
     table: &'static str,
     row: i64,
     problem: BadName,
@@ -35,7 +35,7 @@ struct Refused {
 
 /// Returns the error for a row with an invalid id or name.
 pub(super) fn refused(table: &'static str, row: i64, problem: BadName) -> Error {
-    Error::FromSqlConversionFailure(0, Type::Text, Box::new(Refused { table, row, problem }))
+    Error::FromSqlConversionFailure(0, Type::Text, Box::new(RefusedRow { table, row, problem }))
 }
 
 /// Returns the error for an open file that cannot be inspected any more: writes to it may be lost.
@@ -98,9 +98,9 @@ pub(super) fn storage(file: &Path, waited: Duration, error: &Error) -> StorageEr
         |reason| StorageError::Corrupt { location: location.clone(), reason, readable: READABLE.to_owned() };
     let Error::SqliteFailure(failure, _) = error else {
         return match error {
-            Error::FromSqlConversionFailure(_, _, cause) if cause.is::<Refused>() => {
-                match cause.downcast_ref::<Refused>() {
-                    Some(Refused { table, row, problem }) => {
+            Error::FromSqlConversionFailure(_, _, cause) if cause.is::<RefusedRow>() => {
+                match cause.downcast_ref::<RefusedRow>() {
+                    Some(RefusedRow { table, row, problem }) => {
                         StorageError::Row { location, table, row: *row, problem: problem.clone() }
                     }
                     None => corrupt(cause.to_string()),

@@ -35,10 +35,10 @@ use crate::upkeep::{Cut, ReclaimedData, SnapshotEpoch};
 /// name without its extension. Clones share one connection. Several processes may use the same file at the same time.
 #[derive(Clone)]
 pub struct SqliteStore {
-    shared: Arc<Shared>,
+    shared: Arc<SharedConnection>,
 }
 
-struct Shared {
+struct SharedConnection {
     file: PathBuf,
     place: FilePlace,
     /// The entry of the file when it was opened.
@@ -88,7 +88,7 @@ impl SqliteStore {
         });
         let file = place.path();
         let opened = place.found().map_err(|error| errors::unfound(&file, &error))?;
-        Ok(Self { shared: Arc::new(Shared { file, place, opened, options, database }) })
+        Ok(Self { shared: Arc::new(SharedConnection { file, place, opened, options, database }) })
     }
 
     /// Returns the path of the database file.

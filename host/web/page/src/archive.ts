@@ -2,7 +2,7 @@
 
 import { field } from "./export";
 import { members, object } from "./json";
-import { digestOf, keyIdOf, Refused } from "./verify";
+import { digestOf, keyIdOf, RefusedInput } from "./verify";
 import { words, type Walker } from "./walker";
 
 const FORMAT = "graph-host/run";
@@ -41,7 +41,7 @@ export interface Archive {
 }
 
 const encoder = new TextEncoder();
-const damaged = (line: number, why: string): Refused => new Refused(`the file is damaged at line ${line}: ${why}`);
+const damaged = (line: number, why: string): RefusedInput => new RefusedInput(`the file is damaged at line ${line}: ${why}`);
 
 function string(of: string | undefined): string | undefined {
   const value: unknown = of === undefined ? undefined : JSON.parse(of);
@@ -73,11 +73,11 @@ function header(line: Uint8Array | undefined): { run: string; key: string | unde
   try {
     fields = members(parsed(line ?? new Uint8Array()));
   } catch {
-    throw new Refused(foreign);
+    throw new RefusedInput(foreign);
   }
-  if (string(fields.get("format")) !== FORMAT) throw new Refused(foreign);
+  if (string(fields.get("format")) !== FORMAT) throw new RefusedInput(foreign);
   const version = fields.get("version");
-  if (version !== String(VERSION)) throw new Refused(`the file has format version ${version}, and this page reads version ${VERSION}`);
+  if (version !== String(VERSION)) throw new RefusedInput(`the file has format version ${version}, and this page reads version ${VERSION}`);
   const run = string(fields.get("run_id"));
   if (run === undefined) throw damaged(1, "it names no run");
   return { run, key: string(fields.get("key")) };
@@ -101,7 +101,7 @@ async function idOf(pem: string): Promise<string> {
   try {
     return await keyIdOf(Array.from(derOf(pem).slice(-32), (byte) => byte.toString(16).padStart(2, "0")).join(""));
   } catch (error) {
-    throw new Refused(`the key in the file cannot be used: ${words(error)}`);
+    throw new RefusedInput(`the key in the file cannot be used: ${words(error)}`);
   }
 }
 
@@ -144,10 +144,10 @@ export function storedOf(records: RecordLine[], texts: Map<string, string>): str
 
 /** Reads a file, and verifies it as `graph-host runs import` does: its completeness, then every signature, link and digest. */
 export async function readArchive(bytes: Uint8Array, walker: Walker): Promise<Archive> {
-  if (bytes.length > LONGEST) throw new Refused(`the file has more than ${LONGEST >> 20} MiB: replay the run with \`graph-host replay\``);
+  if (bytes.length > LONGEST) throw new RefusedInput(`the file has more than ${LONGEST >> 20} MiB: replay the run with \`graph-host replay\``);
   const lines = linesOf(bytes);
   const { run, key } = header(lines[0]);
-  if (key === undefined) throw new Refused("the file does not bring the key of the host that made the run");
+  if (key === undefined) throw new RefusedInput("the file does not bring the key of the host that made the run");
   const archive: Archive = { run, key, keyId: "", row: new Map(), texts: new Map(), records: [], pruned: [] };
   let end: Map<string, string> | undefined;
   for (const [place, line] of lines.entries()) {

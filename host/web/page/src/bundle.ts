@@ -1,7 +1,7 @@
 // `bundle.json`, with everything that a run needs.
 
 import type { BundledFunction } from "./functions";
-import { fields, Refused } from "./verify";
+import { fields, RefusedInput } from "./verify";
 
 export interface TextFile {
   name: string;
@@ -83,6 +83,6 @@ export function read(text: string): Bundle {
     texts: "any",
     export: "any",
   });
-  if (bundle.version !== 1) throw new Refused(`bundle.json is of version ${bundle.version}, and this page reads version 1`);
+  if (bundle.version !== 1) throw new RefusedInput(`bundle.json is of version ${bundle.version}, and this page reads version 1`);
   return bundle;
 }

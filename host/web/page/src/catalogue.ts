@@ -7,7 +7,7 @@ interface Row {
   readonly trusted: boolean;
 }
 
-interface Wanted {
+interface SearchFilter {
   readonly query: string;
   readonly kind: string;
   readonly trusted: boolean;
@@ -34,15 +34,15 @@ const rows: readonly Row[] = Array.from(element("items", HTMLUListElement).child
   }));
 
 /** Checks whether a row has the kind and trust that are wanted, and every word of the query. */
-function fits(row: Row, wanted: Wanted, words: readonly string[]): boolean {
+function fits(row: Row, wanted: SearchFilter, words: readonly string[]): boolean {
   return (wanted.kind === "" || row.kind === wanted.kind) && (!wanted.trusted || row.trusted) && words.every((word) => row.text.includes(word));
 }
 
-function current(): Wanted {
+function current(): SearchFilter {
   return { query: query.value, kind: kind.value, trusted: trusted.checked };
 }
 
-function show(wanted: Wanted): void {
+function show(wanted: SearchFilter): void {
   const words = wanted.query.toLowerCase().split(/\s+/u).filter((word) => word !== "");
   let shown = 0;
   for (const row of rows) {
@@ -55,7 +55,7 @@ function show(wanted: Wanted): void {
 }
 
 /** Stores the search in the fragment of the address, so that it can be linked to and survives a reload. */
-function keep(wanted: Wanted): void {
+function keep(wanted: SearchFilter): void {
   const kept = new URLSearchParams();
   if (wanted.query !== "") kept.set("q", wanted.query);
   if (wanted.kind !== "") kept.set("kind", wanted.kind);

@@ -31,7 +31,7 @@ export function saidOf({ step, namespace, task, node, key, recorded, replayed }:
   return `step ${step}${child}${of}${at}, key \`${key}\`: recorded ${recorded}, replayed ${replayed}`;
 }
 
-interface Found {
+interface FoundDifference {
   key: string;
   recorded: string;
   replayed: string;
@@ -39,7 +39,7 @@ interface Found {
 }
 
 /** Finds the first place in which two JSON texts differ, in the order of their keys. Numbers are compared as text. */
-function differing(recorded: string | undefined, replayed: string | undefined, path: string): Found | undefined {
+function differing(recorded: string | undefined, replayed: string | undefined, path: string): FoundDifference | undefined {
   if (recorded === replayed) return undefined;
   const found = { key: path, recorded: shortened(recorded ?? "nothing"), replayed: shortened(replayed ?? "nothing") };
   if (recorded === undefined || replayed === undefined) return found;
@@ -107,7 +107,7 @@ function takeMeasured(recorded: Map<string, string>, now: Map<string, string>, c
 const FIGURES = ["attempts", "dispatches", "fuel", "host"];
 
 /** Finds the first task that differs, in its figures or in all other fields. */
-function ofTasks(recorded: Map<string, string>, now: Map<string, string>, figures: boolean): Found | undefined {
+function ofTasks(recorded: Map<string, string>, now: Map<string, string>, figures: boolean): FoundDifference | undefined {
   const [then, tasks] = [list(recorded, "tasks"), list(now, "tasks")];
   for (const [place, task] of then.entries()) {
     const other = tasks[place];
@@ -121,7 +121,7 @@ function ofTasks(recorded: Map<string, string>, now: Map<string, string>, figure
 }
 
 /** Finds the first channel with another value, and the task that wrote it. */
-function ofValues(recorded: Map<string, string>, now: Map<string, string>, thenValues: string, nowValues: string): Found | undefined {
+function ofValues(recorded: Map<string, string>, now: Map<string, string>, thenValues: string, nowValues: string): FoundDifference | undefined {
   const state = (values: string): Map<string, string> =>
     new Map(elements(values).map(members).map((value) => [string(value.get("channel")), string(value.get("json"))]));
   const [then, found] = [state(thenValues), state(nowValues)];
@@ -142,7 +142,7 @@ const LAST = ["result", "visited_digest", "channels", "state", "delta", "warned"
 /** Fields that are not compared under `durability: exit`, where a record covers several supersteps. */
 const TOLD = ["tasks", "updates", "visited", "warned", "warnings", "fired", "executions"];
 
-function ofRecord(recorded: Map<string, string>, now: Map<string, string>, strict: boolean): Found | undefined {
+function ofRecord(recorded: Map<string, string>, now: Map<string, string>, strict: boolean): FoundDifference | undefined {
   for (const last of [false, true]) {
     const wanted = (key: string): boolean => LAST.includes(key) === last && (strict || !TOLD.includes(key));
     const found = differing(only(recorded, wanted), only(now, wanted), "");

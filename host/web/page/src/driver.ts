@@ -2,7 +2,7 @@
 
 import { elements, members, object } from "./json";
 import type { Performer } from "./performer";
-import { Full, type Persisted, type Store } from "./store";
+import { StorageFull, type PersistedRecord, type Store } from "./store";
 import { problem, type Run } from "./walker";
 
 /** Milliseconds after which the event loop of the worker gets a turn, so that messages of the page are handled. */
@@ -81,7 +81,7 @@ export class Driver {
 
   private async handle(event: string): Promise<void> {
     const effects = this.run.handle(BigInt(Date.now()), event);
-    const persisted: { id: string; kept: Persisted }[] = [];
+    const persisted: { id: string; kept: PersistedRecord }[] = [];
     let more = false;
     for (const text of elements(effects)) {
       const effect = members(text);
@@ -156,10 +156,10 @@ export class Driver {
     );
   }
 
-  private persist(effect: Map<string, string>): { id: string; kept: Persisted } {
+  private persist(effect: Map<string, string>): { id: string; kept: PersistedRecord } {
     const record = effect.get("record") ?? "{}";
     const text = effect.get("text");
-    const kept: Persisted = text === undefined ? { record } : { record, text };
+    const kept: PersistedRecord = text === undefined ? { record } : { record, text };
     const id = effect.get("id") ?? "0";
     const fields = members(record);
     if (fields.get("kind") !== '"checkpoint"') return { id, kept };
@@ -175,11 +175,11 @@ export class Driver {
     return { id, kept: { ...kept, checkpoint } };
   }
 
-  private async keep(persisted: { id: string; kept: Persisted }[]): Promise<void> {
+  private async keep(persisted: { id: string; kept: PersistedRecord }[]): Promise<void> {
     try {
       await this.store.add(this.id, persisted.map(({ kept }) => kept));
     } catch (error) {
-      if (!(error instanceof Full) && !(error instanceof DOMException)) throw error;
+      if (!(error instanceof StorageFull) && !(error instanceof DOMException)) throw error;
       for (const { id } of persisted) this.dispatch(object({ event: '"persist_failed"', id, message: JSON.stringify(error.message) }));
       return;
     }

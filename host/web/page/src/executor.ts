@@ -17,14 +17,14 @@ import { deadlineOf, Journal, type Entry } from "./journal";
 import { canonical, members, object, plain } from "./json";
 import { counts, Meter } from "./meter";
 import { failed, reported, run, type Instance, type Outcome } from "./outcome";
-import type { Call, Done, Grant, KnowledgeQuestion, Limits, LoadedComponent, LogLine, Question, RequestTold, Setup, Told, ToolTold } from "./protocol";
+import type { Call, CallDone, Grant, KnowledgeQuestion, Limits, LoadedComponent, LogLine, Question, RequestTold, Setup, KnowledgeAnswer, ToolTold } from "./protocol";
 import { Waits } from "./waiting_time";
 import { errorOf, load, words, type Budget, type FunctionCall, type Walker } from "./walker";
 
 /** The walker words the failure of a late call: its entry contains its possible use. */
 const LATE_MODEL = "it ran past its deadline while it waited for a model";
 
-interface Ready {
+interface ReadyComponent {
   component: LoadedComponent;
   instantiate: (imports: object, meter: Meter) => Promise<Instance>;
   /** Initial pages of the memories, by core module. */
@@ -49,7 +49,7 @@ interface Frame {
   played?: Entry[] | undefined;
 }
 
-interface Ended {
+interface CallReport {
   outcome: Outcome;
   fuel: bigint;
   /** Host fuel for the conversion of a function's values. */
@@ -67,7 +67,7 @@ export const hasJspi = (): boolean => "Suspending" in WebAssembly;
 export class Executor {
   private constructor(
     private readonly walker: Walker,
-    private readonly ready: Map<string, Ready>,
+    private readonly ready: Map<string, ReadyComponent>,
     private readonly files: Files,
     private readonly ask: (question: Question) => Promise<unknown>,
     /** Reports the use of each call of a model as soon as it has ended. */
@@ -76,7 +76,7 @@ export class Executor {
 
   static async of(setup: Setup, ask: (question: Question) => Promise<unknown>, spent: (entry: string) => void): Promise<Executor> {
     const walker = await (await load<Walker>(setup.walker))({});
-    const ready = new Map<string, Ready>();
+    const ready = new Map<string, ReadyComponent>();
     for (const component of setup.components) {
       const { cores, pages } = component;
       if (!Object.values(cores).every(counts)) throw new Error(`component ${component.digest} counts no fuel`);
@@ -99,7 +99,7 @@ export class Executor {
     if (given.join() !== wanted.join()) throw new Error(`the page gives ${given.join(", ")}, and the bundle was made for ${wanted.join(", ")}`);
   }
 
-  async call(call: Call): Promise<Done> {
+  async call(call: Call): Promise<CallDone> {
     const played = call.played?.map((entry) => plain(entry) as unknown as Entry);
     const deadline = played && deadlineOf(played);
     if (deadline) return { id: call.id, logs: [], report: object({ failure: failed(deadline), fuel: String(call.limits.fuel) }) };
@@ -120,7 +120,7 @@ export class Executor {
     return { id: call.id, report, logs: output.logs, ...(difference === undefined ? {} : { difference }) };
   }
 
-  private async perform(frame: Frame): Promise<Ended> {
+  private async perform(frame: Frame): Promise<CallReport> {
     const { limits } = frame;
     const journal = new Journal(limits, frame.budget, this.walker, frame.played, frame.played ? undefined : this.spent);
     const output = new Output(limits.log, (text) => this.walker.host.readJson(text));
@@ -208,7 +208,7 @@ export class Executor {
       ...http(frame.limits, journal, handles, sender),
       ...secrets(grant.secrets),
       ...knowledge(grant.knowledge ?? [], journal, (question: KnowledgeQuestion) =>
-        asked<Told>(question, "it ran past its deadline while it waited for the project's knowledge"),
+        asked<KnowledgeAnswer>(question, "it ran past its deadline while it waited for the project's knowledge"),
       ),
       ...tools(journal, caller),
       ...model(grant.models ?? [], frame.grant, this.walker, journal, asker),

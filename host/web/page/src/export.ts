@@ -2,7 +2,7 @@
 
 import type { Bundle } from "./bundle";
 import { members, object } from "./json";
-import type { Persisted } from "./store";
+import type { PersistedRecord } from "./store";
 import { digestOf } from "./verify";
 
 const DOMAIN = "graph-host/export/v1";
@@ -39,7 +39,7 @@ function recordLine(text: string): string {
   return object({ record: object(kept) });
 }
 
-export interface Exported {
+export interface ExportedRun {
   run: string;
   seed: string;
   bundle: Bundle;
@@ -49,10 +49,10 @@ export interface Exported {
   summary: string;
   /** Initial inputs of the run, in canonical form. */
   inputs: string;
-  persisted: Persisted[];
+  persisted: PersistedRecord[];
 }
 
-export async function exported({ run, seed, bundle, manifest, durability, summary, inputs, persisted }: Exported): Promise<string> {
+export async function exported({ run, seed, bundle, manifest, durability, summary, inputs, persisted }: ExportedRun): Promise<string> {
   const records = persisted.map(({ record }) => members(record));
   const body = (of: Map<string, string> | undefined): Map<string, string> => members(JSON.parse(of?.get("body") ?? '"{}"') as string);
   const root = records.filter((record) => record.get("kind") === '"checkpoint"' && record.get("namespace") === '""');

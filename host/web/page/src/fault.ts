@@ -45,7 +45,7 @@ const TRAPS: [RegExp, string][] = [
 ];
 
 /** State of a stopped meter: the reason, the amount that was requested, and the pages that were left: `host/docs/design/fuel.md`. */
-export interface Stopped {
+export interface StoppedMeter {
   stop: number;
   wanted: bigint;
   pages: bigint;
@@ -59,7 +59,7 @@ const MAX_TABLE_ELEMENTS = 100_000;
 export const tooMuchMemory = (wanted: bigint, memory: number): string => `it asked for ${wanted} bytes of memory; ${memory} are allowed`;
 
 /** Converts an error of a call to a failure. `memory` is the limit in bytes. */
-export function classify(error: unknown, { stop, wanted, pages }: Stopped, memory: number): Failure {
+export function classify(error: unknown, { stop, wanted, pages }: StoppedMeter, memory: number): Failure {
   const over = (message: string): Failure => ({ category: "limit", message });
   if (error instanceof Fault) return { category: error.category, message: error.message };
   if (stop === 1) return over("it used up its fuel");

@@ -28,7 +28,7 @@ export interface BundledFunction {
 }
 
 /** A value in the walker's form. */
-type Plain = null | boolean | number | string | Plain[];
+type PlainValue = null | boolean | number | string | PlainValue[];
 
 /** Size of one value in the native host, and limit of the data of one call in addition to the limit of its answer, in bytes. */
 const VALUE = 40;
@@ -62,28 +62,28 @@ const isNullable = (type: Type): boolean => typeof type === "object" && "option"
 const textOf = (value: number): string => (Object.is(value, -0) ? "-0" : String(value));
 
 /** Converts a value for the generated JavaScript. */
-function given(type: Type, value: Plain): unknown {
+function given(type: Type, value: PlainValue): unknown {
   if (typeof type === "string") {
     if (type === "u64" || type === "s64") return BigInt(value as string);
     return type === "f32" || type === "f64" ? Number(value) : value;
   }
   if ("enum" in type) return value;
   if ("option" in type) {
-    const inner = (value as Plain[]).map((one) => given(type.option, one));
+    const inner = (value as PlainValue[]).map((one) => given(type.option, one));
     if (!isNullable(type.option)) return inner[0];
     return inner.length === 0 ? { tag: "none" } : { tag: "some", val: inner[0] };
   }
   if ("result" in type) {
-    const [tag, inner] = value as [string, Plain];
+    const [tag, inner] = value as [string, PlainValue];
     const of = type.result[tag === "ok" ? 0 : 1];
     return { tag, val: of === null ? undefined : given(of, inner) };
   }
   if ("variant" in type) {
-    const [tag, inner] = value as [string, Plain];
+    const [tag, inner] = value as [string, PlainValue];
     const of = type.variant.find(([name]) => name === tag)?.[1] ?? null;
     return of === null ? { tag } : { tag, val: given(of, inner) };
   }
-  const values = value as Plain[];
+  const values = value as PlainValue[];
   if ("flags" in type) return Object.fromEntries(type.flags.map((name) => [camel(name), values.includes(name)]));
   if ("record" in type) return Object.fromEntries(type.record.map(([name, of], at) => [camel(name), given(of, values[at]!)]));
   if ("tuple" in type) return type.tuple.map((of, at) => given(of, values[at]!));
@@ -94,7 +94,7 @@ function given(type: Type, value: Plain): unknown {
 }
 
 /** Converts values of the generated JavaScript, and counts their size in the native host. */
-class Taken {
+class ValueReader {
   constructor(private left: number) {}
 
   private count(bytes: number): void {
@@ -102,7 +102,7 @@ class Taken {
     if (this.left < 0) throw new Fault("limit", "it handed more data to the host than one call may");
   }
 
-  private inside(type: Type, value: unknown): Plain {
+  private inside(type: Type, value: unknown): PlainValue {
     this.count(VALUE);
     return this.value(type, value);
   }
@@ -113,12 +113,12 @@ class Taken {
     return name;
   }
 
-  value(type: Type, value: unknown): Plain {
+  value(type: Type, value: unknown): PlainValue {
     if (typeof type === "string") {
       if (type === "u64" || type === "s64") return String(value);
       if (type === "f32" || type === "f64") return textOf(value as number);
       if (type === "string") this.count(new TextEncoder().encode(value as string).length);
-      return value as Plain;
+      return value as PlainValue;
     }
     if ("enum" in type) return this.named(type.enum, value);
     if ("option" in type) {
@@ -173,7 +173,7 @@ const THROWS = "retCopy.tag === 'err'";
 export async function callFunction(instance: object, bundled: BundledFunction, values: string, output: number): Promise<string> {
   const { params, result } = bundled.types;
   const called = find(instance, bundled);
-  const plain = JSON.parse(values) as Plain[];
+  const plain = JSON.parse(values) as PlainValue[];
   const throws = typeof result === "object" && "result" in result && String(called).includes(THROWS);
   let value: unknown;
   try {
@@ -183,7 +183,7 @@ export async function callFunction(instance: object, bundled: BundledFunction, v
     if (!throws || thrown instanceof Error) throw thrown;
     value = { tag: "err", val: thrown };
   }
-  return JSON.stringify(result === undefined ? null : new Taken(output + HANDED).value(result, value));
+  return JSON.stringify(result === undefined ? null : new ValueReader(output + HANDED).value(result, value));
 }
 
 /** Reads the walker's report on a call: its outcome, and the host fuel for its values. */

@@ -2,12 +2,12 @@
 
 import { Driver, type Checkpoint } from "./driver";
 import type { FetchMessage, FetchOutcome } from "./worker_fetch";
-import { openBundle, poolOf, type Loaded, type Plan } from "./opening";
+import { openBundle, poolOf, type OpenBundle, type Plan } from "./opening";
 import { Performer } from "./performer";
 import type { LogLine } from "./protocol";
-import type { Replayed } from "./replay";
+import type { ReplayedStep } from "./replay";
 import { replayFile, type ReplaySummary } from "./replay_file";
-import { Refused } from "./verify";
+import { RefusedInput } from "./verify";
 import { exported, privateKey, publicKey } from "./export";
 import { words, type Run } from "./walker";
 import { members, object } from "./json";
@@ -42,7 +42,7 @@ export type WorkerMessage =
   | { news: "exported"; name: string; text: string }
   | { news: "verified"; records: number }
   | { news: "replaying"; run: string; key: string }
-  | { news: "replayed"; step: Replayed }
+  | { news: "replayed"; step: ReplayedStep }
   | { news: "replay ended"; summary: ReplaySummary }
   | { news: "removed"; runs: { run: string; status: string }[] };
 
@@ -64,18 +64,18 @@ function dispatch(message: WorkerMessage): void {
   postMessage(message);
 }
 
-let loaded: Loaded | undefined;
+let loaded: OpenBundle | undefined;
 let driver: { run: string; driver: Driver } | undefined;
 
 /** Adds the files of a folder that the user has chosen. */
-async function grantFolder(of: Loaded, folder: string, files: [string, File][]): Promise<void> {
+async function grantFolder(of: OpenBundle, folder: string, files: [string, File][]): Promise<void> {
   for (const [path, file] of files) of.setup.files.set(`${folder.replace(/\/$/, "")}/${path}`, file);
   of.plan.folders = of.plan.folders.filter((one) => one !== folder);
   if (of.plan.folders.length === 0) await poolOf(of);
   dispatch({ news: "opened", plan: of.plan, runs: await runsOf(of) });
 }
 
-async function setupOf(of: Loaded, run: string, inputs: string): Promise<string> {
+async function setupOf(of: OpenBundle, run: string, inputs: string): Promise<string> {
   const { bundle } = of;
   return object({
     version: "1",
@@ -90,7 +90,7 @@ async function setupOf(of: Loaded, run: string, inputs: string): Promise<string>
   });
 }
 
-async function driverOf(of: Loaded, run: string, begun: Run): Promise<Driver> {
+async function driverOf(of: OpenBundle, run: string, begun: Run): Promise<Driver> {
   const performer = new Performer(await poolOf(of), of.items, (node, line) => dispatchStep({ node, line }), of.services);
   const observer = {
     notice: (notice: string): void => dispatchStep({ notice }),
@@ -100,18 +100,18 @@ async function driverOf(of: Loaded, run: string, begun: Run): Promise<Driver> {
 }
 
 /** Refuses to start or resume a run without the values of its secrets, as the native host does. */
-function checkSecrets(of: Loaded): void {
+function checkSecrets(of: OpenBundle): void {
   const refusal = of.services.refusal(of.grants);
-  if (refusal !== undefined) throw new Refused(refusal);
+  if (refusal !== undefined) throw new RefusedInput(refusal);
 }
 
-async function drive(of: Loaded, run: string, begun: Run, first: string): Promise<void> {
+async function drive(of: OpenBundle, run: string, begun: Run, first: string): Promise<void> {
   driver = { run, driver: await driverOf(of, run, begun) };
   await go(of, first);
 }
 
-async function go(of: Loaded, event: string): Promise<void> {
-  if (!driver) throw new Refused("no run is open in this page");
+async function go(of: OpenBundle, event: string): Promise<void> {
+  if (!driver) throw new RefusedInput("no run is open in this page");
   const { run, driver: current } = driver;
   const status = await current.drive(event);
   const known = (await of.store.runs()).find((one) => one.run === run);
@@ -119,15 +119,15 @@ async function go(of: Loaded, event: string): Promise<void> {
   dispatch({ news: "stopped", run, status, summary: current.run.summary() });
 }
 
-function checkReady(of: Loaded): void {
-  if (of.plan.problems.length > 0) throw new Refused(of.plan.problems.join("\n"));
-  if (of.plan.folders.length > 0) throw new Refused("choose the folders that the components are to read first");
+function checkReady(of: OpenBundle): void {
+  if (of.plan.problems.length > 0) throw new RefusedInput(of.plan.problems.join("\n"));
+  if (of.plan.folders.length > 0) throw new RefusedInput("choose the folders that the components are to read first");
 }
 
 /** Replays the run in the bundle, or that of a file. */
-async function replayOf(of: Loaded, file: File | undefined): Promise<void> {
+async function replayOf(of: OpenBundle, file: File | undefined): Promise<void> {
   checkReady(of);
-  if (file === undefined && of.bundle.export === undefined) throw new Refused("there is no run in this bundle: choose a file");
+  if (file === undefined && of.bundle.export === undefined) throw new RefusedInput("there is no run in this bundle: choose a file");
   const bytes = file ? new Uint8Array(await file.arrayBuffer()) : of.packed;
   const performer = new Performer(await poolOf(of), of.items, () => undefined);
   const summary = await replayFile(bytes, { ...of, performer }, {
@@ -137,40 +137,40 @@ async function replayOf(of: Loaded, file: File | undefined): Promise<void> {
   dispatch({ news: "replay ended", summary });
 }
 
-async function begin(of: Loaded, run: string, given: string): Promise<void> {
+async function begin(of: OpenBundle, run: string, given: string): Promise<void> {
   checkReady(of);
   checkSecrets(of);
   const { name, id, text: graph } = of.bundle.graph;
   const inputs = of.walker.documents.checkInputs(name, id, graph, given);
-  if ((await of.store.runs()).some((one) => one.run === run)) throw new Refused(`there is a run \`${run}\` in this page already: choose another name`);
+  if ((await of.store.runs()).some((one) => one.run === run)) throw new RefusedInput(`there is a run \`${run}\` in this page already: choose another name`);
   const setup = await setupOf(of, run, inputs);
   const begun = of.walker.runs.Run.start(setup);
   await of.store.begin({ run, graph: id, setup, status: "running" });
   await drive(of, run, begun, '{"event":"started"}');
 }
 
-async function storedOf(of: Loaded, run: string): Promise<string> {
+async function storedOf(of: OpenBundle, run: string): Promise<string> {
   const persisted = await of.store.persisted(run);
   const texts = persisted.flatMap(({ text: one }) => (one === undefined ? [] : [one]));
   return `{"records":[${persisted.map(({ record }) => record).join(",\n")}],"texts":[${texts.join(",\n")}]}`;
 }
 
-async function runsOf(of: Loaded): Promise<{ run: string; status: string }[]> {
+async function runsOf(of: OpenBundle): Promise<{ run: string; status: string }[]> {
   const runs = (await of.store.runs()).filter(({ graph }) => graph === of.bundle.graph.id);
   return runs.map(({ run, status }) => ({ run, status }));
 }
 
 /** Verifies every signature, link and digest of a stored run, in all namespaces. */
-async function verify(of: Loaded, run: string): Promise<void> {
+async function verify(of: OpenBundle, run: string): Promise<void> {
   const known = (await of.store.runs()).find((one) => one.run === run);
-  if (!known) throw new Refused(`there is no run \`${run}\` in this page`);
+  if (!known) throw new RefusedInput(`there is no run \`${run}\` in this page`);
   of.walker.runs.Run.verify(run, await publicKey(await of.store.key()), await storedOf(of, run));
   dispatch({ news: "verified", records: (await of.store.persisted(run)).length });
 }
 
-async function exportOf(of: Loaded, run: string): Promise<string> {
+async function exportOf(of: OpenBundle, run: string): Promise<string> {
   const known = (await of.store.runs()).find((one) => one.run === run);
-  if (!known) throw new Refused(`there is no run \`${run}\` in this page`);
+  if (!known) throw new RefusedInput(`there is no run \`${run}\` in this page`);
   const { name, id, text: graph } = of.bundle.graph;
   const report = JSON.parse(of.walker.documents.checkGraph(name, id, graph)) as { graph: { durability: string } };
   const { bundle } = of;
@@ -186,9 +186,9 @@ async function exportOf(of: Loaded, run: string): Promise<string> {
   });
 }
 
-async function restore(of: Loaded, run: string): Promise<void> {
+async function restore(of: OpenBundle, run: string): Promise<void> {
   const known = (await of.store.runs()).find((one) => one.run === run);
-  if (!known) throw new Refused(`there is no run \`${run}\` in this page`);
+  if (!known) throw new RefusedInput(`there is no run \`${run}\` in this page`);
   const restored = of.walker.runs.Run.restore(known.setup, await storedOf(of, run));
   for (const { checkpoint } of await of.store.persisted(run)) if (checkpoint) dispatch({ news: "checkpoint", checkpoint });
   const summary = JSON.parse(restored.summary()) as { status: string; interrupts: unknown[] };
@@ -207,7 +207,7 @@ async function performRequest(request: PageRequest): Promise<void> {
     dispatch({ news: "opened", plan: loaded.plan, runs: await runsOf(loaded) });
     return;
   }
-  if (!loaded) throw new Refused("the bundle is not open");
+  if (!loaded) throw new RefusedInput("the bundle is not open");
   switch (request.wish) {
     case "grant":
       return grantFolder(loaded, request.folder, request.files);

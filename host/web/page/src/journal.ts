@@ -1,6 +1,6 @@
 // Journal of a call's requests to the host and of the answers: recorded, or played back. As `host/engine/src/journal.rs`.
 
-import { canonical, Raw, type Plain } from "./json";
+import { canonical, RawJson, type Plain } from "./json";
 import { Difference, Fault, type Category } from "./fault";
 import type { Limits } from "./protocol";
 import type { Budget, Walker } from "./walker";
@@ -47,7 +47,7 @@ const size = (entry: Entry): number =>
 /** Returns the result of a call that ends its attempt after language models were used. */
 export const faultAfter = ({ category, message }: { category: Category; message: string }, used = "{}"): Plain => ({
   fault: { category, message },
-  ...(used === "{}" ? {} : { used: new Raw(used) }),
+  ...(used === "{}" ? {} : { used: new RawJson(used) }),
 });
 
 const fault = (error: Fault): Plain => error.kept ?? faultAfter(error);

@@ -69,15 +69,15 @@ export function object(fields: Record<string, string | undefined>): string {
 }
 
 /** A canonical JSON text as a part of a value: its integers stay exact. */
-export class Raw {
+export class RawJson {
   constructor(readonly text: string) {}
 }
 
-export type Plain = null | boolean | number | string | Raw | Plain[] | { [name: string]: Plain };
+export type Plain = null | boolean | number | string | RawJson | Plain[] | { [name: string]: Plain };
 
 /** Returns canonical JSON (RFC 8785) of a value whose large integers are in `Raw` texts. */
 export function canonical(value: Plain): string {
-  if (value instanceof Raw) return value.text;
+  if (value instanceof RawJson) return value.text;
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (typeof value === "object" && value !== null) {
     return `{${Object.keys(value).sort().map((name) => `${JSON.stringify(name)}:${canonical(value[name] as Plain)}`).join(",")}}`;
@@ -90,7 +90,7 @@ export function plain(text: string): Plain {
   if (text.startsWith("[")) return elements(text).map(plain);
   if (text.startsWith("{")) return Object.fromEntries([...members(text)].map(([name, value]) => [name, plain(value)]));
   const value = JSON.parse(text) as Plain;
-  return typeof value === "number" && /^-?\d+$/.test(text) && !Number.isSafeInteger(value) ? new Raw(text) : value;
+  return typeof value === "number" && /^-?\d+$/.test(text) && !Number.isSafeInteger(value) ? new RawJson(text) : value;
 }
 
 const TURNS = /[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u;

@@ -2,7 +2,7 @@
 // durable when `put` has ended. As `host/store/src/knowledge/store.rs`.
 
 import { DISPOSE } from "./interfaces/streams";
-import type { KnowledgeQuestion, Told } from "./protocol";
+import type { KnowledgeQuestion, KnowledgeAnswer } from "./protocol";
 import { errorOf, type Ranking, type Walker } from "./walker";
 
 const NAME = "graph-host-knowledge";
@@ -15,7 +15,7 @@ const LONGEST_SEARCH = 1000;
 const BATCH = 16;
 
 /** Thrown if a search takes too long. */
-class Late extends Error {}
+class SearchTimeout extends Error {}
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -85,7 +85,7 @@ export class KnowledgeBase {
     return [this.place, []];
   }
 
-  private async put(key: string, text: string): Promise<Told> {
+  private async put(key: string, text: string): Promise<KnowledgeAnswer> {
     let [entries, bytes, old] = [1, bytesOf(text).length, undefined as string | undefined];
     await this.each((other, kept) => {
       if (other === key) {
@@ -119,14 +119,14 @@ export class KnowledgeBase {
   }
 
   /** Searches with the walker's ranking, that of the native store. There is no index: every entry is read. */
-  private async search({ prefix, query, limit }: KnowledgeQuestion & { of: "search" }): Promise<Told> {
+  private async search({ prefix, query, limit }: KnowledgeQuestion & { of: "search" }): Promise<KnowledgeAnswer> {
     const ranking = this.ranking(prefix, query, limit);
     if (typeof ranking === "string") return { error: "invalid", message: ranking };
     const until = performance.now() + LONGEST_SEARCH;
     let bytes = 0;
     try {
       await this.each((key, text) => {
-        if (performance.now() > until) throw new Late();
+        if (performance.now() > until) throw new SearchTimeout();
         ranking.add(key, text);
         bytes += text.length;
       });
@@ -134,7 +134,7 @@ export class KnowledgeBase {
       for (const key of ranking.best()) kept.push([key, ranking.excerpt((await this.read(key)) ?? "")]);
       return { kept };
     } catch (error) {
-      if (!(error instanceof Late)) throw error;
+      if (!(error instanceof SearchTimeout)) throw error;
       const message = `the search took longer than ${LONGEST_SEARCH / 1000} s: a page looks at the whole text of every entry, and has read ${bytes >> 20} MiB in that time`;
       return { error: "unavailable", message };
     } finally {
@@ -154,7 +154,7 @@ export class KnowledgeBase {
   }
 
   /** Answers a component. Keys, prefixes and grants are checked before. */
-  async answer(question: KnowledgeQuestion): Promise<Told> {
+  async answer(question: KnowledgeQuestion): Promise<KnowledgeAnswer> {
     try {
       switch (question.of) {
         case "get":

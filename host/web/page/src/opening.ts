@@ -10,7 +10,7 @@ import { Pool } from "./pool";
 import type { Grant, LoadedComponent, Setup } from "./protocol";
 import { keyOf, Services } from "./services";
 import { Store } from "./store";
-import { open, Refused, type Key, type Opened } from "./verify";
+import { open, RefusedInput, type Key, type OpenedBundle } from "./verify";
 import { load, words, type Code, type Cores, type Walker } from "./walker";
 
 export interface PlannedItem {
@@ -49,7 +49,7 @@ export interface AskedSecret {
 }
 
 /** An open bundle. */
-export interface Loaded {
+export interface OpenBundle {
   /** The exported run in the bundle; empty if there is none. */
   packed: Uint8Array<ArrayBuffer>;
   setup: Setup;
@@ -69,26 +69,26 @@ export interface Loaded {
 
 const text = (bytes: Uint8Array): string => new TextDecoder("utf-8", { fatal: true }).decode(bytes);
 
-async function compile(opened: Opened, folder: string, names: string[]): Promise<Cores> {
+async function compile(opened: OpenedBundle, folder: string, names: string[]): Promise<Cores> {
   const each = names.map(async (name) => {
     const bytes = await opened.read(folder + name);
     try {
       return [name, await WebAssembly.compile(bytes)] as const;
     } catch (error) {
-      throw new Refused(`\`${folder}${name}\` does not run in this browser: ${words(error)}`);
+      throw new RefusedInput(`\`${folder}${name}\` does not run in this browser: ${words(error)}`);
     }
   });
   return Object.fromEntries(await Promise.all(each));
 }
 
-async function loadWalker(opened: Opened): Promise<Code> {
+async function loadWalker(opened: OpenedBundle): Promise<Code> {
   const folder = "assets/";
   const script = text(await opened.read(`${folder}walker.js`));
   const names = opened.paths.filter((path) => /^assets\/walker\.core\d*\.wasm$/.test(path)).map((path) => path.slice(folder.length));
   return { script, cores: await compile(opened, folder, names) };
 }
 
-export async function openBundle(base: string, dispatch: (message: FetchMessage) => void): Promise<Loaded> {
+export async function openBundle(base: string, dispatch: (message: FetchMessage) => void): Promise<OpenBundle> {
   const opened = await open(base);
   // The page itself is verified, too, although a changed page could omit that.
   const [worker] = await Promise.all(["assets/worker.js", "index.html", "assets/page.js", "assets/page.css"].map((path) => opened.read(path)));
@@ -107,7 +107,7 @@ export async function openBundle(base: string, dispatch: (message: FetchMessage)
     try {
       const verified = verify(BigInt(Date.now()));
       const report = JSON.parse(verified.report()) as { digest: string; not_after: number | null };
-      if (report.digest !== bundled.digest) throw new Refused(`\`${bundled.item}\` is ${report.digest}, and bundle.json names ${bundled.digest}`);
+      if (report.digest !== bundled.digest) throw new RefusedInput(`\`${bundled.item}\` is ${report.digest}, and bundle.json names ${bundled.digest}`);
       const item = { bundled, verified, notAfter: report.not_after ?? undefined, again: (recorded: bigint) => void verify(recorded) };
       // Actions may name the item with its version.
       const ids = [bundled.item, ...(bundled.version === undefined ? [] : [`${bundled.item}@${bundled.version}`])];
@@ -147,13 +147,13 @@ export async function openBundle(base: string, dispatch: (message: FetchMessage)
   const setup: Setup = { walker: walkerSetup, interfaces: bundle.interfaces, components: [...components.values()], files, empty };
   const fetches = new Fetches(dispatch);
   const services = new Services(walker, items, new KnowledgeBase(walker, base, bundle.entries), fetches.send);
-  const opening: Loaded = { packed, bundle, walker, items, setup, worker: text(worker ?? new Uint8Array()), pool: undefined, store: await Store.open(), services, fetches, grants, plan };
+  const opening: OpenBundle = { packed, bundle, walker, items, setup, worker: text(worker ?? new Uint8Array()), pool: undefined, store: await Store.open(), services, fetches, grants, plan };
   // Workers load everything now, so that a run needs no network.
   if (problems.length === 0 && plan.folders.length === 0) await poolOf(opening);
   return opening;
 }
 
-export async function poolOf(of: Loaded): Promise<Pool> {
+export async function poolOf(of: OpenBundle): Promise<Pool> {
   of.pool ??= await Pool.of(of.setup, of.worker, Math.min(Math.max(navigator.hardwareConcurrency, 1), 4));
   return of.pool;
 }
@@ -188,7 +188,7 @@ interface GraphReport {
   graph?: { description?: string; nodes: { name: string; action?: { primary: string; item_type: string; item_id: string } | null }[] };
 }
 
-function planOf(bundle: Bundle, walker: Walker, items: Map<string, Item>, grants: string[], problems: string[], opened: Opened): Plan {
+function planOf(bundle: Bundle, walker: Walker, items: Map<string, Item>, grants: string[], problems: string[], opened: OpenedBundle): Plan {
   const planned = new Map<string, PlannedItem>();
   let description = "";
   for (const { name, id, text: graph } of [bundle.graph, ...bundle.graphs]) {

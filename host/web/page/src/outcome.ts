@@ -9,10 +9,10 @@ const MAX_MESSAGE = 8 << 10;
 
 /** An instance of a component. `run` returns a promise if the component may wait. */
 export interface Instance {
-  "graph-host:node/action@0.1.0": { run(activation: object, params: string): Returned | Promise<Returned> };
+  "graph-host:node/action@0.1.0": { run(activation: object, params: string): ReturnedOutcome | Promise<ReturnedOutcome> };
 }
 
-interface Returned {
+interface ReturnedOutcome {
   tag: "result" | "interrupt" | "command";
   val: string | { update: string; goto: { node: string; argument?: string }[] };
 }
@@ -32,7 +32,7 @@ export const reported = (outcome: Outcome): Record<string, string> =>
 
 /** Calls `run`, and reads its outcome: strict JSON, within the output limit. */
 export async function run(instance: Instance, activation: string, params: string, output: number, readJson: (text: string) => string): Promise<Outcome> {
-  let returned: Returned | undefined;
+  let returned: ReturnedOutcome | undefined;
   let failure: { category: string; message: string; details?: string } | undefined;
   try {
     returned = await instance["graph-host:node/action@0.1.0"].run(activationOf(activation), params);

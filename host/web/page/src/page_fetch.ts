@@ -5,7 +5,7 @@ import type { FetchMessage, FetchOutcome } from "./worker_fetch";
 import type { HttpProblem } from "./protocol";
 
 /** A checked request, with its secrets. */
-export interface Sending {
+export interface PreparedRequest {
   url: string;
   method: string;
   fields: [name: string, value: string][];
@@ -17,7 +17,7 @@ export interface Sending {
 }
 
 /** Outcome of a request. Values of fields have one character for each byte. */
-export type Sent = { status: number; fields: [name: string, value: string][]; body: Uint8Array<ArrayBuffer> } | HttpProblem;
+export type RequestOutcome = { status: number; fields: [name: string, value: string][]; body: Uint8Array<ArrayBuffer> } | HttpProblem;
 
 const MAX_FIELDS = 128;
 const MAX_HEAD = 64 << 10;
@@ -27,7 +27,7 @@ const OF_THE_BROWSER =
   /^(accept-charset|access-control-.*|cookie2?|date|dnt|origin|permissions-policy|referer|set-cookie|via|x-http-method(-override)?|x-method-override|proxy-.*|sec-.*)$/;
 
 /** Returns the reason why a browser cannot send a request, if there is one. */
-function refusal({ method, fields, body }: Sending): HttpProblem | undefined {
+function refusal({ method, fields, body }: PreparedRequest): HttpProblem | undefined {
   const denied = (message: string): HttpProblem => ({ error: "HTTP-request-denied", message });
   const own = fields.find(([name]) => OF_THE_BROWSER.test(name));
   if (own) return denied(`a browser writes the field \`${own[0]}\` itself: a page cannot send it`);
@@ -60,7 +60,7 @@ function fieldsOf(response: Response): [string, string][] {
   return fields.filter(([name]) => !isEncoded || !["content-encoding", "content-length"].includes(name));
 }
 
-async function send(sending: Sending, given: AbortSignal): Promise<Sent> {
+async function send(sending: PreparedRequest, given: AbortSignal): Promise<RequestOutcome> {
   const refused = refusal(sending);
   if (refused) return refused;
   const { url, method, fields, body, most, within } = sending;

@@ -4,7 +4,7 @@ import type { BundledComponent } from "./bundle";
 import { members, object } from "./json";
 import type { Pool } from "./pool";
 import type { Call, Grant, Limits, LogLine } from "./protocol";
-import type { Played } from "./replay";
+import type { PlayedCall } from "./replay";
 import type { Reserve, Services } from "./services";
 import { problem, words, type Run, type VerifiedComponent } from "./walker";
 
@@ -20,7 +20,7 @@ export interface Item {
 }
 
 /** A grant as a JSON text, with its limits as a JSON text and parsed. */
-interface Granted {
+interface TaskGrant {
   text: string;
   limitsText: string;
   limits: Limits;
@@ -31,7 +31,7 @@ const refused = (category: string, message: string): string => object({ failure:
 export class Performer {
   private next = 0;
   private readonly underWay = new Map<string, number>();
-  private readonly given = new Map<string, Granted>();
+  private readonly given = new Map<string, TaskGrant>();
 
   constructor(
     private readonly pool: Pool,
@@ -54,7 +54,7 @@ export class Performer {
     effect: Map<string, string>,
     activation: Map<string, string>,
     name: string,
-    { played, reserve = async () => undefined }: { played?: Played; reserve?: Reserve } = {},
+    { played, reserve = async () => undefined }: { played?: PlayedCall; reserve?: Reserve } = {},
   ): Promise<string | undefined> {
     const value = <T>(field: string): T => JSON.parse(effect.get(field) ?? "null") as T;
     const id = value<string>("item_id");
@@ -63,7 +63,7 @@ export class Performer {
     }
     const item = this.items.get(id);
     if (!item) return refused("permanent", `\`${id}\` is not in the bundle`);
-    let granted: Granted;
+    let granted: TaskGrant;
     try {
       if (item.notAfter !== undefined && item.notAfter <= value<number>("clock")) item.again(BigInt(value<number>("clock")));
       granted = this.grant(run, effect, activation, id, item);
@@ -104,7 +104,7 @@ export class Performer {
   }
 
   /** Returns the grant of the item at a node. It is the same for every task of the node. */
-  private grant(run: Run, effect: Map<string, string>, activation: Map<string, string>, id: string, item: Item): Granted {
+  private grant(run: Run, effect: Map<string, string>, activation: Map<string, string>, id: string, item: Item): TaskGrant {
     const place = `${effect.get("graph_digest")} ${effect.get("node")} ${effect.get("narrowing")} ${id}`;
     const known = this.given.get(place);
     if (known) return known;

@@ -2,19 +2,19 @@
 
 import { confinedWorker } from "./confined";
 import { object } from "./json";
-import type { Answered, Asked, Call, Done, Question, Setup, Spent } from "./protocol";
+import type { CallAnswer, CallQuestion, Call, CallDone, Question, Setup, ModelSpent } from "./protocol";
 import { words } from "./walker";
 
 /** Factor of its timeout that a call may take: its fuel ends it on slow machines, and its waits have the timeout itself as limit. */
 const PATIENCE = 10;
 
 /** Answers a question of a call. The signal aborts if the answer is no longer needed. */
-export type Answering = (question: Question, signal: AbortSignal) => Promise<unknown>;
+export type QuestionHandler = (question: Question, signal: AbortSignal) => Promise<unknown>;
 
-interface Waiting {
+interface WaitingCall {
   call: Call;
-  answering: Answering;
-  done: (done: Done) => void;
+  answering: QuestionHandler;
+  done: (done: CallDone) => void;
 }
 
 /** In the place of a call's id: the slot waits for its new worker. */
@@ -35,7 +35,7 @@ interface Slot {
 
 export class Pool {
   private readonly slots: Slot[] = [];
-  private readonly waiting: Waiting[] = [];
+  private readonly waiting: WaitingCall[] = [];
 
   private constructor(
     private readonly setup: Setup,
@@ -63,7 +63,7 @@ export class Pool {
   }
 
   /** Performs a call, as soon as a worker is free. */
-  call(call: Call, answering: Answering): Promise<Done> {
+  call(call: Call, answering: QuestionHandler): Promise<CallDone> {
     return new Promise((done) => {
       this.waiting.push({ call, answering, done });
       this.advance();
@@ -98,7 +98,7 @@ export class Pool {
         done(late(call, slot.spent));
         void this.replace(slot);
       }, call.limits.timeout * PATIENCE);
-      const ended = (result: Done): void => {
+      const ended = (result: CallDone): void => {
         asking.abort();
         if (slot.id !== call.id) return;
         clearTimeout(slot.timer);
@@ -106,7 +106,7 @@ export class Pool {
         done(result);
         this.advance();
       };
-      const answer = async ({ asked, question }: Asked): Promise<void> => {
+      const answer = async ({ asked, question }: CallQuestion): Promise<void> => {
         let told: unknown;
         try {
           checkGrant(question, slot.grants);
@@ -117,9 +117,9 @@ export class Pool {
           done(brokenDown(call, words(error), slot.spent));
           return this.replace(slot);
         }
-        if (!asking.signal.aborted) worker.postMessage({ answered: asked, told } satisfies Answered);
+        if (!asking.signal.aborted) worker.postMessage({ answered: asked, told } satisfies CallAnswer);
       };
-      worker.onmessage = ({ data }: MessageEvent<Done | Asked | Spent>) => {
+      worker.onmessage = ({ data }: MessageEvent<CallDone | CallQuestion | ModelSpent>) => {
         if ("asked" in data) void answer(data);
         else if ("spent" in data) slot.spent.push(data.spent);
         else ended(data);
@@ -155,18 +155,18 @@ function checkGrant(question: Question, grants: Set<string>): void {
   if (!grants.has(grant)) throw new Error("it asked with a grant that it was not given");
 }
 
-function failed(call: Call, category: string, message: string, fuel: number, entries: string[]): Done {
+function failed(call: Call, category: string, message: string, fuel: number, entries: string[]): CallDone {
   const failure = JSON.stringify({ category, message });
   return { id: call.id, logs: [], report: object({ failure, fuel: String(fuel), journal: `[${entries.join(",")}]` }) };
 }
 
 /** Returns the failure of a call that the host could not perform. */
-function brokenDown(call: Call, why: string, spent: string[]): Done {
+function brokenDown(call: Call, why: string, spent: string[]): CallDone {
   return failed(call, "internal", `the host broke down while it performed this task: ${why}`, 0, spent);
 }
 
 /** Returns the failure of a call that does not return. Its model use counts; the rest of its journal is not known. */
-function late(call: Call, spent: string[]): Done {
+function late(call: Call, spent: string[]): CallDone {
   const message = `it did not answer within ${call.limits.timeout} ms`;
   const result = { fault: { category: "timeout", message } };
   const entry = { function: "deadline", interface: "graph-host:host", ok: false, request: null, result };

@@ -103,7 +103,7 @@ export interface EventRecord {
   payload: string;
 }
 
-export interface Done {
+export interface CallDone {
   id: number;
   /** A `report` for the walker. */
   report: string;
@@ -143,7 +143,7 @@ export type KnowledgeQuestion =
   | { ask: "knowledge"; of: "list"; prefix: string; after: string | null; limit: number };
 
 /** Answer of knowledge, in the form of a journal entry, or an error. */
-export type Told = { kept: Plain } | { error: string; message: string };
+export type KnowledgeAnswer = { kept: Plain } | { error: string; message: string };
 
 /** Question of a call to the worker with the walker. `grant` and `caller` are the grant of the component that asks. */
 export type Question =
@@ -158,16 +158,16 @@ export type ToolTold = { component: string; called?: string | undefined; grant: 
 export type RequestTold = { response: HttpAnswer } | { problem: HttpProblem };
 
 /** A call of a model that has ended: its entry in a journal, as a JSON text. */
-export interface Spent {
+export interface ModelSpent {
   spent: string;
 }
 
 /** A question with its number; the answer has the same number. */
-export interface Asked {
+export interface CallQuestion {
   asked: number;
   question: Question;
 }
-export interface Answered {
+export interface CallAnswer {
   answered: number;
   told: unknown;
 }

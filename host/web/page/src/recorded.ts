@@ -19,7 +19,7 @@ export interface Mark {
 }
 
 /** The records of a task, as JSON texts. */
-export interface Known {
+export interface TaskRecords {
   answers: string[];
   /** Deadlines of the questions that expired without an answer, by their numbers. */
   expired: Map<string, string>;
@@ -74,10 +74,10 @@ function isDeadline(error: Map<string, string>): boolean {
   return string(error.get("message")).startsWith(EARLIER_TIME_LIMIT);
 }
 
-export class Recorded {
+export class RecordedRun {
   private readonly lines = new Map<string, Mark[]>();
   /** Tasks whose superstep never committed. */
-  private readonly pending = new Map<string, Known>();
+  private readonly pending = new Map<string, TaskRecords>();
   /** Results of hooks that no checkpoint contains, by call. */
   private readonly hooks = new Map<string, Map<string, string>>();
   /** Reasons why a page does not replay the run. */
@@ -113,12 +113,12 @@ export class Recorded {
 
   private takePending(record: RecordLine): void {
     const fields = members(record.body);
-    const known = (task: string): Known => {
+    const known = (task: string): TaskRecords => {
       const found = this.pending.get(task) ?? { answers: [], expired: new Map<string, string>(), journal: [], reported: 0 };
       this.pending.set(task, found);
       return found;
     };
-    const longer = (of: Known, journal: string[]): void => {
+    const longer = (of: TaskRecords, journal: string[]): void => {
       if (journal.length > of.journal.length) of.journal = journal;
     };
     switch (record.kind) {
@@ -170,7 +170,7 @@ export class Recorded {
   }
 
   /** Returns the records of a task of the superstep after a checkpoint. */
-  task(namespace: string, after: number | undefined, task: string): Known {
+  task(namespace: string, after: number | undefined, task: string): TaskRecords {
     const committed = this.next(namespace, after);
     for (const summary of elements(committed?.fields.get("tasks") ?? "[]").map(members)) {
       if (string(summary.get("task")) !== task) continue;

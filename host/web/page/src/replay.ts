@@ -4,11 +4,11 @@
 import type { Archive } from "./archive";
 import { compare, saidOf, shortened, type Difference } from "./compare";
 import { elements, members, object } from "./json";
-import { entriesOf, namespaceOf, Recorded, string, taskOfChild, type Mark } from "./recorded";
+import { entriesOf, namespaceOf, RecordedRun, string, taskOfChild, type Mark } from "./recorded";
 import { problem, type Run, type Walker } from "./walker";
 
 /** A superstep that was executed again, or a checkpoint from which the replay starts. */
-export interface Replayed {
+export interface ReplayedStep {
   namespace: string;
   step: number;
   /** Source of the checkpoint, such as `superstep`. */
@@ -30,7 +30,7 @@ export interface Replay {
 }
 
 /** A call of a component that its journal answers. */
-export interface Played {
+export interface PlayedCall {
   /** Entries of the journal, as JSON texts. */
   entries: string[];
   /** Difference of the call from its journal. */
@@ -38,14 +38,14 @@ export interface Played {
 }
 
 /** Performs an attempt with a journal; returns its report. */
-export type Perform = (run: Run, effect: Map<string, string>, played: Played) => Promise<string>;
+export type Perform = (run: Run, effect: Map<string, string>, played: PlayedCall) => Promise<string>;
 
 export interface ReplaySetup {
   walker: Walker;
   /** Setup of the run, as JSON texts, without the fields that its checkpoints define. */
   setup: Record<string, string | undefined>;
   perform: Perform;
-  onReplayed(replayed: Replayed): void;
+  onReplayed(replayed: ReplayedStep): void;
 }
 
 /** Describes the first difference in the words of the command line; `undefined` if there is none. */
@@ -78,7 +78,7 @@ class Walk {
   private differed = false;
 
   constructor(
-    private readonly recorded: Recorded,
+    private readonly recorded: RecordedRun,
     private readonly setup: ReplaySetup,
     private readonly run: Run,
     private readonly replay: Replay,
@@ -225,7 +225,7 @@ class Walk {
     return count;
   }
 
-  private known(task: string): ReturnType<Recorded["task"]> {
+  private known(task: string): ReturnType<RecordedRun["task"]> {
     const namespace = namespaceOf(task);
     return this.recorded.task(namespace, this.reached.get(namespace), task);
   }
@@ -233,7 +233,7 @@ class Walk {
   private async execute(effect: Map<string, string>): Promise<{ namespace: string; event: string }> {
     const { task, attempt } = idOf(effect);
     const namespace = namespaceOf(task);
-    const played: Played = { entries: entriesOf(this.known(task).journal, attempt, this.dispatched(task)) };
+    const played: PlayedCall = { entries: entriesOf(this.known(task).journal, attempt, this.dispatched(task)) };
     this.replay.attempts += 1;
     this.replay.entries += played.entries.length;
     const report = await this.setup.perform(this.run, effect, played);
@@ -366,7 +366,7 @@ function idOf(effect: Map<string, string>): { task: string; attempt: string } {
   return { task: string(activation.get("task")), attempt: activation.get("attempt") ?? "1" };
 }
 
-function shownOf(mark: Mark, replayed: Map<string, string>, result: string, equal: boolean): Replayed {
+function shownOf(mark: Mark, replayed: Map<string, string>, result: string, equal: boolean): ReplayedStep {
   const fuel = elements(replayed.get("tasks") ?? "[]").reduce((sum, task) => sum + BigInt(members(task).get("fuel") ?? 0), 0n);
   return {
     namespace: mark.namespace,
@@ -380,10 +380,10 @@ function shownOf(mark: Mark, replayed: Map<string, string>, result: string, equa
 }
 
 /** Returns the row of a checkpoint that no superstep made: the replay starts again from it. */
-const takenOf = (mark: Mark): Replayed => ({ ...shownOf(mark, mark.fields, mark.result, true), nodes: [], fuel: "0" });
+const takenOf = (mark: Mark): ReplayedStep => ({ ...shownOf(mark, mark.fields, mark.result, true), nodes: [], fuel: "0" });
 
 /** Returns the reason why a page does not replay a run, if there is one; checked before the replay starts. */
-export function refusalOf(recorded: Recorded): string | undefined {
+export function refusalOf(recorded: RecordedRun): string | undefined {
   const { run } = recorded.archive;
   if (recorded.line("").length === 0) return `run ${run} has no checkpoint: there is nothing to replay`;
   const [first] = recorded.refusals;
@@ -391,7 +391,7 @@ export function refusalOf(recorded: Recorded): string | undefined {
 }
 
 /** Replays a verified run. */
-export async function replay(archive: Archive, recorded: Recorded, setup: ReplaySetup): Promise<Replay> {
+export async function replay(archive: Archive, recorded: RecordedRun, setup: ReplaySetup): Promise<Replay> {
   const done: Replay = { run: archive.run, supersteps: 0, attempts: 0, entries: 0, differences: [] };
   const line = recorded.line("");
   for (let start = 0; start < line.length; ) {
@@ -404,7 +404,7 @@ export async function replay(archive: Archive, recorded: Recorded, setup: Replay
 }
 
 /** Executes the supersteps that follow from a checkpoint without external events. */
-async function segment(recorded: Recorded, setup: ReplaySetup, done: Replay, start: number, end: number): Promise<void> {
+async function segment(recorded: RecordedRun, setup: ReplaySetup, done: Replay, start: number, end: number): Promise<void> {
   const line = recorded.line("");
   const first = line[start] as Mark;
   let begins = first.isStart;
@@ -424,7 +424,7 @@ async function segment(recorded: Recorded, setup: ReplaySetup, done: Replay, sta
 }
 
 /** Returns the setup of the recorded run at a checkpoint. */
-function setupOf(recorded: Recorded, setup: ReplaySetup, { fields }: Mark): string {
+function setupOf(recorded: RecordedRun, setup: ReplaySetup, { fields }: Mark): string {
   const { archive } = recorded;
   const maxSteps = archive.row.get("max_steps");
   return object({

@@ -4,9 +4,9 @@ import { readArchive, type Archive } from "./archive";
 import type { Bundle } from "./bundle";
 import { members, object } from "./json";
 import type { Performer } from "./performer";
-import { Recorded, string } from "./recorded";
-import { messageOf, refusalOf, replay, type Replayed } from "./replay";
-import { Refused } from "./verify";
+import { RecordedRun, string } from "./recorded";
+import { messageOf, refusalOf, replay, type ReplayedStep } from "./replay";
+import { RefusedInput } from "./verify";
 import type { Walker } from "./walker";
 
 export interface ReplaySummary {
@@ -19,7 +19,7 @@ export interface ReplaySummary {
   message?: string;
 }
 
-interface Bundled {
+interface BundledRun {
   bundle: Bundle;
   walker: Walker;
   performer: Performer;
@@ -27,7 +27,7 @@ interface Bundled {
 
 interface Observer {
   began(run: string, key: string): void;
-  step(step: Replayed): void;
+  step(step: ReplayedStep): void;
 }
 
 /** The pins of a run that a page can compare. */
@@ -40,31 +40,31 @@ interface Pins {
 
 const short = (digest: string): string => digest.replace(/^sha256:/, "").slice(0, 12);
 
-function graphDigest({ walker }: Bundled, { name, id, text }: Bundle["graph"]): string {
+function graphDigest({ walker }: BundledRun, { name, id, text }: Bundle["graph"]): string {
   const report = JSON.parse(walker.documents.checkGraph(name, id, text)) as { graph?: { digest: string } };
   return report.graph?.digest ?? "";
 }
 
-function checkGraphs(of: Bundled, { run, row }: Archive, recorded: Recorded): void {
+function checkGraphs(of: BundledRun, { run, row }: Archive, recorded: RecordedRun): void {
   const { graph, graphs } = of.bundle;
   const own = graphDigest(of, graph);
   const id = string(row.get("graph_id"));
   const other = recorded.line("").find(({ fields }) => string(fields.get("graph")) !== own);
   if (other) {
     const ran = string(other.fields.get("graph"));
-    throw new Refused(
+    throw new RefusedInput(
       `run ${run} is of another graph: it ran \`${id}\` (${short(ran)}), and this bundle has \`${graph.id}\` (${short(own)})\nreplay it in a bundle of its graph`,
     );
   }
   const known = new Set(graphs.map((one) => graphDigest(of, one)));
   for (const namespace of recorded.namespaces().filter((name) => name !== "")) {
     const ran = string(recorded.line(namespace)[0]?.fields.get("graph"));
-    if (!known.has(ran)) throw new Refused(`the child run ${namespace} of run ${run} is of a graph (${short(ran)}) that this bundle does not have`);
+    if (!known.has(ran)) throw new RefusedInput(`the child run ${namespace} of run ${run} is of a graph (${short(ran)}) that this bundle does not have`);
   }
 }
 
 /** Lists the pins of the run that differ from the bundle, a line each, in the words of the command line. */
-function changesOf(of: Bundled, { texts }: Archive, recorded: Recorded): string[] {
+function changesOf(of: BundledRun, { texts }: Archive, recorded: RecordedRun): string[] {
   const text = texts.get(string(recorded.line("")[0]?.fields.get("pins")));
   if (text === undefined) return ["what it is pinned to is missing from the file"];
   const before = JSON.parse(text) as Pins;
@@ -105,16 +105,16 @@ function setupOf(bundle: Bundle, { run, row }: Archive): Record<string, string |
 }
 
 /** Reads, verifies and replays a run. An invalid file is refused before anything is executed. */
-export async function replayFile(bytes: Uint8Array, of: Bundled, observer: Observer): Promise<ReplaySummary> {
+export async function replayFile(bytes: Uint8Array, of: BundledRun, observer: Observer): Promise<ReplaySummary> {
   const archive = await readArchive(bytes, of.walker);
-  const recorded = new Recorded(archive);
+  const recorded = new RecordedRun(archive);
   checkGraphs(of, archive, recorded);
   const refusal = refusalOf(recorded);
-  if (refusal !== undefined) throw new Refused(refusal);
+  if (refusal !== undefined) throw new RefusedInput(refusal);
   const changes = changesOf(of, archive, recorded);
   if (changes.length > 0) {
     const lines = changes.map((change) => `\n- ${change}`).join("");
-    throw new Refused(`run ${archive.run} is replayed with something else than it ran with:${lines}\nreplay it in a bundle of what it ran with`);
+    throw new RefusedInput(`run ${archive.run} is replayed with something else than it ran with:${lines}\nreplay it in a bundle of what it ran with`);
   }
   observer.began(archive.run, archive.keyId);
   const done = await replay(archive, recorded, {

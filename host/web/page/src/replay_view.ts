@@ -2,7 +2,7 @@
 
 import type { PageRequest } from "./host";
 import { printable } from "./json";
-import type { Replayed } from "./replay";
+import type { ReplayedStep } from "./replay";
 import type { ReplaySummary } from "./replay_file";
 
 const at = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
@@ -47,7 +47,7 @@ export class ReplayView {
     at("replayed").textContent = printable(`Run ${run}, signed by the key ${key}: every signature, link and digest is right. Replaying …`);
   }
 
-  step({ namespace, step, made, nodes, fuel, result, equal }: Replayed): void {
+  step({ namespace, step, made, nodes, fuel, result, equal }: ReplayedStep): void {
     const row = document.createElement("tr");
     const cells = [namespace || this.run, String(step), made === "superstep" ? nodes.join(", ") : made, fuel, result.recorded, equal ? "equal" : "different"];
     for (const text of cells) {

@@ -1,6 +1,6 @@
 // Services for components beyond their own call: requests with secrets, knowledge, other items. This worker has the walker, which decides.
 
-import type { Sending, Sent } from "./page_fetch";
+import type { PreparedRequest, RequestOutcome } from "./page_fetch";
 import { asBytes, asText } from "./interfaces/fields";
 import type { KnowledgeBase } from "./knowledge_base";
 import { members } from "./json";
@@ -23,7 +23,7 @@ export interface Place {
 export type Reserve = (model: string, name: string) => Promise<void>;
 
 /** Sends a request through the page. */
-export type Send = (sending: Sending, signal: AbortSignal) => Promise<Sent>;
+export type Send = (sending: PreparedRequest, signal: AbortSignal) => Promise<RequestOutcome>;
 
 /** Returns the name under which the key of a model is entered. No secret of a manifest can have such a name. */
 export const keyOf = ({ name }: GrantedModel): string => `model:${name}`;

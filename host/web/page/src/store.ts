@@ -5,7 +5,7 @@ import type { Checkpoint } from "./driver";
 const NAME = "graph-host";
 
 /** Content of a `persist` effect, as JSON texts. */
-export interface Persisted {
+export interface PersistedRecord {
   record: string;
   text?: string;
   /** Data for the page, if the record is a checkpoint. */
@@ -19,7 +19,7 @@ export interface StoredRun {
   status: string;
 }
 
-export class Full extends Error {}
+export class StorageFull extends Error {}
 
 function asked<T>(request: IDBRequest<T>): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -52,7 +52,7 @@ export class Store {
       await done;
     } catch (error) {
       if ((error as DOMException).name !== "QuotaExceededError") throw error;
-      throw new Full("the browser's storage is full: remove runs of this page, or free space on the disk, and resume the run");
+      throw new StorageFull("the browser's storage is full: remove runs of this page, or free space on the disk, and resume the run");
     }
   }
 
@@ -69,7 +69,7 @@ export class Store {
     return this.write(["runs"], (transaction) => transaction.objectStore("runs").put(run));
   }
 
-  add(run: string, persisted: Persisted[]): Promise<void> {
+  add(run: string, persisted: PersistedRecord[]): Promise<void> {
     return this.write(["records"], (transaction) => {
       for (const one of persisted) transaction.objectStore("records").add({ run, ...one });
     });
@@ -79,9 +79,9 @@ export class Store {
     return (await asked(this.database.transaction("runs").objectStore("runs").getAll())) as StoredRun[];
   }
 
-  async persisted(run: string): Promise<Persisted[]> {
+  async persisted(run: string): Promise<PersistedRecord[]> {
     const index = this.database.transaction("records").objectStore("records").index("run");
-    return (await asked(index.getAll(run))) as Persisted[];
+    return (await asked(index.getAll(run))) as PersistedRecord[];
   }
 
   remove(run: string): Promise<void> {

@@ -3,7 +3,7 @@
 import { confine } from "./confined";
 import { Executor } from "./executor";
 import { listen, type PageRequest } from "./host";
-import type { Answered, Asked, Call, Question, Setup, Spent } from "./protocol";
+import type { CallAnswer, CallQuestion, Call, Question, Setup, ModelSpent } from "./protocol";
 import { words } from "./walker";
 
 type First = { role: "host"; wish: PageRequest } | { role: "executor"; setup: Setup };
@@ -12,18 +12,18 @@ async function execute(setup: Setup): Promise<void> {
   const waiting = new Map<number, (answer: unknown) => void>();
   // Taken before `confine`: components find neither in their scope, so that only this function talks to the worker of the run.
   const dispatch = postMessage.bind(globalThis);
-  let take = (_: Call | Answered): void => undefined;
-  onmessage = ({ data }: MessageEvent<Call | Answered>) => take(data);
+  let take = (_: Call | CallAnswer): void => undefined;
+  onmessage = ({ data }: MessageEvent<Call | CallAnswer>) => take(data);
   let asked = 0;
   const ask = (question: Question): Promise<unknown> =>
     new Promise((resolve) => {
       asked += 1;
       waiting.set(asked, resolve);
-      dispatch({ asked, question } satisfies Asked);
+      dispatch({ asked, question } satisfies CallQuestion);
     });
   try {
     confine();
-    const executor = await Executor.of(setup, ask, (spent) => dispatch({ spent } satisfies Spent));
+    const executor = await Executor.of(setup, ask, (spent) => dispatch({ spent } satisfies ModelSpent));
     take = (data) => {
       if ("answered" in data) {
         waiting.get(data.answered)?.(data.told);

@@ -1,23 +1,23 @@
 // HTTP requests of the worker of the run, which the page sends.
 
-import type { Sending, Sent } from "./page_fetch";
+import type { PreparedRequest, RequestOutcome } from "./page_fetch";
 
 /** Messages to the page: send a request, or abort it. */
-export type FetchMessage = { news: "fetch"; id: number; sending: Sending } | { news: "give up"; id: number };
+export type FetchMessage = { news: "fetch"; id: number; sending: PreparedRequest } | { news: "give up"; id: number };
 /** Outcome of a request, from the page. */
 export interface FetchOutcome {
   wish: "fetched";
   id: number;
-  sent: Sent;
+  sent: RequestOutcome;
 }
 
 export class Fetches {
   private next = 0;
-  private readonly waiting = new Map<number, (sent: Sent) => void>();
+  private readonly waiting = new Map<number, (sent: RequestOutcome) => void>();
 
   constructor(private readonly dispatch: (message: FetchMessage) => void) {}
 
-  readonly send = (sending: Sending, signal: AbortSignal): Promise<Sent> =>
+  readonly send = (sending: PreparedRequest, signal: AbortSignal): Promise<RequestOutcome> =>
     new Promise((resolve) => {
       this.next += 1;
       const id = this.next;

@@ -28,10 +28,10 @@ use serde_json::{Value, json};
 use crate::command::args::SourceArgs;
 use crate::command::publish::companions::{manifest_text, picture};
 use crate::command::published_cases::unsigned;
-use crate::command::suggestion::{self, Suggested};
+use crate::command::suggestion::{self, SuggestedManifest};
 
 /// An item that the graph names.
-struct Used {
+struct UsedItem {
     item_type: ItemType,
     id: String,
     /// Version that was published with the graph; `None` if the item was not.
@@ -39,21 +39,21 @@ struct Used {
 }
 
 /// A graph in a registry, with the data derived from it.
-pub(super) struct Published {
+pub(super) struct PublishedGraph {
     reference: String,
     digest: Digest,
     graph_size: u64,
     /// Sum of the stated sizes of all layers, in bytes.
     size: u64,
     companions: Companions,
-    uses: Vec<Used>,
+    uses: Vec<UsedItem>,
     /// The suggested manifest with notes on its gaps, or the reason why none can be derived.
     asks: std::result::Result<(String, Vec<String>), String>,
     /// Digest of the picture drawn here, if the graph can be drawn.
     drawn: Option<Digest>,
 }
 
-impl Published {
+impl PublishedGraph {
     pub(super) fn of(
         fetched: &Fetched,
         graph: &Arc<Graph>,
@@ -69,7 +69,7 @@ impl Published {
         let mut uses = Vec::new();
         for (item_type, id) in named(graph) {
             let came = origin(&fetched.items, item_type, path_of(&id))?;
-            uses.push(Used { item_type, id, version: came.map(|origin| origin.version) });
+            uses.push(UsedItem { item_type, id, version: came.map(|origin| origin.version) });
         }
         // The items that came with the graph come first, as in a run.
         let keeper = named_project(sources.project.as_deref())?;
@@ -84,7 +84,7 @@ impl Published {
             sources.allow_unsigned,
         );
         let asks = match context.block_on(suggestion::of(graph, &[], &components))? {
-            Ok(Suggested { suggestion, unknown, templates }) => {
+            Ok(SuggestedManifest { suggestion, unknown, templates }) => {
                 Ok((suggestion.text, unknown.into_iter().chain(templates).collect()))
             }
             Err(error) => Err(error.message().to_owned()),

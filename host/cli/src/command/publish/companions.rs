@@ -25,7 +25,7 @@ use graph_runtime::run::start;
 use graph_walker::graph::Graph;
 use graph_walker::topology::Topology;
 
-use crate::command::suggestion::{self, Suggested};
+use crate::command::suggestion::{self, SuggestedManifest};
 
 /// Folder next to a graph that is searched for its cases, in addition to the graph's own folder.
 const FOLDER: &str = "cases";
@@ -34,7 +34,7 @@ const MOST_ENTRIES: usize = 10_000;
 
 /// Collects the companions of graphs.
 #[derive(Debug)]
-pub(super) struct Gathered<'g> {
+pub(super) struct CompanionCollector<'g> {
     /// Folders that are searched for items before all others.
     items: &'g [PathBuf],
     trust: &'g TrustStore,
@@ -49,7 +49,7 @@ pub(super) struct Gathered<'g> {
     unsigned: RefCell<BTreeSet<String>>,
 }
 
-impl<'g> Gathered<'g> {
+impl<'g> CompanionCollector<'g> {
     /// Creates the collector, with the cases in these files and folders in addition to those next to each graph.
     pub(super) fn new(
         paths: &[PathBuf],
@@ -197,11 +197,11 @@ impl<'g> Gathered<'g> {
             start::components(engine, places, self.trust.clone(), AcceptedManifest::nothing(), false);
         let suggested = self.context.block_on(suggestion::of(graph, &[], &components))?;
         let reason = match suggested {
-            Ok(Suggested { suggestion, unknown, .. }) if unknown.is_empty() => {
+            Ok(SuggestedManifest { suggestion, unknown, .. }) if unknown.is_empty() => {
                 let bytes = manifest_text(&suggestion.text).into_bytes();
                 return Ok(Some(companion(CompanionKind::Manifest, ready, bytes)));
             }
-            Ok(Suggested { unknown, .. }) => unknown.join("; "),
+            Ok(SuggestedManifest { unknown, .. }) => unknown.join("; "),
             Err(error) => error.message().to_owned(),
         };
         self.context.output.warn(format_args!(
@@ -229,7 +229,7 @@ impl<'g> Gathered<'g> {
     }
 }
 
-impl CompanionSource for Gathered<'_> {
+impl CompanionSource for CompanionCollector<'_> {
     fn signing_key(&self, ready: &Ready, signer: KeyId) -> Result<Option<SigningKey>> {
         let home = &self.context.host.home;
         let key = Pairs::of(home).with_id(signer)?;

@@ -6,7 +6,7 @@ use graph_runtime::error::Result;
 use graph_runtime::graph_driver::StopRequest;
 use graph_runtime::project::Project;
 
-use super::stop::{self, Waiting};
+use super::stop::{self, StopWaitArgs};
 
 /// Stop a run once the tasks under way are done
 ///
@@ -19,7 +19,7 @@ pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last
     run: String,
     #[command(flatten)]
-    waiting: Waiting,
+    waiting: StopWaitArgs,
 }
 
 pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<Exit> {

@@ -54,7 +54,7 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
     let failed = |error: &std::io::Error| Error::write("the file", path, error);
     if is_stream(path) {
         let file = File::options().write(true).open(path).map_err(|error| failed(&error))?;
-        let mut out = Counting { inner: BufWriter::new(file), bytes: 0 };
+        let mut out = CountingWriter { inner: BufWriter::new(file), bytes: 0 };
         let records = archive::write(&*store, &row, &identity, &mut out)?;
         out.flush().map_err(|error| failed(&error))?;
         if context.output.is_json() {
@@ -106,12 +106,12 @@ fn tell(row: &RunRow, path: &Path, (records, bytes): (u64, u64), context: &Conte
 }
 
 /// Writer that counts the bytes.
-struct Counting<W> {
+struct CountingWriter<W> {
     inner: W,
     bytes: u64,
 }
 
-impl<W: Write> Write for Counting<W> {
+impl<W: Write> Write for CountingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let written = self.inner.write(bytes)?;
         self.bytes += written as u64;

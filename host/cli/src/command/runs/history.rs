@@ -37,7 +37,7 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     let (found, read) = if let Ok(found) = found {
         (found, Ok(()))
     } else {
-        let mut found = Found::default();
+        let mut found = CheckpointOverview::default();
         let read = one_by_one(store, &row.run_id, key.as_ref(), &mut found);
         (found, read)
     };
@@ -88,10 +88,10 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
 }
 
 /// Reads the checkpoints from the newest one, whose signature is verified, back to the first. Fails at the first broken link.
-fn intact(store: &dyn CheckpointStore, run: &str, key: Option<&VerifyingKey>) -> Result<Found> {
+fn intact(store: &dyn CheckpointStore, run: &str, key: Option<&VerifyingKey>) -> Result<CheckpointOverview> {
     let begins = checkpoints::begins(store, run, "", key)?;
     let line = Line::new(store, run, "", key, begins.as_ref());
-    let mut found = Found::default();
+    let mut found = CheckpointOverview::default();
     line.each_back(|checkpoint, digest| {
         found.take_earlier(checkpoint, digest);
         Ok(())
@@ -104,7 +104,7 @@ fn one_by_one(
     store: &dyn CheckpointStore,
     run: &str,
     key: Option<&VerifyingKey>,
-    found: &mut Found,
+    found: &mut CheckpointOverview,
 ) -> Result<()> {
     match key {
         Some(key) => {
@@ -134,14 +134,14 @@ const COLUMNS: Columns<7> = Columns {
 
 /// Data of all checkpoints that is needed before the first one is printed.
 #[derive(Default)]
-struct Found {
+struct CheckpointOverview {
     newest: Option<u64>,
     accepted: VecDeque<(u64, AcceptedPinChange)>,
     /// Width of each column.
     widths: [usize; 7],
 }
 
-impl Found {
+impl CheckpointOverview {
     /// Adds the next checkpoint, in ascending order.
     fn take(&mut self, checkpoint: &Checkpoint, digest: Digest) {
         self.newest = Some(checkpoint.sequence);

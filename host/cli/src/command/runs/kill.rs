@@ -6,7 +6,7 @@ use graph_runtime::error::Result;
 use graph_runtime::graph_driver::StopRequest;
 use graph_runtime::project::Project;
 
-use super::stop::{self, Waiting};
+use super::stop::{self, StopWaitArgs};
 
 /// Stop a run at once and discard the tasks under way
 ///
@@ -20,7 +20,7 @@ pub(super) struct Args {
     /// The run: its id, the beginning of it, or @last
     run: String,
     #[command(flatten)]
-    waiting: Waiting,
+    waiting: StopWaitArgs,
 }
 
 pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<Exit> {

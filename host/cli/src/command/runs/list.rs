@@ -31,7 +31,7 @@ use crate::command::number;
 pub(super) struct Args {
     /// Only runs with this status
     #[arg(long, value_parser = parse_status)]
-    status: Option<Wanted>,
+    status: Option<StatusFilter>,
     /// Only runs of this graph
     #[arg(long, value_name = "ID")]
     graph: Option<String>,
@@ -56,24 +56,24 @@ const STATUSES: [Status; 8] = [
 
 /// Status in a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wanted {
+enum StatusFilter {
     /// Created, and not started.
     Created,
     Is(Status),
 }
 
-fn parse_status(text: &str) -> Result<Wanted, String> {
+fn parse_status(text: &str) -> Result<StatusFilter, String> {
     let word = text.replace('-', "_");
     if word == "created" {
-        return Ok(Wanted::Created);
+        return Ok(StatusFilter::Created);
     }
-    STATUSES.into_iter().find(|status| status.as_str() == word).map(Wanted::Is).ok_or_else(|| {
+    STATUSES.into_iter().find(|status| status.as_str() == word).map(StatusFilter::Is).ok_or_else(|| {
         let known: Vec<_> = STATUSES.iter().map(|status| status.as_str()).collect();
         format!("a status is one of created, {}", known.join(", "))
     })
 }
 
-impl Wanted {
+impl StatusFilter {
     /// Checks whether a run has the status; `created` runs are `running` in their row.
     fn is(self, store: &dyn CheckpointStore, row: &RunRow) -> bool {
         match self {
@@ -94,7 +94,7 @@ impl Wanted {
 
 /// Filter of listed runs, which are sorted from the newest.
 struct Selection<'a> {
-    status: Option<Wanted>,
+    status: Option<StatusFilter>,
     graph: Option<String>,
     limit: usize,
     /// Run that has started the listed ones: its store, its row, and a namespace.
@@ -107,13 +107,13 @@ impl Selection<'_> {
         &self,
         stores: &Stores,
         context: &Context,
-        mut visit: impl FnMut(Found<'_>) -> Result<()>,
+        mut visit: impl FnMut(ListedRun<'_>) -> Result<()>,
     ) -> Result<Vec<StorageError>> {
         let mut left = self.limit;
         let is_plain = self.parent.is_none()
-            && !matches!(self.status, Some(Wanted::Created | Wanted::Is(Status::Running)));
+            && !matches!(self.status, Some(StatusFilter::Created | StatusFilter::Is(Status::Running)));
         let filter = RunFilter {
-            status: self.status.map(Wanted::of_row),
+            status: self.status.map(StatusFilter::of_row),
             graph_id: self.graph.clone(),
             // Without a limit if runs are filtered afterwards.
             limit: is_plain.then_some(self.limit),
@@ -127,7 +127,7 @@ impl Selection<'_> {
                 return Ok(());
             }
             left -= 1;
-            visit(Found::Run(store, Box::new(row)))
+            visit(ListedRun::Run(store, Box::new(row)))
         })?;
         let Some((store, row, inside)) = &self.parent else { return Ok(refused) };
         let key = context.host.home.known_key(row.key)?;
@@ -135,19 +135,19 @@ impl Selection<'_> {
         let wanted = children.iter().filter(|child| {
             namespace::is_directly_in(child.namespace(), inside)
                 && self.graph.as_deref().is_none_or(|graph| child.graph() == Some(graph))
-                && self.status.is_none_or(|status| status == Wanted::Is(child.status()))
+                && self.status.is_none_or(|status| status == StatusFilter::Is(child.status()))
         });
         let started = tree::started(&children);
         wanted.take(left).try_for_each(|child| {
             let started = started.get(child.namespace()).copied().unwrap_or_default();
-            visit(Found::Child(row, child, started))
+            visit(ListedRun::Child(row, child, started))
         })?;
         Ok(refused)
     }
 }
 
 /// A listed run.
-enum Found<'a> {
+enum ListedRun<'a> {
     Run(&'a dyn CheckpointStore, Box<RunRow>),
     /// A child run, with the number of runs that it has started itself.
     Child(&'a RunRow, &'a ChildRun, usize),
@@ -170,7 +170,7 @@ pub(super) fn run(args: &Args, stores: &Stores, context: &Context) -> Result<Exi
         let document = Document::new(Map::new())
             .with_list("runs", |give| {
                 let refused = selection.each(stores, context, |found| match found {
-                    Found::Run(store, row) => {
+                    ListedRun::Run(store, row) => {
                         let Some(mut row) = store.run(&row.run_id)? else { return Ok(()) };
                         restore::catch_up(store, &mut row)?;
                         let mut columns = row_json(&row);
@@ -182,7 +182,7 @@ pub(super) fn run(args: &Args, stores: &Stores, context: &Context) -> Result<Exi
                         }
                         give(&columns.into())
                     }
-                    Found::Child(row, child, started) => give(&child.columns(row, started).into()),
+                    ListedRun::Child(row, child, started) => give(&child.columns(row, started).into()),
                 })?;
                 *unreadable.borrow_mut() = refused;
                 Ok(())
@@ -194,15 +194,15 @@ pub(super) fn run(args: &Args, stores: &Stores, context: &Context) -> Result<Exi
         return Ok(print_unreadable(&unreadable.borrow(), context.output));
     }
     let mut notes = Vec::new();
-    let mut shown = Shown { rows: Vec::new(), widths: [0; 11], has_header: true, asks: false };
+    let mut shown = RunTable { rows: Vec::new(), widths: [0; 11], has_header: true, asks: false };
     let refused = selection.each(stores, context, |found| match found {
-        Found::Run(store, mut row) => {
+        ListedRun::Run(store, mut row) => {
             restore::catch_up(store, &mut row)?;
             let expired = expired::of(store, &row, context);
             notes.extend(expired.iter().map(|expired| format!("{}: {}", row.run_id, expired.line())));
             shown.add(cells(store, &row, !expired.is_empty()), context.output)
         }
-        Found::Child(row, child, _) => shown.add(child.cells(row), context.output),
+        ListedRun::Child(row, child, _) => shown.add(child.cells(row), context.output),
     })?;
     shown.print(context.output)?;
     for note in notes {
@@ -257,7 +257,7 @@ const COLUMNS: Columns<11> = Columns {
 const OF_MODELS: usize = 6;
 
 /// The part of the table that has not been printed.
-struct Shown {
+struct RunTable {
     rows: Vec<Cells>,
     widths: [usize; 11],
     /// `true` until the header has been printed.
@@ -266,7 +266,7 @@ struct Shown {
     asks: bool,
 }
 
-impl Shown {
+impl RunTable {
     fn add(&mut self, cells: Cells, output: Output) -> Result<()> {
         widest(&mut self.widths, &cells);
         self.rows.push(cells);

@@ -36,7 +36,7 @@ pub(super) struct RunView {
     pub(super) warnings: Vec<String>,
     /// Record digest of the newest checkpoint.
     digest: Option<Digest>,
-    pending: Pending,
+    pending: PendingRecords,
     pub(super) trouble: Option<String>,
     key: Option<VerifyingKey>,
 }
@@ -55,7 +55,7 @@ struct Steps {
 
 /// Pending records under the newest checkpoint.
 #[derive(Default)]
-struct Pending {
+struct PendingRecords {
     status: Option<StatusRecord>,
     /// Results of hooks.
     hooked: Vec<HookSummary>,
@@ -73,7 +73,7 @@ struct Pending {
 /// Dispatches, fuel and use of the host.
 type TaskUsed = (u32, u64, HostUse);
 
-impl Pending {
+impl PendingRecords {
     fn take(&mut self, record: Record) {
         match record {
             Record::Status(status) => self.status = Some(status),
@@ -160,7 +160,7 @@ fn begin(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result
         steps: Steps::default(),
         warnings: Vec::new(),
         digest: None,
-        pending: Pending::default(),
+        pending: PendingRecords::default(),
         trouble,
         key,
     })

@@ -31,7 +31,7 @@ const END: Duration = Duration::from_secs(5);
 
 /// How long to wait for the run to stop.
 #[derive(Clone, Copy, Debug, clap::Args)]
-pub(super) struct Waiting {
+pub(super) struct StopWaitArgs {
     /// How long to wait until the run has stopped, such as 500ms, 30s, 2m
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = parse_span, default_value = "30s")]
     timeout: Duration,
@@ -61,7 +61,7 @@ struct Outcome {
 pub(super) fn stop(
     name: &str,
     wish: StopRequest,
-    waiting: Waiting,
+    waiting: StopWaitArgs,
     project: &Project,
     context: &Context,
 ) -> Result<Exit> {

@@ -92,11 +92,11 @@ impl Usages {
 
 /// Use of language models by tasks whose superstep has not committed, by task.
 #[derive(Debug, Default)]
-pub(super) struct PendingModels(BTreeMap<String, Unsettled>);
+pub(super) struct PendingModels(BTreeMap<String, TaskModelUse>);
 
 /// Use of language models by a task, by their names.
 #[derive(Debug, Default)]
-struct Unsettled {
+struct TaskModelUse {
     /// Number of attempts in its journal.
     attempts: usize,
     used: ByModel,

@@ -71,21 +71,21 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
     let after = args.from.saturating_sub(1);
     let mut shown = if context.output.is_in_lines() {
         let kinds = Kinds::or_all(&args.stream).of(args.namespaces);
-        Shown::Lines(Box::new(Reader::new(Arc::clone(&store), &row.run_id, key, kinds, after)))
+        RunPrinter::Lines(Box::new(Reader::new(Arc::clone(&store), &row.run_id, key, kinds, after)))
     } else {
         let (told, namespaces) = (
             HistoryLines::of(tree::graphs(&*store, &row)?, tree::foreach_nodes(&*store, &row)),
             args.namespaces,
         );
-        Shown::People(Box::new(People { key, told, namespaces, from: after, after: 0 }))
+        RunPrinter::People(Box::new(People { key, told, namespaces, from: after, after: 0 }))
     };
     let mut watch = Watch::default();
     loop {
         // Checked before the history is read: a run that has stopped writes no more.
         let stopped = watch.has_stopped(&*store, &row)?;
         match &mut shown {
-            Shown::Lines(reader) => reader.read(|line| context.output.json_line(line))?,
-            Shown::People(people) => people.more(&*store, &row.run_id, context)?,
+            RunPrinter::Lines(reader) => reader.read(|line| context.output.json_line(line))?,
+            RunPrinter::People(people) => people.more(&*store, &row.run_id, context)?,
         }
         if stopped {
             return wait::outcome(&*store, &row, &args::typed_run(&args.run, project.folder()), context);
@@ -96,7 +96,7 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
 }
 
 /// Printer of a run: JSON lines, or lines for people.
-enum Shown {
+enum RunPrinter {
     Lines(Box<Reader>),
     People(Box<People>),
 }

@@ -82,7 +82,7 @@ impl Body {
 }
 
 /// The stream of a body, limited in bytes and in pieces.
-struct Bounded {
+struct BoundedBody {
     inner: Box<dyn OutputStream>,
     most: u64,
     left: u64,
@@ -90,13 +90,13 @@ struct Bounded {
 }
 
 #[wasmtime_wasi::async_trait]
-impl Pollable for Bounded {
+impl Pollable for BoundedBody {
     async fn ready(&mut self) {
         self.inner.ready().await;
     }
 }
 
-impl OutputStream for Bounded {
+impl OutputStream for BoundedBody {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
         let over = |message: String| StreamError::Trap(GuestFault::new(Category::Limit, message).into());
         self.left = self
@@ -132,7 +132,7 @@ pub(crate) fn add_to_linker(linker: &mut Linker<TaskState>) -> wasmtime::Result<
             let most = state.limits.request_body;
             let Some(inner) = state.table.get_mut(&body)?.take_output_stream() else { return Ok((Err(()),)) };
             let pieces = super::MAX_CHUNKS;
-            let stream: DynOutputStream = Box::new(Bounded { inner, most, left: most, pieces });
+            let stream: DynOutputStream = Box::new(BoundedBody { inner, most, left: most, pieces });
             Ok((Ok::<_, ()>(state.table.push_child(stream, &body)?),))
         },
     )?;

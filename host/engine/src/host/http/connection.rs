@@ -14,8 +14,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 
 use super::problem::{Kind, Problem};
-use super::received::{CountedConnection, Counter, Received};
-use super::send::{Arriving, MAX_HEAD, Request};
+use super::received::{CountedConnection, Counter, ReceivedBytes};
+use super::send::{MAX_HEAD, Request, ResponseReceiver};
 
 /// Fields of a response.
 const MAX_RESPONSE_FIELDS: usize = 128;
@@ -73,7 +73,7 @@ impl Work {
 impl Connection {
     pub(super) async fn open(
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        received: &Received,
+        received: &ReceivedBytes,
     ) -> Result<Self, Problem> {
         let counter = Counter::new(received);
         let mut builder = http1::Builder::new();
@@ -95,8 +95,8 @@ impl Connection {
     pub(super) async fn exchange(
         &mut self,
         request: &Request,
-        (most, received): (u64, &Received),
-        arriving: &mut dyn Arriving,
+        (most, received): (u64, &ReceivedBytes),
+        arriving: &mut dyn ResponseReceiver,
     ) -> Result<ExchangeOutcome, Problem> {
         self.counter.count_for(received);
         let message = message(request)?;
@@ -127,8 +127,8 @@ fn message(request: &Request) -> Result<Message, Problem> {
 async fn answer(
     requests: &mut http1::SendRequest<Full<Bytes>>,
     message: Message,
-    (most, received): (u64, &Received),
-    arriving: &mut dyn Arriving,
+    (most, received): (u64, &ReceivedBytes),
+    arriving: &mut dyn ResponseReceiver,
 ) -> Result<ExchangeOutcome, Problem> {
     if requests.ready().await.is_err() {
         return Ok(ExchangeOutcome::Unsent);
@@ -175,7 +175,7 @@ async fn answer(
     Ok(ExchangeOutcome::Answered(Response { status, fields, body }))
 }
 
-fn broken(error: &hyper::Error, received: &Received) -> Problem {
+fn broken(error: &hyper::Error, received: &ReceivedBytes) -> Problem {
     if received.is_too_much() {
         Problem::new(
             Kind::ResponseBody,

@@ -18,8 +18,8 @@ use wasmtime_wasi_http::p2::types::{HostFutureIncomingResponse, HostOutgoingRequ
 
 use super::body::{Body, UnfinishedRequest};
 use super::problem::{Kind, Problem};
-use super::received::Received;
-use super::send::{Request, Unwatched};
+use super::received::ReceivedBytes;
+use super::send::{IgnoredResponse, Request};
 use super::sender::Sender;
 use crate::bindings::wasi::http::outgoing_handler;
 use crate::classify::GuestFault;
@@ -51,8 +51,8 @@ impl outgoing_handler::Host for TaskState {
 
         let begun = self.output.begin();
         let answer = match complete(asked, self.limits.request_body) {
-            Ok(Whole::Request(request)) => self.answer(request, options).await?,
-            Ok(Whole::Unfinished(request, body)) => {
+            Ok(CollectedRequest::Request(request)) => self.answer(request, options).await?,
+            Ok(CollectedRequest::Unfinished(request, body)) => {
                 // There is no answer until the body is finished.
                 let never = wasmtime_wasi::runtime::spawn(std::future::pending());
                 let future = self.table.push(HostFutureIncomingResponse::Pending(never))?;
@@ -123,7 +123,7 @@ impl TaskState {
 }
 
 /// A request that was handed over.
-enum Whole {
+enum CollectedRequest {
     Request(Request),
     /// The body is still being written.
     Unfinished(Request, Body),
@@ -142,7 +142,7 @@ impl TaskState {
             AnswerSource::World => {
                 let deadline = self.deadline.into();
                 let most = self.limits.response_body;
-                let received = Received::for_body_of(most);
+                let received = ReceivedBytes::for_body_of(most);
                 let sender = Sender {
                     outgoing: Arc::clone(&self.granted.outgoing),
                     client: Arc::clone(&self.granted.client),
@@ -160,7 +160,7 @@ impl TaskState {
                     let answer = sender.doubled(&*doubles, request).await;
                     Some(answer.map_err(|failure| end(&self.journal, failure))?)
                 } else {
-                    let mut unwatched = Unwatched;
+                    let mut unwatched = IgnoredResponse;
                     let sent = sender.send(request, &mut unwatched);
                     tokio::time::timeout_at(deadline, sent).await.ok()
                 };
@@ -188,7 +188,7 @@ impl TaskState {
 }
 
 /// Reads a component's request, and normalises it.
-fn complete(asked: HostOutgoingRequest, most: u64) -> Result<Whole, Problem> {
+fn complete(asked: HostOutgoingRequest, most: u64) -> Result<CollectedRequest, Problem> {
     let bad = |message: &str| Problem::new(Kind::Uri, message);
     let method = match asked.method {
         types::Method::Get => "GET".to_owned(),
@@ -244,13 +244,13 @@ fn complete(asked: HostOutgoingRequest, most: u64) -> Result<Whole, Problem> {
         ));
     }
     let mut request = Request { method, scheme, host, port, path, fields, body: Bytes::new() };
-    let Some(body) = asked.body else { return Ok(Whole::Request(request)) };
+    let Some(body) = asked.body else { return Ok(CollectedRequest::Request(request)) };
     let mut body = Body::new(body);
     if !body.collect(most)? {
-        return Ok(Whole::Unfinished(request, body));
+        return Ok(CollectedRequest::Unfinished(request, body));
     }
     request.body = body.into_bytes();
-    Ok(Whole::Request(request))
+    Ok(CollectedRequest::Request(request))
 }
 
 fn asked(request: &Request) -> Value {

@@ -44,7 +44,7 @@ impl Destination {
 }
 
 /// A connection that is kept for reuse.
-struct Idle {
+struct IdleConnection {
     destination: Destination,
     /// The runtime to which it belongs, the only one that is notified of arriving data.
     runtime: Id,
@@ -55,7 +55,7 @@ struct Idle {
 /// The kept connections, the oldest first.
 #[derive(Default)]
 pub(super) struct IdleConnections {
-    idle: Mutex<VecDeque<Idle>>,
+    idle: Mutex<VecDeque<IdleConnection>>,
 }
 
 impl IdleConnections {
@@ -76,7 +76,7 @@ impl IdleConnections {
         if idle.len() == MOST {
             idle.pop_front();
         }
-        idle.push_back(Idle {
+        idle.push_back(IdleConnection {
             destination,
             runtime: Handle::current().id(),
             connection,
@@ -93,7 +93,7 @@ impl IdleConnections {
     }
 
     /// Closes the connections that were kept too long, and returns the others.
-    fn young(&self) -> MutexGuard<'_, VecDeque<Idle>> {
+    fn young(&self) -> MutexGuard<'_, VecDeque<IdleConnection>> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         while idle.front().is_some_and(|one| one.since.elapsed() >= KEPT) {
             idle.pop_front();

@@ -33,12 +33,12 @@ use body::UnfinishedRequest;
 pub(crate) use body::add_to_linker;
 pub(super) use kept::Destination;
 pub(super) use problem::Kind;
-pub(super) use received::Received;
+pub(super) use received::ReceivedBytes;
 pub use resolver::{PendingResolution, Resolver, SystemResolver};
 pub use secrets::SecretError;
 pub(crate) use secrets::{placeholder, read as read_secret};
 pub(crate) use send::Client;
-pub(super) use send::{Arriving, Request};
+pub(super) use send::{Request, ResponseReceiver};
 pub(super) use sender::Sender;
 
 use crate::state::TaskState;

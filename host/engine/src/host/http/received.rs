@@ -20,12 +20,12 @@ const FRAMING: u64 = 64 << 10;
 
 /// The number of bytes that were read for one request, after TLS, and their limit.
 #[derive(Clone, Debug)]
-pub(in crate::host) struct Received {
+pub(in crate::host) struct ReceivedBytes {
     bytes: Arc<AtomicU64>,
     most: u64,
 }
 
-impl Received {
+impl ReceivedBytes {
     /// Creates a counter. `body` is the limit on the response's body, in bytes.
     pub(in crate::host) fn for_body_of(body: u64) -> Self {
         let most = body.saturating_add(body / 2).saturating_add(MAX_HEAD as u64).saturating_add(FRAMING);
@@ -50,15 +50,15 @@ impl Received {
 
 /// The request to which the bytes of a connection are counted.
 #[derive(Clone)]
-pub(super) struct Counter(Arc<Mutex<Received>>);
+pub(super) struct Counter(Arc<Mutex<ReceivedBytes>>);
 
 impl Counter {
-    pub(super) fn new(received: &Received) -> Self {
+    pub(super) fn new(received: &ReceivedBytes) -> Self {
         Self(Arc::new(Mutex::new(received.clone())))
     }
 
     /// Counts further bytes for another request.
-    pub(super) fn count_for(&self, received: &Received) {
+    pub(super) fn count_for(&self, received: &ReceivedBytes) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = received.clone();
     }
 
@@ -139,7 +139,7 @@ mod tests {
 
     #[tokio::test]
     async fn reading_fails_once_too_much_has_come() {
-        let received = Received::for_body_of(1000);
+        let received = ReceivedBytes::for_body_of(1000);
         assert_eq!(received.most(), 1500 + 2 * (64 << 10));
         let (mut server, client) = tokio::io::duplex(1 << 20);
         let most = usize::try_from(received.most()).unwrap();
@@ -157,6 +157,6 @@ mod tests {
 
     #[test]
     fn a_bound_on_the_largest_body_does_not_overflow() {
-        assert_eq!(Received::for_body_of(u64::MAX).most(), u64::MAX);
+        assert_eq!(ReceivedBytes::for_body_of(u64::MAX).most(), u64::MAX);
     }
 }

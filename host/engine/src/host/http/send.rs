@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use super::connection::{Connection, ExchangeOutcome};
 use super::kept::{Destination, IdleConnections};
 use super::problem::{Kind, Problem};
-use super::received::Received;
+use super::received::ReceivedBytes;
 use super::resolver::Resolver;
 
 /// Time limit of connecting, TLS included.
@@ -55,7 +55,7 @@ impl fmt::Debug for Request {
 }
 
 /// Receives a response while it arrives from the server: it may contain secrets.
-pub(in crate::host) trait Arriving: Send {
+pub(in crate::host) trait ResponseReceiver: Send {
     /// Receives the head.
     fn head(&mut self, status: u16, fields: &[HttpField]);
 
@@ -64,9 +64,9 @@ pub(in crate::host) trait Arriving: Send {
 }
 
 /// Ignores a response until it is complete.
-pub(in crate::host) struct Unwatched;
+pub(in crate::host) struct IgnoredResponse;
 
-impl Arriving for Unwatched {
+impl ResponseReceiver for IgnoredResponse {
     fn head(&mut self, _status: u16, _fields: &[HttpField]) {}
 
     fn chunk(&mut self, _bytes: &[u8]) -> ControlFlow<()> {
@@ -89,7 +89,7 @@ pub(super) struct RequestBounds<'a> {
     /// Largest number of bytes of the response's body.
     pub(super) most: u64,
     /// Counts and limits everything that the server sends.
-    pub(super) received: &'a Received,
+    pub(super) received: &'a ReceivedBytes,
 }
 
 impl Client {
@@ -130,7 +130,7 @@ impl Client {
         rule: &HttpRule,
         bounds: RequestBounds<'_>,
         destination: Option<&Destination>,
-        arriving: &mut dyn Arriving,
+        arriving: &mut dyn ResponseReceiver,
     ) -> Result<Response, Problem> {
         let amount = (bounds.most, bounds.received);
         let kept = || destination.and_then(|destination| self.kept.take(destination));
@@ -152,9 +152,9 @@ impl Client {
         &self,
         mut connection: Connection,
         request: &Request,
-        amount: (u64, &Received),
+        amount: (u64, &ReceivedBytes),
         destination: Option<&Destination>,
-        arriving: &mut dyn Arriving,
+        arriving: &mut dyn ResponseReceiver,
     ) -> Result<Option<Response>, Problem> {
         let ExchangeOutcome::Answered(response) = connection.exchange(request, amount, arriving).await?
         else {
@@ -173,7 +173,7 @@ impl Client {
         &self,
         request: &Request,
         rule: &HttpRule,
-        received: &Received,
+        received: &ReceivedBytes,
     ) -> Result<Connection, Problem> {
         let addresses = self.addresses(request, rule).await?;
         let stream = reach(&addresses, request.port).await?;

@@ -8,8 +8,8 @@ use graph_core::node::{Category, Failure};
 
 use super::kept::Destination;
 use super::problem::{Kind, Problem};
-use super::received::Received;
-use super::send::{Arriving, Client, Request, RequestBounds, Unwatched};
+use super::received::ReceivedBytes;
+use super::send::{Client, IgnoredResponse, Request, RequestBounds, ResponseReceiver};
 use crate::services::{DoubledAnswer, HttpAnswer, HttpDoubles, HttpRequest};
 
 /// The grant and the limits of one request.
@@ -21,7 +21,7 @@ pub(in crate::host) struct Sender {
     /// Largest number of bytes of the response's body.
     pub(in crate::host) most: u64,
     /// Counts everything that the server sends.
-    pub(in crate::host) received: Received,
+    pub(in crate::host) received: ReceivedBytes,
     /// Time limit of connecting; `None`: the host's own.
     pub(in crate::host) connect: Option<Duration>,
     /// The destination for which the connection is kept after the response; `None`: it is closed.
@@ -36,7 +36,7 @@ impl Sender {
     pub(in crate::host) async fn send(
         &self,
         mut request: Request,
-        arriving: &mut dyn Arriving,
+        arriving: &mut dyn ResponseReceiver,
     ) -> Result<Response, Problem> {
         let Request { scheme, host, port, method, fields, .. } = &mut request;
         let rule = self
@@ -85,7 +85,7 @@ impl Sender {
                 let sender = Self { destination: None, ..self.clone() };
                 let sent = move || {
                     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-                    Ok(runtime.block_on(sender.send(request, &mut Unwatched)))
+                    Ok(runtime.block_on(sender.send(request, &mut IgnoredResponse)))
                 };
                 let failed = |message: String| Failure::new(Category::Internal, message);
                 let answer: std::io::Result<_> =

@@ -12,9 +12,9 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::kept::Destination;
 use super::problem::{Kind, Problem};
-use super::received::Received;
+use super::received::ReceivedBytes;
 use super::resolver::SystemResolver;
-use super::send::{Arriving, Client, Request, RequestBounds, Unwatched};
+use super::send::{Client, IgnoredResponse, Request, RequestBounds, ResponseReceiver};
 
 /// The reaction of a server to a request.
 #[derive(Clone, Copy)]
@@ -98,7 +98,7 @@ impl Server {
         path: &str,
         most: u64,
         destination: Option<&Destination>,
-        arriving: &mut dyn Arriving,
+        arriving: &mut dyn ResponseReceiver,
     ) -> Result<HttpResponse, Problem> {
         let request = Request {
             method: "POST".to_owned(),
@@ -119,13 +119,13 @@ impl Server {
             methods: vec!["POST".to_owned()],
             addresses: vec!["127.0.0.1".parse().unwrap()],
         };
-        let received = Received::for_body_of(most);
+        let received = ReceivedBytes::for_body_of(most);
         let bounds = RequestBounds { connect: None, most, received: &received };
         client.send(&request, &rule, bounds, destination, arriving).await
     }
 
     async fn ask(&self, client: &Client, path: &str) -> Result<HttpResponse, Problem> {
-        self.asked(client, path, 1000, Some(&self.destination(None)), &mut Unwatched).await
+        self.asked(client, path, 1000, Some(&self.destination(None)), &mut IgnoredResponse).await
     }
 }
 
@@ -157,9 +157,9 @@ async fn requests_for_one_destination_go_over_one_connection() {
     }
     let other = server.destination(Some("KEY"));
     for path in ["/another-secret", "/the-same-secret"] {
-        server.asked(&client, path, 1000, Some(&other), &mut Unwatched).await.unwrap();
+        server.asked(&client, path, 1000, Some(&other), &mut IgnoredResponse).await.unwrap();
     }
-    server.asked(&client, "/of-a-component", 1000, None, &mut Unwatched).await.unwrap();
+    server.asked(&client, "/of-a-component", 1000, None, &mut IgnoredResponse).await.unwrap();
     server.ask(&client, "/3").await.unwrap();
     let expected = [
         (0, "/1"),
@@ -232,7 +232,7 @@ async fn an_answer_that_was_sent_too_early_answers_nothing() {
 /// A receiver that stops after the first part of a body.
 struct Enough;
 
-impl Arriving for Enough {
+impl ResponseReceiver for Enough {
     fn head(&mut self, _status: u16, _fields: &[HttpField]) {}
 
     fn chunk(&mut self, _bytes: &[u8]) -> ControlFlow<()> {
@@ -275,9 +275,9 @@ async fn each_request_has_its_own_bounds() {
     let client = client();
     let destination = server.destination(None);
     for (path, most) in [("/1", 10), ("/2", 10), ("/3", 2)] {
-        server.asked(&client, path, most, Some(&destination), &mut Unwatched).await.unwrap();
+        server.asked(&client, path, most, Some(&destination), &mut IgnoredResponse).await.unwrap();
     }
-    let refused = server.asked(&client, "/4", 1, Some(&destination), &mut Unwatched).await.unwrap_err();
+    let refused = server.asked(&client, "/4", 1, Some(&destination), &mut IgnoredResponse).await.unwrap_err();
     assert_eq!(
         (refused.kind, &*refused.message),
         (Kind::ResponseBody, "the response is longer than 1 bytes")

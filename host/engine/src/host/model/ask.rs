@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::granted;
 use super::show::{AnswerReporter, ArrivingAnswer};
-use crate::host::http::{Arriving as _, Kind, Received, Sender};
+use crate::host::http::{Kind, ReceivedBytes, ResponseReceiver as _, Sender};
 use crate::host::output::Output;
 use crate::services::{AskedModel, DoubledModel, Services};
 use crate::task_budget::TaskBudget;
@@ -88,7 +88,7 @@ impl ModelCallContext<'_> {
         let most = self.sender.most;
         let mut arriving = ArrivingAnswer::new(shown, most);
         let request = granted::http(self.provider, encoded);
-        let sender = Sender { received: Received::for_body_of(most), ..self.sender.clone() };
+        let sender = Sender { received: ReceivedBytes::for_body_of(most), ..self.sender.clone() };
         let answer = match &self.services.http {
             None => sender.send(request, &mut arriving).await.map(dated),
             Some(doubles) => {

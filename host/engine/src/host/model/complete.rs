@@ -12,7 +12,7 @@ use super::convert;
 use crate::bindings::graph_host::host::model as wit;
 use crate::bindings::graph_host::node::types::Failure as WitFailure;
 use crate::convert::failure as given_failure;
-use crate::host::http::{Destination, Received, Sender};
+use crate::host::http::{Destination, ReceivedBytes, Sender};
 use crate::host::output::LogLevel;
 use crate::journal::AnswerSource;
 use crate::state::TaskState;
@@ -99,7 +99,7 @@ impl TaskState {
                 outgoing: Arc::clone(provider.outgoing()),
                 client: Arc::clone(&self.granted.client),
                 most,
-                received: Received::for_body_of(most),
+                received: ReceivedBytes::for_body_of(most),
                 connect: None,
                 destination: Some(Destination::from_rule(provider.model().rule())),
                 within: Some(provider.model().rule().timeout),

@@ -7,7 +7,7 @@ use graph_core::record::{ModelDelta, ModelPart};
 use graph_model::exchange::Provider;
 use graph_model::{Block, DecodeError, DecoderBounds, Delta, Response, Stream, Usage};
 
-use crate::host::http::Arriving;
+use crate::host::http::ResponseReceiver;
 use crate::host::output::Output;
 
 /// Reports parts of one answer to observers, without the key.
@@ -136,7 +136,7 @@ impl<'a> ArrivingAnswer<'a> {
     }
 }
 
-impl Arriving for ArrivingAnswer<'_> {
+impl ResponseReceiver for ArrivingAnswer<'_> {
     fn head(&mut self, status: u16, fields: &[HttpField]) {
         let is_events = |(name, value): &HttpField| {
             name == "content-type" && value.to_ascii_lowercase().starts_with(b"text/event-stream")

@@ -1,7 +1,7 @@
 // Header fields of requests and responses, for `wasi:http/types`.
 
 import { Fault } from "../fault";
-import { Held } from "./streams";
+import { HostResource } from "./streams";
 
 /** Limit of the fields of one request, in bytes, measured as in the native host. */
 const MAX_BYTES = 128 << 10;
@@ -52,7 +52,7 @@ function checked(name: string, value: Uint8Array): Uint8Array {
 }
 
 /** Fields of a request or a response, grouped by name. */
-export class FieldMap extends Held {
+export class FieldMap extends HostResource {
   private readonly values = new Map<string, Uint8Array[]>();
   private bytes = 0;
   private mutable = true;

@@ -4,7 +4,7 @@ import { Fault } from "../fault";
 import type { Journal } from "../journal";
 import type { Plain } from "../json";
 import type { Mount } from "../protocol";
-import { Held, InputStream, OutputStream, type Handles } from "./streams";
+import { HostResource, InputStream, OutputStream, type Handles } from "./streams";
 
 const TYPES = "wasi:filesystem/types";
 const MAX_CHUNK = 1 << 20;
@@ -110,7 +110,7 @@ export function filesystem(mounts: Mount[], files: Files, journal: Journal, hand
     return kind;
   };
 
-  class DirectoryEntryStream extends Held {
+  class DirectoryEntryStream extends HostResource {
     constructor(private readonly left: { name: string; type: Kind }[]) {
       super(handles);
     }
@@ -120,7 +120,7 @@ export function filesystem(mounts: Mount[], files: Files, journal: Journal, hand
     }
   }
 
-  class Descriptor extends Held {
+  class Descriptor extends HostResource {
     /** `host` is the path in the files, `path` the path that the component sees, `root` the mount's folder. */
     constructor(
       private readonly root: string,

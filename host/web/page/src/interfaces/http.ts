@@ -6,7 +6,7 @@ import { asKept, keptBytes, type Journal } from "../journal";
 import { escape, type Plain } from "../json";
 import type { HttpAnswer, HttpProblem, HttpRequest, Limits } from "../protocol";
 import { asText, FieldMap, isForbidden, type Field } from "./fields";
-import { DISPOSE, Held, InputStream, OutputStream, type Handles, type Sink } from "./streams";
+import { DISPOSE, HostResource, InputStream, OutputStream, type Handles, type Sink } from "./streams";
 import { complete, RequestBody, type Method, type Scheme } from "./request";
 import { Pollable } from "./world";
 
@@ -88,7 +88,7 @@ export function http(limits: Limits, journal: Journal, handles: Handles, sender:
     }
   }
 
-  class OutgoingRequest extends Held {
+  class OutgoingRequest extends HostResource {
     private readonly fields: Field[];
     private asked: { method: Method; scheme?: Scheme; authority?: string; path?: string } = { method: { tag: "get" } };
     private content: RequestBody | undefined;
@@ -166,7 +166,7 @@ export function http(limits: Limits, journal: Journal, handles: Handles, sender:
     return map;
   };
 
-  class OutgoingBody extends Held {
+  class OutgoingBody extends HostResource {
     private written = false;
 
     constructor(readonly content: RequestBody) {
@@ -206,7 +206,7 @@ export function http(limits: Limits, journal: Journal, handles: Handles, sender:
     }
   }
 
-  class RequestOptions extends Held {
+  class RequestOptions extends HostResource {
     private connect: bigint | undefined;
     private first: bigint | undefined;
     private between: bigint | undefined;
@@ -240,7 +240,7 @@ export function http(limits: Limits, journal: Journal, handles: Handles, sender:
     }
   }
 
-  class IncomingBody extends Held {
+  class IncomingBody extends HostResource {
     private streamed = false;
 
     constructor(private readonly bytes: Uint8Array) {
@@ -265,7 +265,7 @@ export function http(limits: Limits, journal: Journal, handles: Handles, sender:
     }
   }
 
-  class FutureTrailers extends Held {
+  class FutureTrailers extends HostResource {
     private consumed = false;
 
     constructor() {
@@ -283,7 +283,7 @@ export function http(limits: Limits, journal: Journal, handles: Handles, sender:
     }
   }
 
-  class IncomingResponse extends Held {
+  class IncomingResponse extends HostResource {
     private consumed = false;
 
     constructor(private readonly answer: HttpAnswer) {
@@ -305,7 +305,7 @@ export function http(limits: Limits, journal: Journal, handles: Handles, sender:
     }
   }
 
-  class FutureIncomingResponse extends Held {
+  class FutureIncomingResponse extends HostResource {
     private consumed = false;
     answer: Answer | undefined;
 
@@ -376,7 +376,7 @@ export function http(limits: Limits, journal: Journal, handles: Handles, sender:
   };
 
   // Components receive no requests: they only name these types.
-  class Absent extends Held {}
+  class AbsentResource extends HostResource {}
   return {
     "wasi:http/outgoing-handler": outgoingHandler,
     "wasi:http/types": {
@@ -388,9 +388,9 @@ export function http(limits: Limits, journal: Journal, handles: Handles, sender:
       FutureTrailers,
       IncomingResponse,
       FutureIncomingResponse,
-      IncomingRequest: Absent,
-      OutgoingResponse: Absent,
-      ResponseOutparam: Absent,
+      IncomingRequest: AbsentResource,
+      OutgoingResponse: AbsentResource,
+      ResponseOutparam: AbsentResource,
       httpErrorCode: () => undefined,
     },
   };

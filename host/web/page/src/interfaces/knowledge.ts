@@ -2,7 +2,7 @@
 
 import type { Answer, Journal } from "../journal";
 import { escape, type Plain } from "../json";
-import type { KnowledgeQuestion, KnowledgeRule, Told } from "../protocol";
+import type { KnowledgeQuestion, KnowledgeRule, KnowledgeAnswer } from "../protocol";
 
 const INTERFACE = "graph-host:host/knowledge";
 /** Size of the largest text of an entry, in bytes. */
@@ -29,7 +29,7 @@ const badKey = (key: string): KnowledgeError | undefined => (isKey(key) ? undefi
 const badPrefix = (prefix: string): KnowledgeError | undefined =>
   isPrefix(prefix) ? undefined : invalid(`\`${escape(prefix)}\` is no beginning of keys`);
 
-export function knowledge(rules: KnowledgeRule[], journal: Journal, ask: (question: KnowledgeQuestion) => Promise<Told>): Record<string, object> {
+export function knowledge(rules: KnowledgeRule[], journal: Journal, ask: (question: KnowledgeQuestion) => Promise<KnowledgeAnswer>): Record<string, object> {
   /** Returns the refusal of keys with this prefix; `undefined` if they may be used. */
   const denied = (start: string, write: boolean): KnowledgeError | undefined => {
     const covering = rules.filter(({ scope }) => start.startsWith(scope));

@@ -3,7 +3,7 @@
 
 import { Fault, type Category, type Failure } from "../fault";
 import { asKept, keptBytes, type Answer, type Journal } from "../journal";
-import { canonical, members, plain, Raw, type Plain } from "../json";
+import { canonical, members, plain, RawJson, type Plain } from "../json";
 import type { GrantedModel } from "../protocol";
 import { errorOf, type ModelCall, type Walker } from "../walker";
 import { DISPOSE } from "./streams";
@@ -73,7 +73,7 @@ function written(request: Request): string {
   };
   if (request.system !== undefined) fields["system"] = request.system;
   if (request.outputSchema !== undefined) fields["output_schema"] = request.outputSchema;
-  if (request.maxOutput !== undefined) fields["max_output"] = new Raw(String(request.maxOutput));
+  if (request.maxOutput !== undefined) fields["max_output"] = new RawJson(String(request.maxOutput));
   // A value that is not finite is invalid, as -1 is.
   if (request.temperature !== undefined) fields["temperature"] = Number.isFinite(request.temperature) ? request.temperature : -1;
   return canonical(fields);

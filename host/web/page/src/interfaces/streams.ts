@@ -26,7 +26,7 @@ export class Handles {
 }
 
 /** A resource of the host, which counts as a handle. */
-export class Held {
+export class HostResource {
   private dropped = false;
 
   constructor(private readonly handles: Handles) {
@@ -43,7 +43,7 @@ export class Held {
 /** Source of a stream's bytes: returns at most `size` bytes, none at the end. */
 export type Source = (size: bigint) => Uint8Array;
 
-export class InputStream extends Held {
+export class InputStream extends HostResource {
   constructor(
     handles: Handles,
     private readonly source: Source,
@@ -83,7 +83,7 @@ export interface Sink {
 }
 
 /** An output stream; without a sink it is closed. */
-export class OutputStream extends Held {
+export class OutputStream extends HostResource {
   constructor(
     handles: Handles,
     private readonly sink?: Sink,
@@ -148,7 +148,7 @@ export class OutputStream extends Held {
 }
 
 /** Error of a stream. A page never creates one. */
-export class IoError extends Held {
+export class IoError extends HostResource {
   toDebugString(): string {
     return "";
   }

@@ -2,7 +2,7 @@
 
 import { Fault, type Failure } from "../fault";
 import { faultAfter, type Answer, type CallsAndBytes, type HostUse, type Journal } from "../journal";
-import { canonical, elements, members, object, Raw, type Plain } from "../json";
+import { canonical, elements, members, object, RawJson, type Plain } from "../json";
 import type { EventRecord } from "../protocol";
 import { errorOf, type Budget } from "../walker";
 
@@ -50,19 +50,19 @@ export interface Caller {
 }
 
 /** Converts a failure for an entry of the journal. */
-export const keptFailure = ({ category, message, details }: Failure): Raw =>
-  new Raw(object({ category: JSON.stringify(category), details, message: JSON.stringify(message) }));
+export const keptFailure = ({ category, message, details }: Failure): RawJson =>
+  new RawJson(object({ category: JSON.stringify(category), details, message: JSON.stringify(message) }));
 
 function keptReport({ result, fuel, host, events }: ToolReport): Plain {
-  const kept: Record<string, Plain> = { fuel: new Raw(String(fuel)) };
-  if ("value" in result) kept["result"] = new Raw(result.value);
+  const kept: Record<string, Plain> = { fuel: new RawJson(String(fuel)) };
+  if ("value" in result) kept["result"] = new RawJson(result.value);
   else kept["failure"] = keptFailure(result.failure);
   const used: Record<string, Plain> = {};
   if (host.calls > 0) used["calls"] = host.calls;
   if (host.bytes > 0) used["bytes"] = host.bytes;
-  if (host.model !== "{}") used["model"] = new Raw(host.model);
+  if (host.model !== "{}") used["model"] = new RawJson(host.model);
   if (Object.keys(used).length > 0) kept["host"] = used;
-  if (events.length > 0) kept["events"] = events.map(({ name, payload }) => [name, new Raw(payload)]);
+  if (events.length > 0) kept["events"] = events.map(({ name, payload }) => [name, new RawJson(payload)]);
   return kept;
 }
 
@@ -108,7 +108,7 @@ export function tools(journal: Journal, caller: Caller): Record<string, object> 
           journal.usedInside(report.host);
           return { ok: "value" in report.result, value: report, kept: keptReport(report) };
         };
-        const report = await journal.ask(INTERFACE, FUNCTION, { item, params: new Raw(params) }, world, reportAgain);
+        const report = await journal.ask(INTERFACE, FUNCTION, { item, params: new RawJson(params) }, world, reportAgain);
         number += 1;
         // Events of the callee count as the caller's, within its budget.
         for (const event of report.events) caller.addEvent(event);
