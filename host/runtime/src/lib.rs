@@ -53,6 +53,8 @@ pub mod replay;
 pub mod run;
 mod runtime;
 pub mod telemetry;
+#[cfg(test)]
+mod tests;
 pub mod trust;
 
 pub use error::{Error, Kind};
