@@ -90,24 +90,6 @@ fn a_person_sees_what_stood_in() {
 }
 
 #[test]
-fn a_result_is_another_one_under_another_grant() {
-    let place = place();
-    run(&place, "first", &[]);
-    let caps = fs::read_to_string(place.path("caps.yaml")).unwrap();
-    place.write("caps.yaml", &format!("{caps}limits: {{ fuel: 999999999 }}\n"));
-    assert_eq!(run(&place, "second", &[])["output"], "second");
-    place.write("caps.yaml", &caps);
-    assert_eq!(run(&place, "third", &[])["output"], "first");
-    // Another component under the same id.
-    let file = place.path(".ai/tools/t/kit.wasm");
-    let mut bytes = fs::read(&file).unwrap();
-    // An empty custom section.
-    bytes.extend_from_slice(&[0, 3, 1, b'x', 0]);
-    fs::write(&file, bytes).unwrap();
-    assert_eq!(run(&place, "fourth", &[])["output"], "fourth");
-}
-
-#[test]
 fn a_changed_result_is_computed_again_with_a_warning() {
     let place = place();
     run(&place, "first", &["--store", "file"]);

@@ -59,40 +59,6 @@ fn the_graph_the_project_and_the_user_have_their_say() {
 }
 
 #[test]
-fn a_run_keeps_the_hooks_that_it_began_with() {
-    let place = place();
-    assert_eq!(place.run(&RUN).code, 6);
-    place.write(".ai/hooks.yaml", "hooks:\n  - { event: error, action: { abort: true } }\n");
-    std::fs::remove_file(place.path("home/hooks.yaml")).unwrap();
-    let (ended, code) = place.json(&["resume", "hooked", "--answer", "yes"]);
-    assert_eq!((code, &ended["status"]), (0, &json!("completed_with_errors")), "{ended}");
-    // A new run has the present hooks.
-    let (failed, code) =
-        place.json(&["run", "graph.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--answer", "yes"]);
-    assert_eq!(code, 5, "{failed}");
-    assert!(
-        failed["error"]["message"].as_str().unwrap().contains("hook `2.0` (error) aborts the run"),
-        "{failed}"
-    );
-}
-
-#[test]
-fn a_hook_has_no_more_than_the_manifest_grants() {
-    let place = place();
-    place.write(
-        ".ai/hooks.yaml",
-        "hooks:\n  - { id: must, event: graph_started, required: true, action: { item_id: other/thing } }\n",
-    );
-    let (refused, code) = place.json(&RUN);
-    assert_eq!(code, 4, "{refused}");
-    let message = refused["error"]["message"].as_str().unwrap();
-    assert!(message.contains("hook `must`") && message.contains("execute.tool.other.thing"), "{message}");
-    let (plan, _) = place.json(&["run", "graph.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--plan"]);
-    let hooks: Vec<_> = plan["hooks"].as_array().unwrap().iter().map(|hook| hook["hook"].clone()).collect();
-    assert_eq!(hooks, ["noted", "must", "bye"], "{plan}");
-}
-
-#[test]
 fn what_is_wrong_in_a_file_of_hooks_is_told_with_its_place() {
     let place = place();
     let wrong = "hooks:\n  - event: eror\n    action: { retry: true }\n  - event: error\n    action: { retri: true }\n    condition: { path: node, op: like, value: a }\n";

@@ -142,7 +142,7 @@ fn only_the_command_line_prints_exits_and_looks_where_it_was_typed() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// The parts that a run is assembled from. Programs use `Runtime` instead.
+/// The parts that a run is assembled from. Programs use `Runtime` instead, or `BareRuntime` without a project.
 const PARTS_OF_A_RUN: [&str; 14] = [
     "Assembled",
     "Beginning",
@@ -160,13 +160,6 @@ const PARTS_OF_A_RUN: [&str; 14] = [
     "stores::open",
 ];
 
-/// Files that name parts of a run nevertheless, with the number of lines that do, each with the reason.
-const WITH_PARTS_OF_A_RUN: [(&str, usize, &str); 3] = [
-    ("cases/src/items.rs", 5, "components are planned for nodes without a double only"),
-    ("cases/src/session.rs", 8, "a case has a clock, a store that breaks and an executor of doubles"),
-    ("cases/src/travel.rs", 3, "a case edits and forks with its own executor"),
-];
-
 #[test]
 fn only_the_runtime_assembles_runs() {
     let host = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
@@ -179,7 +172,7 @@ fn only_the_runtime_assembles_runs() {
             }
         }
     }
-    let mut found = BTreeMap::<_, Vec<_>>::new();
+    let mut found = Vec::new();
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
         // Other crates have types with the same names.
@@ -197,14 +190,11 @@ fn only_the_runtime_assembles_runs() {
                 })
             };
             if PARTS_OF_A_RUN.into_iter().any(names) {
-                found.entry(shown.clone()).or_default().push(format!("{}: {}", number + 1, line.trim()));
+                found.push(format!("{shown}:{}: {}", number + 1, line.trim()));
             }
         }
     }
-    let excepted: BTreeMap<_, _> =
-        WITH_PARTS_OF_A_RUN.iter().map(|(file, lines, _)| ((*file).to_owned(), *lines)).collect();
-    let counted: BTreeMap<_, _> = found.iter().map(|(file, lines)| (file.clone(), lines.len())).collect();
-    assert_eq!(counted, excepted, "start and continue runs with `graph_runtime::Runtime`: {found:#?}");
+    assert!(found.is_empty(), "use `Runtime`, or `BareRuntime` without a project:\n{}", found.join("\n"));
 }
 
 /// Files that print or write texts with their line breaks, each with the reason. All others print a stranger's text on

@@ -84,20 +84,6 @@ fn a_node_takes_as_long_as_what_is_inside_of_it() {
 }
 
 #[test]
-fn a_graph_inside_is_kept_and_a_changed_one_is_refused() {
-    let place = place();
-    assert_eq!(place.run(&RUN).code, 6);
-    place.graph(".ai/tools/t/leaf.yaml", &LEAF.replace("check: {", "check: { defer: true,"));
-    let refused = place.run(&["resume", "nested"]);
-    assert_eq!(refused.code, 8, "{}", refused.stderr);
-    assert!(refused.stderr.contains("the graph `t/leaf`"), "{}", refused.stderr);
-    // A removed graph is replaced by the run's copy.
-    std::fs::remove_file(place.path(".ai/tools/t/leaf.yaml")).unwrap();
-    let (ended, code) = place.json(&["resume", "nested"]);
-    assert_eq!((code, &ended["state"]), (0, &json!({ "got": 3 })), "{ended}");
-}
-
-#[test]
 fn a_wrongly_signed_graph_inside_is_refused_before_anything_runs() {
     let place = place();
     let text = std::fs::read_to_string(place.path(".ai/tools/t/leaf.yaml")).unwrap();
@@ -122,21 +108,4 @@ fn a_graph_that_names_itself_is_warned_of_and_ends_at_the_depth() {
     let (ended, code) = place.json(&["run", "t/self", "--caps", "caps.yaml"]);
     assert_eq!((code, &ended["error"]["node"]), (5, &json!("a/a/a")), "{ended}");
     assert_eq!(ended["error"]["category"], "limit");
-}
-
-/// Such a graph has the same capabilities at each level, so its examination ends.
-#[test]
-fn a_graph_that_names_itself_and_narrows_what_it_may_use_is_looked_at_once() {
-    let place = Place::with_compiled_testkit();
-    let action = "{ item_id: t/self, params: { depth: 3, capabilities: ['execute.tool.t.*'] } }";
-    let narrows = "memory: 1MiB, capabilities: { dispatch: ['execute.tool.t.self'], interfaces: [log] }";
-    place.graph(
-        ".ai/tools/t/self.yaml",
-        &format!("start: a\nnodes: {{ a: {{ action: {action}, {narrows} }} }}\n"),
-    );
-    let (plan, code) = place.json(&["run", "t/self", "--caps", "caps.yaml", "--plan"]);
-    assert_eq!(code, 0, "{plan}");
-    assert!(plan["nodes"].as_array().unwrap().len() < 5, "{plan}");
-    let (ended, code) = place.json(&["run", "t/self", "--caps", "caps.yaml"]);
-    assert_eq!((code, &ended["error"]["category"]), (5, &json!("limit")), "{ended}");
 }

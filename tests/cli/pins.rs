@@ -1,10 +1,5 @@
 //! Pins of a run: a change is refused with a description of it, and recorded once it is accepted.
 
-use graph_core::digest::{Digest, DomainHasher};
-use graph_core::record::Status;
-use graph_core::trust::SigningKey;
-use graph_runtime::run::pins::Pins;
-use graph_store::{CheckpointStore, NewRun, RunRow, Snapshot, SqliteOptions, SqliteStore};
 use serde_json::{Value, json};
 
 use crate::place::{Place, Ran};
@@ -21,9 +16,6 @@ const RUN: [&str; 7] = ["run", "asking.yaml", "--caps", "caps.yaml", "--quiet", 
 fn ok(ran: &Ran) {
     assert_eq!(ran.code, 0, "{}", ran.shown());
 }
-
-/// Domain of the signature of a run's start note.
-const BEGUN: &str = "graph-host/run-start/v1";
 
 /// Makes a suspended run of two components that one key has signed.
 fn asking() -> Place {
@@ -125,75 +117,4 @@ fn a_component_that_another_key_has_signed_is_a_change() {
         .collect();
     let told = format!("`t/kit` was signed with key {} and is signed with key {}", keys[0], keys[1]);
     refused_then_accepted(&place, &[&told]);
-}
-
-/// A run that was started on a host with another engine, and cut short before anything was stored.
-#[test]
-fn another_engine_is_a_change() {
-    let place = asking();
-    let file = place.path(".ai/state/runs.db");
-    let store = SqliteStore::open(&file, SqliteOptions::default()).unwrap();
-    let row = store.run("r").unwrap().unwrap();
-    let mut pins = Pins::read(&store.snapshot(&row.pins).unwrap().unwrap()).unwrap();
-    pins.engine = Digest::of_bytes(b"another engine");
-    let (digest, text) = pins.text().unwrap();
-    let row = RunRow {
-        run_id: "e".to_owned(),
-        root_id: "e".to_owned(),
-        status: Status::Running,
-        pins: digest,
-        ..row
-    };
-    let begun = [row.graph, row.inputs, row.pins, row.seed]
-        .iter()
-        .fold(DomainHasher::new(BEGUN).field(b"e"), |begun, digest| begun.field(digest.as_bytes()))
-        .finish();
-    let key = SigningKey::from_pem(&place.read("home/identity.pem")).unwrap();
-    let note = key.sign_digest(BEGUN, &begun).to_string();
-    let snapshots = [(digest, text), (begun, note)];
-    let snapshots = snapshots.map(|(digest, text)| Snapshot { digest, text: text.into() }).to_vec();
-    store.create_run(&NewRun { row, snapshots }).unwrap();
-    drop(store);
-    let (refused, code) = place.json(&["resume", "e"]);
-    let change = refused["error"]["changes"][0].as_str().unwrap();
-    assert_eq!(code, 8, "{refused}");
-    assert!(
-        change.starts_with("the engine was ") && change.ends_with("results and fuel may differ"),
-        "{change}"
-    );
-    let (asks, code) = place.json(&["resume", "e", "--accept-changes"]);
-    assert_eq!((code, &asks["status"]), (6, &json!("interrupted")), "{asks}");
-    assert_eq!(place.json(&["resume", "e", "--answer", "yes"]).1, 0);
-    assert_eq!(place.run(&["runs", "verify", "e"]).code, 0);
-}
-
-#[test]
-fn what_was_accepted_counts_until_the_next_checkpoint_too() {
-    let place = asking();
-    place.graph("asking.yaml", &ASKING.replace("Publish?", "Really?"));
-    // Its only question is answered with null.
-    let (waits, code) = place.json(&["resume", "r", "--accept-changes", "--answer", "null"]);
-    assert_eq!(code, 0, "{waits}");
-    let place = asking();
-    place.graph(
-        "asking.yaml",
-        &ASKING.replace("interrupt, payload: \"Publish?\"", "fail, category: permanent, message: no"),
-    );
-    let (failed, code) = place.json(&["resume", "r", "--accept-changes", "--answer", "x"]);
-    assert_eq!((code, &failed["status"]), (5, &json!("failed")), "{failed}");
-    // No checkpoint was made since, so nothing has to be accepted again.
-    let (failed, code) = place.json(&["resume", "r"]);
-    assert_eq!((code, &failed["error"]["code"]), (5, &json!("node_failed")), "{failed}");
-    let (verified, _) = place.json(&["runs", "verify", "r"]);
-    assert_eq!((&verified["checkpoints"], &verified["accepted"]), (&json!(1), &json!(1)));
-    // A second change under the same checkpoint is a second acceptance.
-    place.graph("asking.yaml", &ASKING.replace("op: interrupt, payload: \"Publish?\"", "op: echo, value: 7"));
-    assert_eq!(place.json(&["resume", "r"]).1, 8);
-    let (done, code) = place.json(&["resume", "r", "--accept-changes"]);
-    assert_eq!((code, &done["output"]), (0, &json!(7)), "{done}");
-    let (history, _) = place.json(&["runs", "history", "r"]);
-    let accepted = history["accepted"].as_array().unwrap();
-    assert_eq!(accepted.len(), 2, "{history}");
-    assert_eq!(accepted[0]["pins_after"], accepted[1]["pins_before"]);
-    assert_eq!(place.run(&["runs", "verify", "r"]).code, 0);
 }

@@ -147,29 +147,6 @@ fn an_unsigned_item_never_replaces_a_signed_one() {
 }
 
 #[test]
-fn an_item_whose_signature_does_not_hold_is_refused_and_not_passed_over() {
-    for (file, message) in [
-        ("tools/t/kit.wasm", "was changed after"),
-        ("tools/t/flow.yaml", "does not hold"),
-        ("knowledge/t/note.md", "does not hold"),
-        ("directives/t/greet.md", "does not hold"),
-    ] {
-        let place = with_own_items("1.2.0");
-        put(&place, ".ai", "1.3.0", true);
-        let path = place.path(&format!(".ai/{file}"));
-        if file == "tools/t/kit.wasm" {
-            std::fs::copy(kit("testkit-io"), path).unwrap();
-        } else {
-            let text = std::fs::read_to_string(&path).unwrap();
-            std::fs::write(&path, text.replace("1.3.0", "1.4.0")).unwrap();
-        }
-        let refused = place.run(&[&RUN[..], &["--allow-unsigned"]].concat());
-        assert_eq!(refused.code, 8, "{file}: {}", refused.stderr);
-        assert!(refused.stderr.contains(message), "{file}: {}", refused.stderr);
-    }
-}
-
-#[test]
 fn an_older_item_of_the_project_is_refused_where_the_user_has_a_newer_one() {
     let place = with_own_items("1.2.0");
     put(&place, ".ai", "1.0.0", true);
@@ -191,63 +168,6 @@ fn an_older_item_of_the_project_is_refused_where_the_user_has_a_newer_one() {
     insta::assert_snapshot!(plan(&place, &[]));
     let (document, code) = place.json(&RUN);
     assert_eq!((code, &document["state"]["graph"]), (0, &json!("flow 1.3.0")), "{document}");
-}
-
-#[test]
-fn a_run_goes_on_with_what_it_was_begun_with_although_the_user_has_a_newer_one_since() {
-    let place = with_own_items("1.2.0");
-    put(&place, ".ai", "1.3.0", true);
-    place.graph(
-        "g.yaml",
-        &EVERY_KIND.replace("start: [component, graph, knowledge, directive]", "start: ask").replace(
-            "nodes:\n",
-            "nodes:\n  ask: { interrupt: after, next: [component, graph, knowledge, directive] }\n",
-        ),
-    );
-    let waiting = place.run(&[&RUN[..], &["--run-id", "one"]].concat());
-    assert_eq!(waiting.code, 6, "{}", waiting.stderr);
-    put(&place, "home/.ai", "2.0.0", true);
-    let (document, code) = place.json(&["resume", "one"]);
-    assert_eq!((code, &document["state"]["graph"]), (0, &json!("flow 1.3.0")), "{document}");
-    ok(&place.run(&["replay", "one"]));
-    // A new run is refused.
-    assert_eq!(place.run(&RUN).code, 8);
-}
-
-#[test]
-fn items_that_are_named_while_a_run_is_under_way_are_chosen_by_the_same_rule() {
-    let place = with_own_items("1.2.0");
-    put(&place, ".ai", "1.0.0", true);
-    std::fs::remove_file(place.path(".ai/tools/t/flow.yaml")).unwrap();
-    let run = |action: &str| {
-        place.graph(
-            "g.yaml",
-            &format!(
-                "start: a\nnodes:\n  a: {{ action: {{ {action} }}, assign: {{ out: \"${{result}}\" }} }}"
-            ),
-        );
-        place.run(&[&RUN[..], &["--input", "id=t/kit", "--input", "note=t/note", "--json"]].concat())
-    };
-    for action in [
-        "item_id: \"${inputs.id}\", params: { op: echo }",
-        "primary: load, item_type: knowledge, item_id: \"${inputs.note}\"",
-        "primary: load, item_type: tool, item_id: \"${inputs.id}\"",
-    ] {
-        let refused = run(action);
-        assert!([4, 5].contains(&refused.code), "{action}: {}", refused.stderr);
-        assert!(
-            refused.stdout.contains("which is older than version 1.2.0 in your user space"),
-            "{}",
-            refused.stdout
-        );
-    }
-    let search = run("primary: search, item_type: knowledge, params: { query: text }");
-    assert_eq!(search.code, 0, "{}", search.stderr);
-    assert!(search.stdout.contains("the search leaves out `t/note`"), "{}", search.stdout);
-    // Without a signature the item is passed over in a search, too.
-    put(&place, ".ai", "9.0.0", false);
-    let search = run("primary: search, item_type: knowledge, params: { query: text }");
-    assert!(search.stdout.contains("Text 1.2.0") && !search.stdout.contains("9.0.0"), "{}", search.stdout);
 }
 
 #[test]

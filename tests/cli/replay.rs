@@ -34,21 +34,11 @@ nodes:
 output: { said: "${state.word} ${state.answer}" }
 "#;
 
-fn all(durability: &str) -> Place {
+fn all() -> Place {
     let place = Place::with_compiled_testkit();
     place.graph(".ai/tools/t/below.yaml", BELOW);
     place.graph("all.yaml", ALL);
-    let run = [
-        "run",
-        "all.yaml",
-        "--caps",
-        "caps.yaml",
-        "--allow-unsigned",
-        "--run-id",
-        "r",
-        "--durability",
-        durability,
-    ];
+    let run = ["run", "all.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "r"];
     let (asks, code) = place.json(&run);
     assert_eq!((code, asks["interrupts"].as_array().unwrap().len()), (6, 2), "{asks}");
     // One question at a time.
@@ -70,50 +60,18 @@ fn all(durability: &str) -> Place {
 
 #[test]
 fn a_run_with_everything_in_it_replays_equal() {
-    for durability in ["sync", "async", "exit"] {
-        let place = all(durability);
-        let before = std::fs::read(place.path(".ai/state/runs.db")).unwrap();
-        let ran = place.run(&["replay", "r"]);
-        ok(&ran);
-        assert!(ran.stdout.contains("✓ run r replays equal: "), "{}", ran.shown());
-        let (replayed, code) = place.json(&["replay", "r", "--times", "20"]);
-        assert_eq!(
-            (code, &replayed["equal"], &replayed["times"]),
-            (0, &json!(true), &json!(20)),
-            "{replayed}"
-        );
-        let supersteps = replayed["supersteps"].as_array().unwrap();
-        assert!(supersteps.iter().any(|one| one["namespace"] != ""), "{replayed}");
-        assert!(supersteps.iter().all(|one| one["record"] == json!(durability != "exit")), "{replayed}");
-        // Three attempts of one task, two of each that asked, three items, and the rest once.
-        assert!(replayed["attempts"].as_u64().unwrap() >= 12, "{replayed}");
-        assert_eq!(std::fs::read(place.path(".ai/state/runs.db")).unwrap(), before, "nothing is written");
-    }
-}
-
-#[test]
-fn edits_forks_and_accepted_changes_are_where_a_replay_begins_anew() {
-    let place = all("sync");
-    for (id, edit) in [("f", &[][..]), ("g", &["--values", r#"{"log": ["by hand"]}"#])] {
-        let fork = ["runs", "fork", "r", "--at", "step:1", "--run-id", id, "--go"];
-        let (forked, code) = place.json(&[&fork[..], edit].concat());
-        assert_eq!(code, 0, "{forked}");
-        let (replayed, code) = place.json(&["replay", id]);
-        assert_eq!((code, &replayed["equal"]), (0, &json!(true)), "{replayed}");
-    }
-    let run = ["run", "all.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "s"];
-    assert_eq!(place.json(&run).1, 6);
-    place.graph("all.yaml", &ALL.replace("next: [{ to: more", "next: [{ to: more, label: changed"));
-    let answers = ["resume", "s", "--accept-changes", "--answer", "ask=1", "--answer", "child/ask=2"];
-    let (done, code) = place.json(&answers);
-    assert_eq!(code, 0, "{done}");
-    let (replayed, code) = place.json(&["replay", "s"]);
-    assert_eq!((code, &replayed["equal"]), (0, &json!(true)), "{replayed}");
-    // A waiting run is replayed up to its question.
-    let run = ["run", "all.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "w"];
-    assert_eq!(place.json(&run).1, 6);
-    let (replayed, code) = place.json(&["replay", "w"]);
-    assert_eq!((code, replayed["supersteps"].as_array().unwrap().len()), (0, 1), "{replayed}");
+    let place = all();
+    let before = std::fs::read(place.path(".ai/state/runs.db")).unwrap();
+    let ran = place.run(&["replay", "r"]);
+    ok(&ran);
+    assert!(ran.stdout.contains("✓ run r replays equal: "), "{}", ran.shown());
+    let (replayed, code) = place.json(&["replay", "r", "--times", "20"]);
+    assert_eq!((code, &replayed["equal"], &replayed["times"]), (0, &json!(true), &json!(20)), "{replayed}");
+    let supersteps = replayed["supersteps"].as_array().unwrap();
+    assert!(supersteps.iter().any(|one| one["namespace"] != ""), "{replayed}");
+    assert!(supersteps.iter().all(|one| one["record"] == true), "{replayed}");
+    assert!(replayed["attempts"].as_u64().unwrap() >= 12, "{replayed}");
+    assert_eq!(std::fs::read(place.path(".ai/state/runs.db")).unwrap(), before, "nothing is written");
 }
 
 /// A graph that reads two files, one after the other.
@@ -246,133 +204,4 @@ fn what_cannot_be_replayed_says_why() {
     let (refused, code) = place.json(&["replay", "r"]);
     assert_eq!(code, 8, "{refused}");
     assert!(refused["error"]["changes"][0].as_str().unwrap().contains("was removed"), "{refused}");
-}
-
-#[test]
-fn a_child_run_whose_time_was_over_is_cut_short_again() {
-    let place = Place::with_compiled_testkit();
-    let below = |tail: &str| {
-        format!(
-            "start: [quick, slow]\nnodes:\n  quick: {{ action: {{ item_id: t/kit, params: {{ op: echo, value: 1 }} }} }}\n  {tail}"
-        )
-    };
-    let spin = "slow: { action: { item_id: t/kit, params: { op: spin, iterations: 4000000000 } }, fuel: 90000000000, timeout: 60s }\n";
-    place.graph(".ai/tools/t/below.yaml", &below(spin));
-    let deep = "slow: { action: { item_id: t/below } }\n";
-    place.graph(".ai/tools/t/deep.yaml", &below(deep));
-    place.graph(
-        "late.yaml",
-        "start: [late, deeper]\non_error: continue\nnodes:\n  late: { action: { item_id: t/below }, timeout: 300ms, retry: { \
-         max_attempts: 2, initial_interval: 1ms }, next: after }\n  deeper: { action: { item_id: t/deep }, timeout: 300ms, next: after \
-         }\n  after: { action: { item_id: t/kit, params: { op: echo, value: 2 } }, assign: { done: \"${result}\" } }\n",
-    );
-    // More fuel than can be used in that time.
-    let caps =
-        "dispatch: [\"*\"]\nlimits: { fuel: 90000000000, timeout: 60s }\nrun: { fuel: 1000000000000 }\n";
-    place.write("roomy.yaml", caps);
-    let run = ["run", "late.yaml", "--caps", "roomy.yaml", "--allow-unsigned", "--run-id", "r"];
-    let (ran, code) = place.json(&run);
-    assert_eq!((code, &ran["status"]), (0, &json!("completed_with_errors")), "{ran}");
-    assert_eq!((&ran["state"]["_retries"]["late"], &ran["state"]["done"]), (&json!(1), &json!(2)), "{ran}");
-    let error = &ran["state"]["_last_error"]["error"];
-    assert_eq!(*error, json!("its graph `t/deep` did not end within 0.3 s"), "{ran}");
-    let (replayed, code) = place.json(&["replay", "r"]);
-    assert_eq!((code, &replayed["differences"]), (0, &json!([])), "{replayed}");
-}
-
-/// A child run stops by itself, and its parent's time is over before its last hook has ended: its use counts.
-#[test]
-fn a_child_run_that_had_stopped_before_its_parent_was_cut_short_stops_again() {
-    let place = Place::with_compiled_testkit();
-    let spin = "{ item_id: t/kit, params: { op: spin, iterations: 40000000000 } }";
-    let ways = [
-        ("ends", "graph_completed", "{ op: echo, value: 1 }", ""),
-        ("fails", "error", "{ op: fail, category: permanent, message: broken }", ""),
-        ("stops", "limit", "{ op: echo, value: 1 }", "max_steps: 1\n"),
-    ];
-    let mut nodes = String::new();
-    for (name, event, params, limit) in ways {
-        let below = format!(
-            "{limit}hooks:\n  - {{ event: {event}, action: {spin} }}\nstart: quick\nnodes:\n  quick: {{ action: {{ item_id: t/kit, \
-             params: {{ op: echo, value: 1 }} }}, next: last }}\n  last: {{ action: {{ item_id: t/kit, params: {params} }} }}\n"
-        );
-        place.graph(&format!(".ai/tools/t/{name}.yaml"), &below);
-        let around = format!(
-            "start: [quick, below]\nnodes:\n  quick: {{ action: {{ item_id: t/kit, params: {{ op: echo, value: 1 }} }} }}\n  below: {{ \
-             action: {{ item_id: t/{name} }} }}\n"
-        );
-        place.graph(&format!(".ai/tools/t/around-{name}.yaml"), &around);
-        let node =
-            format!("  {name}: {{ action: {{ item_id: t/around-{name} }}, timeout: 500ms, next: after }}\n");
-        nodes.push_str(&node);
-    }
-    let names = ways.map(|(name, ..)| name).join(", ");
-    let after = "  after: { action: { item_id: t/kit, params: { op: echo, value: 2 } }, assign: { done: \"${result}\" } }\n";
-    place.graph("late.yaml", &format!("start: [{names}]\non_error: continue\nnodes:\n{nodes}{after}"));
-    let caps =
-        "dispatch: [\"*\"]\nlimits: { fuel: 900000000000, timeout: 60s }\nrun: { fuel: 10000000000000 }\n";
-    place.write("caps.yaml", caps);
-    let run = ["run", "late.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "r"];
-    let (ran, code) = place.json(&run);
-    assert_eq!((code, &ran["status"]), (0, &json!("completed_with_errors")), "{ran}");
-    let (replayed, code) = place.json(&["replay", "r"]);
-    assert_eq!((code, &replayed["differences"]), (0, &json!([])), "{replayed}");
-}
-
-/// More child runs than run at once: those that ask make room for later ones, which start long before the answers.
-#[test]
-fn child_runs_that_begin_while_others_wait_for_answers_begin_then() {
-    let place = Place::with_compiled_testkit();
-    place.graph(
-        ".ai/tools/t/asks.yaml",
-        "start: choose\nnodes:\n  choose: { next: [{ to: ask, when: { path: inputs.n, op: lt, value: 4 } }, { to: done }] }\n  \
-         ask: { type: ask, ask: { question: \"go on?\" }, next: done }\n  \
-         done: { type: return, output: \"${inputs.n}\" }\n",
-    );
-    let all: Vec<_> = (0..24).collect();
-    place.graph(
-        "many.yaml",
-        &format!(
-            "start: each\nnodes:\n  each: {{ type: foreach, over: {all:?}, as: one, action: {{ item_id: t/asks, params: {{ n: \"${{one}}\" }} }}, \
-             collect: all, parallel: true }}\n"
-        ),
-    );
-    place.write("caps.yaml", "dispatch: [\"*\"]\n");
-    let run = ["run", "many.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "r"];
-    let (asked, code) = place.json(&run);
-    assert_eq!((code, asked["interrupts"].as_array().map(Vec::len)), (6, Some(4)), "{asked}");
-    let interrupts = asked["interrupts"].as_array().unwrap();
-    let answers: Vec<_> =
-        interrupts.iter().map(|one| format!("{}=yes", one["id"].as_str().unwrap())).collect();
-    // The second answer first, and the others together.
-    for (answers, expected) in [(&answers[1..2], 6), (&[&answers[..1], &answers[2..]].concat()[..], 0)] {
-        let mut resume = vec!["resume", "r"];
-        resume.extend(answers.iter().flat_map(|answer| ["--answer", answer]));
-        let (done, code) = place.json(&resume);
-        assert_eq!(code, expected, "{done}");
-    }
-    let (shown, _) = place.json(&["runs", "show", "r"]);
-    assert_eq!(shown["state"]["all"], json!(all), "{shown}");
-    let (replayed, code) = place.json(&["replay", "r"]);
-    assert_eq!((code, &replayed["differences"]), (0, &json!([])), "{replayed}");
-}
-
-/// A resume starts child runs at once, long before their superstep commits.
-#[test]
-fn child_runs_that_a_resume_begins_begin_with_the_resume() {
-    let place = Place::with_compiled_testkit();
-    place.graph(".ai/tools/t/child.yaml", "start: a\nnodes: { a: { assign: { text: child } } }\n");
-    place.graph(
-        "g.yaml",
-        "start: ask\nnodes:\n  ask: { interrupt: after, next: [child, slow] }\n  child: { action: { item_id: t/child } }\n  \
-         slow: { action: { item_id: t/kit, params: { op: fail, category: transient, message: \"not now\" } }, \
-         retry: { max_attempts: 2, initial_interval: 60ms }, on_error: done }\n  done: { assign: { done: true } }\n",
-    );
-    place.write("caps.yaml", "dispatch: [\"*\"]\n");
-    let run = ["run", "g.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "r"];
-    assert_eq!(place.run(&run).code, 6);
-    let (done, code) = place.json(&["resume", "r"]);
-    assert_eq!((code, &done["state"]["done"]), (0, &json!(true)), "{done}");
-    let (replayed, code) = place.json(&["replay", "r"]);
-    assert_eq!((code, &replayed["differences"]), (0, &json!([])), "{replayed}");
 }

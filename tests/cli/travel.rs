@@ -86,50 +86,6 @@ fn a_run_is_looked_back_on_edited_and_forked() {
 }
 
 #[test]
-fn a_replay_has_the_digests_of_its_original() {
-    let place = Place::with_compiled_testkit();
-    place.graph("line.yaml", &ASKING.replace("state.ok, op: eq", "state.ok, op: ne"));
-    let run = ["run", "line.yaml", "--caps", "caps.yaml", "--allow-unsigned", "--run-id", "r1"];
-    let (first, code) = place.json(&run);
-    assert_eq!(code, 0, "{first}");
-    let digests = |run: &str| {
-        let (history, _) = place.json(&["runs", "history", run]);
-        let checkpoints = history["checkpoints"].as_array().unwrap().clone();
-        checkpoints
-            .into_iter()
-            .map(|one| (one["checkpoint"].clone(), one["result_digest"].clone()))
-            .collect::<Vec<_>>()
-    };
-    for at in ["step:0", "step:1", "step:2"] {
-        let id = format!("again-{}", &at[5..]);
-        let (again, code) = place.json(&["runs", "fork", "r1", "--at", at, "--run-id", &id, "--go"]);
-        assert_eq!(code, 0, "{again}");
-        assert_eq!(again["checkpoint"]["result_digest"], first["checkpoint"]["result_digest"], "{at}");
-        let (original, copy) = (digests("r1"), digests(&id));
-        assert_eq!(original[original.len() - copy.len()..], copy[..], "{at}");
-        assert_eq!(place.run(&["runs", "verify", &id]).code, 0);
-    }
-}
-
-#[test]
-fn going_back_keeps_what_came_after() {
-    let place = asking();
-    let (back, code) = place.json(&["runs", "update", "r1", "--at", "step:1"]);
-    assert_eq!((code, &back["next"], &back["steps"]), (0, &json!(["check"]), &json!(1)));
-    let (history, _) = place.json(&["runs", "history", "r1"]);
-    let newest = history["checkpoints"].as_array().unwrap().last().unwrap().clone();
-    assert_eq!(
-        (&newest["source"], &newest["origin"]["back_to"]["checkpoint"]),
-        (&json!("update"), &json!(1))
-    );
-    let (then, _) = place.json(&["runs", "state", "r1", "--at", "2"]);
-    assert_eq!((&then["state"]["log"], &then["step"]), (&json!(["drafted", "checked"]), &json!(2)));
-    assert_eq!(place.run(&["runs", "verify", "r1"]).code, 0);
-    let (document, _) = place.json(&["resume", "r1"]);
-    assert_eq!(document["visited"], json!(["draft", "check"]));
-}
-
-#[test]
 fn what_cannot_be_done_says_why() {
     let place = asking();
     place.write("values.yaml", "log: [from a file]\n");

@@ -159,7 +159,7 @@ impl Session<'_> {
     /// Reports whether the run has ended with durability `exit`: the records of child runs that ended in the last
     /// superstep are not stored then.
     fn has_forgotten_children(&self) -> Result<bool, String> {
-        let exits = self.started.as_ref().is_some_and(|started| started.setup.durability == Durability::Exit);
+        let exits = self.started.as_ref().is_some_and(|started| started.run.durability() == Durability::Exit);
         let summary = self.stored_summary()?;
         Ok(exits && summary.is_some_and(|summary| summary.status.is_end()))
     }
@@ -167,7 +167,7 @@ impl Session<'_> {
     /// Returns the paths of nodes whose child runs have ended, with durability `exit`: everything since the last stop
     /// is not stored of these.
     fn forgotten_children(&self) -> Result<BTreeSet<String>, String> {
-        if self.started.as_ref().is_none_or(|started| started.setup.durability != Durability::Exit) {
+        if self.started.as_ref().is_none_or(|started| started.run.durability() != Durability::Exit) {
             return Ok(BTreeSet::new());
         }
         let (mut history, mut open) = (BTreeSet::new(), BTreeSet::new());

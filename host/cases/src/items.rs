@@ -22,15 +22,14 @@ use crate::models::CaseModels;
 use graph_driver::TaskExecutor;
 use graph_runtime::error::Kind;
 use graph_runtime::error::{Error, Result};
-use graph_runtime::executor::{ComponentExecutor, ExecutorParts};
 use graph_runtime::host::Host;
 use graph_runtime::items::locate::ItemLocator;
 use graph_runtime::items::subgraphs::Subgraphs;
-use graph_runtime::plan::{Plan, is_built_in};
+use graph_runtime::plan::is_built_in;
 use graph_runtime::project::{self, Project};
-use graph_runtime::run::manifest_authority::AcceptedManifest;
 use graph_runtime::run::start::{self, Sources};
 use graph_runtime::trust::trusted_keys;
+use graph_runtime::{BareGraph, ItemSources};
 
 /// Real items, for items without a double. By default there are none.
 #[derive(Debug, Default)]
@@ -115,12 +114,11 @@ impl Items {
     pub(crate) async fn executor(
         &self,
         (file, items_dir): (&Path, Option<&Path>),
-        graph: &Arc<Graph>,
-        graphs: &Arc<Graphs>,
-        hooks: &[Hook],
-        (manifest, servers, models): (&Manifest, &Arc<CaseServers>, &Arc<CaseModels>),
+        subject: &BareGraph,
+        (servers, models): (&Arc<CaseServers>, &Arc<CaseModels>),
         has_double: impl Fn(&str) -> bool,
     ) -> Result<Option<Arc<dyn TaskExecutor>>> {
+        let BareGraph { graph, graphs, hooks, manifest, .. } = subject;
         let literal = |action: &Action| match action.item_id.literal() {
             // A search without an id searches all items.
             Some(Value::Null) if action.primary == Primary::Search => Some(String::new()),
@@ -171,25 +169,17 @@ impl Items {
         if needed.is_empty() && !writes {
             return Ok(None);
         }
-        let places = real.places(file, items_dir);
-        let components = start::components(
-            real.engine()?,
-            places,
-            real.trust.clone(),
-            AcceptedManifest::given(manifest.clone()),
-            real.sources.allow_unsigned,
-        );
-        let plan = Plan::make_for(graph, graphs, hooks, &components, is_needed).await;
-        if let Some(refused) = plan.refusal("graph-host caps suggest GRAPH") {
-            return Err(explained(&refused));
-        }
-        let parts = ExecutorParts {
+        let sources = ItemSources {
+            engine: real.engine()?,
+            places: real.places(file, items_dir),
+            trust: real.trust.clone(),
+            allow_unsigned: real.sources.allow_unsigned,
+            notices: Arc::clone(&real.host.notices),
             http: Some(Arc::clone(servers) as Arc<dyn HttpDoubles>),
             model: Some(Arc::clone(models) as Arc<dyn ModelDoubles>),
-            ..ExecutorParts::bare(Arc::clone(&real.host.notices))
         };
-        let executor = ComponentExecutor::new(components, plan, parts);
-        Ok(Some(Arc::new(executor)))
+        let executor = sources.executor(subject, is_needed).await;
+        executor.map(Some).map_err(|refused| explained(&refused))
     }
 }
 

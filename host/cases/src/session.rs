@@ -17,7 +17,7 @@ use graph_store::{CheckpointStore, Owner, RunGuard};
 use graph_walker::document::{load, load_config};
 use graph_walker::graph::Graph;
 use graph_walker::parameters::{InputsError, check_inputs};
-use graph_walker::walker::{Answers, Event, Graphs, Notice, Resume, Setup, Summary};
+use graph_walker::walker::{Answers, Event, Graphs, Notice, Resume, Summary};
 use serde_json::{Map, Value};
 
 use crate::ceiling::{Bounds, Over, Spending};
@@ -30,7 +30,7 @@ use crate::http::CaseServers;
 use crate::items::Items;
 use crate::models::CaseModels;
 use crate::store::CaseStore;
-use graph_driver::{Clock as _, DriveError, Observer, TaskExecutor, WriteMode};
+use graph_driver::{Clock as _, DriveError, Observer, StopRequest, TaskExecutor, WriteMode};
 use graph_runtime::error::{Error, Kind};
 use graph_runtime::history::checkpoints;
 use graph_runtime::history::events::{Kinds, Reader};
@@ -38,8 +38,9 @@ use graph_runtime::history::gc;
 use graph_runtime::history::run_document::RunDocument;
 use graph_runtime::items::locate::id_of_graph;
 use graph_runtime::items::subgraphs::recursion_warnings;
-use graph_runtime::run::context::{self, Assembled, Beginning, Definition, Environment, PreparedRun};
+use graph_runtime::run::context::PreparedRun;
 use graph_runtime::run::restore;
+use graph_runtime::{BareGraph, BareRun, BareRuntime, BareStart};
 
 /// Id of the first run of every case; the ids of forks have a number after it.
 const RUN: &str = "case";
@@ -133,8 +134,8 @@ impl Observer for CountChildren {
 
 /// Data with which a run was started.
 pub(crate) struct Started {
-    pub(crate) graph: Arc<Graph>,
-    pub(crate) setup: Setup,
+    /// The run that operations act on: the first one, or its newest fork.
+    pub(crate) run: BareRun,
     /// Warnings about the graph document.
     warnings: Vec<String>,
     /// Executor of items without a double.
@@ -246,7 +247,7 @@ impl<'c> Session<'c> {
         let store = Arc::clone(&self.store) as Arc<dyn CheckpointStore>;
         let mut reader = Reader::new(store, &self.run, None, Kinds::or_all(&[]), after);
         if let Some(started) = &self.started {
-            reader = reader.with_graphs(&started.graph, &started.setup.graphs);
+            reader = reader.with_graphs(started.run.graph(), started.run.graphs());
         }
         let mut lines = Vec::new();
         let read = reader.read(|line| {
@@ -272,7 +273,7 @@ impl<'c> Session<'c> {
         summary: Option<&Summary>,
         refusal: Option<Refusal>,
     ) -> Result<Actual, String> {
-        let graph_of_run = self.started.as_ref().map(|started| &*started.graph);
+        let graph_of_run = self.started.as_ref().map(|started| &**started.run.graph());
         let graph = graph_of_run.map(|graph| graph.id.clone()).unwrap_or_default();
         let mut result = match summary {
             Some(summary) => {
@@ -315,7 +316,7 @@ impl<'c> Session<'c> {
     /// Reports whether the graph has channels that are never stored.
     pub(crate) fn is_partly_untracked(&self) -> bool {
         let untracked = |started: &Started| {
-            started.graph.channels.iter().any(|channel| channel.reducer == Reducer::Untracked)
+            started.run.graph().channels.iter().any(|channel| channel.reducer == Reducer::Untracked)
         };
         self.started.as_ref().is_some_and(untracked)
     }
@@ -353,96 +354,55 @@ impl<'c> Session<'c> {
             let message = format!("`items_dir`: there is no folder {}", dir.display());
             return Err(OperationError::Fault(message));
         }
-        let hooks = &self.case.hooks;
+        let hooks = Arc::clone(&self.case.hooks);
+        let pins = pins(&manifest);
+        let graph = BareGraph { graph, graphs, hooks, manifest, pins };
         let looked_for = (file, items_dir);
-        let real = self
-            .items
-            .executor(
-                looked_for,
-                &graph,
-                &graphs,
-                hooks,
-                (&manifest, &self.servers, &self.models),
-                has_double,
-            )
-            .await?;
-        let inputs = Arc::new(fill_inputs(&graph, Value::Object(options.inputs.clone()))?);
-        let definition = Definition {
-            manifest_digest: manifest.digest(),
-            pins: pins(&manifest),
-            graph: Arc::clone(&graph),
-            graphs,
-            hooks: Arc::clone(&self.case.hooks),
-            manifest,
-        };
-        let beginning = Beginning {
-            run: RUN.to_owned(),
-            graph_path: None,
-            inputs,
+        let real = self.items.executor(looked_for, &graph, (&self.servers, &self.models), has_double).await?;
+        let inputs = fill_inputs(&graph.graph, Value::Object(options.inputs.clone()))?;
+        let start = BareStart {
             initial_state: options.state.clone(),
-            seed: None,
             durability: options.durability,
             max_steps: options.max_steps,
             max_concurrency: options.max_concurrency,
-            parent: None,
-            pid: None,
-            texts: Vec::new(),
+            stop: self.stop_request(),
+            ..BareStart::new(RUN, inputs)
         };
-        let environment = self.environment(real.clone());
-        let assembled = environment.start(&definition, beginning)?;
+        let (run, prepared, event) = self.runtime(real.clone()).start(&graph, start)?;
         self.store.break_after(self.crash.take().or(options.crash_after));
-        self.started = Some(Started { graph, setup: assembled.setup.clone(), warnings, real });
-        self.drive(&environment, assembled, Event::Started).await
+        self.started = Some(Started { run, warnings, real });
+        self.drive(prepared, event).await
     }
 
-    /// Returns the environment of the run: the doubles, the case's clock and its store.
-    pub(crate) fn environment(&self, real: Option<Arc<dyn TaskExecutor>>) -> Environment {
+    /// Returns the request of an earlier step to cancel the next operation, if there is one.
+    pub(crate) fn stop_request(&mut self) -> Option<StopRequest> {
+        std::mem::take(&mut self.cancel).then_some(StopRequest::Cancel)
+    }
+
+    /// Returns the runtime of the run, with the doubles, the case's clock and its store.
+    pub(crate) fn runtime(&self, real: Option<Arc<dyn TaskExecutor>>) -> BareRuntime {
         let executor = CaseExecutor {
             doubles: Arc::clone(&self.doubles),
             store: Arc::clone(&self.store),
             real,
             standstill: Arc::default(),
         };
-        Environment {
+        BareRuntime {
             store: Arc::clone(&self.store) as Arc<dyn CheckpointStore>,
             executor: Arc::new(executor),
             clock: Arc::new(self.clock),
             key: self.key.clone(),
             writing: WriteMode::OneByOne,
-            state_item: None,
         }
     }
 
     async fn resume(&mut self, options: &ResumeOptions) -> Result<Option<Summary>, OperationError> {
-        let none = "there is no run to resume: the script has not started one";
-        if self.started.is_none() {
-            return Err(OperationError::refused(ErrorCode::NotFound, none));
-        }
-        let Some(started) = &mut self.started else {
+        let Some((runtime, mut run)) = self.still() else {
+            let none = "there is no run to resume: the script has not started one";
             return Err(OperationError::refused(ErrorCode::NotFound, none));
         };
-        let real = started.real.clone();
-        let environment = self.environment(real);
-        let guard = environment.take(&self.run)?;
-        let Some(started) = &mut self.started else {
-            return Err(OperationError::refused(ErrorCode::NotFound, none));
-        };
+        let held = runtime.hold(&run)?;
         self.store.break_after(self.crash.take());
-        let setup = &mut started.setup;
-        let graph = Arc::clone(&started.graph);
-        let restored = restore::restore(&*self.store, &self.run, self.key.verifying_key())?;
-        if restored.is_none() && self.forks > 0 {
-            return Err(OperationError::refused(
-                ErrorCode::NotFound,
-                "the fork was cut short before anything of it was stored: fork again",
-            ));
-        }
-        let Some((restored, _)) = restored else {
-            // The operation was aborted before anything was stored, so the run starts from its beginning.
-            setup.max_steps = options.max_steps.or(setup.max_steps);
-            let assembled = environment.resume(&graph, setup.clone(), None, guard)?;
-            return self.drive(&environment, assembled, Event::Started).await;
-        };
         let mut resume =
             Resume { max_steps: options.max_steps, update: options.update.clone(), ..Resume::default() };
         resume.answers = match (&options.answer, &options.answers) {
@@ -451,36 +411,49 @@ impl<'c> Session<'c> {
             (None, None) => Answers::None,
         };
         let mut merged = None;
-        if let Some(inputs) = &options.inputs {
-            let mut all = setup.inputs.as_object().cloned().unwrap_or_default();
+        // A run that starts from its beginning has the inputs of its start.
+        if let Some(inputs) = options.inputs.as_ref().filter(|_| !held.is_unstarted()) {
+            let mut all = run.inputs().as_object().cloned().unwrap_or_default();
             all.extend(inputs.clone());
-            merged = Some(Arc::new(fill_inputs(&graph, Value::Object(all))?));
+            merged = Some(fill_inputs(run.graph(), Value::Object(all))?);
             resume.inputs = Some(inputs.clone());
         }
-        let assembled = environment.resume(&graph, setup.clone(), Some(restored), guard)?;
-        let summary = self.drive(&environment, assembled, Event::Resumed(resume)).await?;
-        if let Some(started) = &mut self.started {
-            started.setup.max_steps = options.max_steps.or(started.setup.max_steps);
-            if let Some(inputs) = merged {
-                started.setup.inputs = inputs;
-            }
+        let stop = self.stop_request();
+        let (prepared, event) = runtime.resume(&mut run, held, resume, stop)?;
+        if matches!(event, Event::Started) {
+            self.set_run(run);
+            return self.drive(prepared, event).await;
         }
+        let summary = self.drive(prepared, event).await?;
+        if let Some(max_steps) = options.max_steps {
+            run.set_max_steps(max_steps);
+        }
+        if let Some(inputs) = merged {
+            run.set_inputs(inputs);
+        }
+        self.set_run(run);
         Ok(summary)
+    }
+
+    /// Returns the run, with its runtime, if it was started.
+    pub(crate) fn still(&self) -> Option<(BareRuntime, BareRun)> {
+        self.started.as_ref().map(|started| (self.runtime(started.real.clone()), started.run.clone()))
+    }
+
+    /// Replaces the run that operations act on.
+    pub(crate) fn set_run(&mut self, run: BareRun) {
+        if let Some(started) = &mut self.started {
+            started.run = run;
+        }
     }
 
     /// Drives a run until it stops, the store breaks, or the case's time is over.
     pub(crate) async fn drive(
         &mut self,
-        environment: &Environment,
-        mut assembled: Assembled,
+        prepared: PreparedRun,
         first: Event,
     ) -> Result<Option<Summary>, OperationError> {
-        if std::mem::take(&mut self.cancel) {
-            assembled.walker.handle(self.clock.now(), Event::CancelRequested).map_err(|error| {
-                OperationError::Fault(format!("the walker does not take the cancellation: {error}"))
-            })?;
-        }
-        let PreparedRun { mut driver, .. } = assembled.ready(environment)?;
+        let PreparedRun { mut driver, .. } = prepared;
         let store = Arc::clone(&self.store);
         let mut watcher = CountChildren { doubles: Arc::clone(&self.doubles), run: self.run.clone() };
         let ended = tokio::select! {
@@ -502,13 +475,8 @@ impl<'c> Session<'c> {
 
     /// Returns the summary of the run, restored from its records.
     pub(crate) fn stored_summary(&self) -> Result<Option<Summary>, String> {
-        let Some(started) = &self.started else { return Ok(None) };
-        let restored = restore::restore(&*self.store, &self.run, self.key.verifying_key())
-            .map_err(|error| error.message().to_owned())?;
-        let restored = restored.map(|(restored, _)| restored);
-        let walker = context::walker(&started.graph, started.setup.clone(), restored)
-            .map_err(|error| error.message().to_owned())?;
-        Ok(Some(walker.summary()))
+        let Some((runtime, run)) = self.still() else { return Ok(None) };
+        runtime.summary(&run).map(Some).map_err(|error| error.message().to_owned())
     }
 
     fn load(&self) -> Result<(Graph, Vec<String>), OperationError> {

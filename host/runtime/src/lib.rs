@@ -53,6 +53,8 @@ pub mod replay;
 pub mod run;
 mod runtime;
 pub mod telemetry;
+#[cfg(test)]
+mod tests;
 pub mod trust;
 
 pub use error::{Error, Kind};
@@ -64,7 +66,8 @@ pub use run::edit_and_fork::EditedRun;
 pub use run::resume::Opening;
 pub use run::start::Sources;
 pub use runtime::{
-    ForkOptions, History, Options, PlanOptions, PlannedRun, ResumeOptions, RunHandle, Runtime, StartOptions,
+    BareGraph, BareRun, BareRuntime, BareStart, ForkOptions, HeldRun, History, ItemSources, NewFork, Options,
+    PlanOptions, PlannedRun, ResumeOptions, RunHandle, Runtime, StartOptions,
 };
 // Their types are in the signatures of this crate.
 pub use {graph_driver, graph_engine, graph_registry, graph_store};

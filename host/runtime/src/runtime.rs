@@ -1,6 +1,8 @@
 //! [`Runtime`]: everything that a program needs to run graphs.
 
+mod bare;
 mod handle;
+mod item_executor;
 mod options;
 mod planned;
 
@@ -25,7 +27,9 @@ use crate::run::resume::{self, Opening, Resumable};
 use crate::run::start::{self, RunContext, Start};
 use crate::run::{restore, stop_notes, stop_unheld};
 
+pub use bare::{BareGraph, BareRun, BareRuntime, BareStart, HeldRun, NewFork};
 pub use handle::{History, RunHandle};
+pub use item_executor::ItemSources;
 pub use options::{ForkOptions, Options, PlanOptions, ResumeOptions, StartOptions};
 pub use planned::PlannedRun;
 

@@ -123,7 +123,7 @@ pub(crate) async fn fork(
 }
 
 /// Makes the row of a fork. Its pins are those of the checkpoint, even if the run got other pins later.
-pub fn fork_row(origin: &RunRow, of: &Restored, run: &str) -> RunRow {
+pub(crate) fn fork_row(origin: &RunRow, of: &Restored, run: &str) -> RunRow {
     let mut row = RunRow {
         run_id: run.to_owned(),
         parent_id: None,
@@ -150,7 +150,7 @@ pub fn inputs(store: &dyn CheckpointStore, restored: &Restored) -> Result<Value>
     restore::inputs(store, &restored.checkpoint.inputs)
 }
 
-fn nothing_stored(run: &str) -> Error {
+pub(crate) fn nothing_stored(run: &str) -> Error {
     Error::not_found(format!("run {run} was cut short before its first checkpoint: there is nothing to edit"))
         .help(format!("start it: graph-host resume {run}"))
 }
