@@ -411,7 +411,7 @@ fn graph(
     let loaded = graph_walker::document::load(&project::shown(path), &text, id)?;
     let graph = Arc::new(loaded.graph);
     let published = match fetched {
-        Some(fetched) => Some(Published::of(fetched, &graph, sources, &trust, context)?),
+        Some(fetched) => Some(PublishedGraph::of(fetched, &graph, sources, &trust, context)?),
         None => None,
     };
     if output.is_json() {

@@ -80,7 +80,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let home = &context.host.home;
     let options = args.network.network().options(home, std::slice::from_ref(&to));
     let puller = Puller { options, trust: &store, home };
-    let gathered = Gathered::new(&args.cases, &args.items, &store, &keeper, context)?;
+    let gathered = CompanionCollector::new(&args.cases, &args.items, &store, &keeper, context)?;
     let publisher = Publisher {
         places: &places,
         trust: &store,

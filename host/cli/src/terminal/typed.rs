@@ -162,7 +162,7 @@ mod tests {
                 "graph-host caps suggest g.yaml --project p > caps.yaml",
             ),
         ] {
-            let given = RepeatedOptions { project: Some("p".to_owned()), ..Given::default() };
+            let given = RepeatedOptions { project: Some("p".to_owned()), ..RepeatedOptions::default() };
             assert_eq!(with_options(text, &given), shown, "{text}");
         }
     }
@@ -173,7 +173,7 @@ mod tests {
             trust: vec!["t.yaml".to_owned(), "'u v.yaml'".to_owned()],
             items: vec!["i".to_owned()],
             file: Some("f.yaml".to_owned()),
-            ..Given::default()
+            ..RepeatedOptions::default()
         };
         for (text, shown) in [
             (
