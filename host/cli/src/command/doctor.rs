@@ -1,6 +1,7 @@
 //! `graph-host doctor`.
 
 use graph_host::context::named_project;
+use graph_host::terminal::remedies;
 use std::path::Path;
 
 use graph_core::diagnostic::printable;
@@ -71,10 +72,9 @@ impl Finding {
     fn of(what: &'static str, outcome: Result<String>) -> Self {
         match outcome {
             Ok(found) => Self::new(what, Health::Good, found),
-            Err(error) => Self {
-                help: error.help_text().map(str::to_owned),
-                ..Self::new(what, Health::Bad, error.message())
-            },
+            Err(error) => {
+                Self { help: remedies::of_error(&error), ..Self::new(what, Health::Bad, error.message()) }
+            }
         }
     }
 }
