@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use graph_host::terminal::width::COMMANDS;
 use serde_json::Value;
 
 /// Returns the output of `cargo`, without network access.
@@ -215,56 +216,13 @@ const WITH_COMMANDS: [(&str, usize, &str); 4] = [
     ("items/precedence.rs", 1, "a warning of a plan, which is a text"),
 ];
 
-/// Returns the string literals of a source file. Line breaks that a `\` continues over are left in.
-fn literals(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(['"', '\'', '/']) {
-        let (before, from) = rest.split_at(at);
-        let hashes = before.len() - before.trim_end_matches('#').len();
-        if from.starts_with("//") {
-            rest = from.split_once('\n').map_or("", |(_, rest)| rest);
-        } else if from.starts_with("'\"'") || from.starts_with("'\\") {
-            rest = from.get(3..).unwrap_or_default();
-        } else if from.starts_with('"') && before.trim_end_matches('#').ends_with('r') {
-            let (literal, after) = from[1..].split_once(&format!("\"{}", "#".repeat(hashes))).unwrap();
-            found.push(literal.to_owned());
-            rest = after;
-        } else if let Some(inner) = from.strip_prefix('"') {
-            let mut escaped = false;
-            let end = inner.find(|c| {
-                let ends = c == '"' && !escaped;
-                escaped = c == '\\' && !escaped;
-                ends
-            });
-            let end = end.unwrap();
-            found.push(inner[..end].to_owned());
-            rest = &inner[end + 1..];
-        } else {
-            rest = &from[1..];
-        }
-    }
-    found
-}
-
-#[test]
-fn string_literals_are_read_whole() {
-    let text = "f('\"', \"a \\\" b\"); // \"not\"\n g('\\'', r#\"c \"d\"\"#, '/', \"/e\")";
-    assert_eq!(literals(text), ["a \\\" b", "c \"d\"", "/e"]);
-}
-
 #[test]
 fn a_library_names_no_commands_and_no_options() {
     let host = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
-    let entries = std::fs::read_dir(host.join("cli/src/command")).unwrap();
-    let commands: BTreeSet<_> = entries
-        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
-        .collect();
-    assert!(commands.contains("run") && commands.contains("trust"), "{commands:?}");
     let names_command = |text: &str| {
         text.split("graph-host ").skip(1).any(|rest| {
             let word = rest.split(|c: char| !c.is_ascii_lowercase()).next().unwrap_or_default();
-            commands.contains(word)
+            COMMANDS.contains(&word)
         })
     };
     let names_option = |text: &str| {
@@ -279,7 +237,7 @@ fn a_library_names_no_commands_and_no_options() {
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
         let shown = file.strip_prefix(&runtime).unwrap().to_string_lossy().into_owned();
-        for literal in literals(without_tests(&text)) {
+        for literal in crate::hint_sources::literals(without_tests(&text)) {
             if names_command(&literal) || names_option(&literal) {
                 found.entry(shown.clone()).or_default().push(literal);
             }

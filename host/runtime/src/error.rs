@@ -375,7 +375,6 @@ from_store!(
     graph_store::OpenError,
     graph_store::ReadError,
     graph_store::RemoveError,
-    graph_store::ResolveError,
     graph_store::SnapshotError,
     graph_store::StorageError,
 );
@@ -387,6 +386,23 @@ impl From<graph_store::AcquireError> for Error {
             _ => error.code().into(),
         };
         Self::new(kind, error.code().as_str(), error.to_string()).caused_by(error)
+    }
+}
+
+impl From<graph_store::ResolveError> for Error {
+    fn from(error: graph_store::ResolveError) -> Self {
+        use graph_store::ResolveError as Unresolved;
+        let message = error.to_string();
+        let end = EmbeddedPlace::Message(message.len());
+        let made = Self::of_run(error.code(), message);
+        let made = match &error {
+            Unresolved::NotFound { .. } => made.embed(end, ": ", Remedy::ListRuns),
+            Unresolved::Inside { name, .. } => {
+                made.embed(end, "; ", Remedy::SeeConversation { run: name.clone() })
+            }
+            _ => made,
+        };
+        made.caused_by(error)
     }
 }
 

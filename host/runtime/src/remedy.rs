@@ -124,6 +124,13 @@ pub enum Remedy {
     ListKeys,
 
     // Runs.
+    /// Look at the runs that there are.
+    ListRuns,
+    /// Look at the conversation of a run inside another one.
+    SeeConversation {
+        /// Id of the run inside.
+        run: String,
+    },
     /// Answer an open question.
     AnswerQuestion,
     /// Name the question of each answer.

@@ -72,9 +72,10 @@ impl Finding {
     fn of(what: &'static str, outcome: Result<String>) -> Self {
         match outcome {
             Ok(found) => Self::new(what, Health::Good, found),
-            Err(error) => {
-                Self { help: remedies::of_error(&error), ..Self::new(what, Health::Bad, error.message()) }
-            }
+            Err(error) => Self {
+                help: remedies::of_error(&error),
+                ..Self::new(what, Health::Bad, remedies::message(&error))
+            },
         }
     }
 }
@@ -242,7 +243,7 @@ fn stored(project: &Project, home: &Home) -> Finding {
     match stores::any(project) {
         Ok(true) => {}
         Ok(false) => return Finding::new(what, Health::Good, "none yet"),
-        Err(error) => return Finding::new(what, Health::Bad, error.message()),
+        Err(error) => return Finding::new(what, Health::Bad, remedies::message(&error)),
     }
     let look = || -> Result<(u64, u64, Vec<String>)> {
         let (mut count, mut more, mut cut_short) = (0, 0, Vec::new());

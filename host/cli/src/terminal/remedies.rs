@@ -54,6 +54,11 @@ pub fn of_error(error: &Error) -> Option<String> {
     error.remedy().map(words)
 }
 
+/// Words the message of an error, with the remedies in it.
+pub fn message(error: &Error) -> String {
+    error.worded(words)
+}
+
 /// Words a remedy as help of the command line.
 #[allow(clippy::too_many_lines, reason = "one table, which the compiler checks for completeness")]
 pub fn words(remedy: &Remedy) -> String {
@@ -120,6 +125,7 @@ pub fn words(remedy: &Remedy) -> String {
         Remedy::NameListedQuestions => {
             "write each as --answer ID=ANSWER; the ids are those that the run lists"
         }
+        Remedy::ListRuns => "`graph-host runs list` shows them",
         Remedy::ListQuestions => "`graph-host runs show RUN` lists the open questions with their ids",
         Remedy::FollowRun => {
             "what this process had not stored is dropped, and the other process continues the run: `graph-host runs show RUN` \
@@ -249,6 +255,9 @@ pub fn words(remedy: &Remedy) -> String {
         Remedy::SignWithCapability { kind } => {
             return format!("its signature itself leaves `{kind}` out: sign it again with --may {kind}");
         }
+        Remedy::SeeConversation { run } => {
+            return format!("`graph-host runs transcript {run}` shows its conversation");
+        }
         Remedy::RevokeKey { name, file } => {
             return format!(
                 "revoke it, which keeps the entry: graph-host trust revoke {}; or edit {} first",
@@ -348,4 +357,63 @@ pub fn words(remedy: &Remedy) -> String {
         }
     };
     text.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use graph_core::capability::CapabilityKind;
+    use graph_runtime::remedy::BoundedKey;
+
+    use super::*;
+
+    #[test]
+    fn names_are_quoted_for_a_shell() {
+        let name = "$(id)".to_owned();
+        let (range, run) = (NewerVersion::Range(name.clone()), name.clone());
+        let place = NewerVersion::Place(name.clone());
+        let keys = vec![BoundedKey { name: name.clone(), file: Some(name.clone()) }];
+        for remedy in [
+            Remedy::GiveManifest { run: run.clone(), purpose: ManifestPurpose::Send },
+            Remedy::StartAnew { run: run.clone() },
+            Remedy::LeaveSourcesOut { run },
+            Remedy::InspectNoGraph { file: name.clone() },
+            Remedy::PullItem { reference: name.clone() },
+            Remedy::SearchPlace { instead: None, place: name.clone() },
+            Remedy::SearchListing { place: name.clone() },
+            Remedy::AcceptMoved { reference: name.clone() },
+            Remedy::ChooseRange { reference: name.clone() },
+            Remedy::ChooseVersion { newer: range, pull: Some(name.clone()) },
+            Remedy::ChooseVersion { newer: place, pull: None },
+            Remedy::RevokeKey { name: name.clone(), file: PathBuf::from("trust.yaml") },
+            Remedy::RaiseCeiling { kind: CapabilityKind::Tools, keys },
+            Remedy::SignFile { file: PathBuf::from(&name), is_component: true },
+            Remedy::SuggestManifest(Box::new(ManifestSuggestion {
+                graph: SuggestedGraph::Named(name.clone()),
+                ..ManifestSuggestion::default()
+            })),
+        ] {
+            let told = words(&remedy);
+            assert!(told.contains("'$(id)'"), "{told}");
+            assert_eq!(told.matches("$(id)").count(), told.matches("'$(id)'").count(), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_suggestion_repeats_the_sources() {
+        let sources = graph_runtime::Sources {
+            trust: vec!["a b".into()],
+            items: vec!["c".into()],
+            project: Some("p".into()),
+            allow_unsigned: true,
+        };
+        let graph = SuggestedGraph::Named("g.yaml".to_owned());
+        let told = suggest_command(&ManifestSuggestion { graph, sources });
+        assert_eq!(
+            told,
+            "graph-host caps suggest g.yaml --trust 'a b' --items c --project p --allow-unsigned"
+        );
+        assert_eq!(suggest_command(&ManifestSuggestion::default()), "graph-host caps suggest GRAPH");
+    }
 }
