@@ -12,7 +12,7 @@ use crate::place::Place;
 const PROGRAM: &str = "graph-host ";
 
 /// Returns the literal texts of a source, without comments and unit tests.
-fn literals(source: &str) -> Vec<String> {
+pub(crate) fn literals(source: &str) -> Vec<String> {
     let source = source.split("\nmod tests {").next().unwrap();
     let mut found = Vec::new();
     let mut rest = source;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use graph_host::terminal::width::COMMANDS;
 use serde_json::Value;
 
 /// Returns the output of `cargo`, without network access.
@@ -195,6 +196,47 @@ fn only_the_runtime_assembles_runs() {
         }
     }
     assert!(found.is_empty(), "use `Runtime`, or `BareRuntime` without a project:\n{}", found.join("\n"));
+}
+
+/// Files of the runtime with texts that name commands or options, with the number of these texts, each with the reason.
+const WITH_COMMANDS: [(&str, usize, &str); 4] = [
+    ("executor/item_operations/perform.rs", 1, "the failure of a task, which its run records"),
+    ("executor/item_operations/sign.rs", 1, "the failure of a task, which its run records"),
+    ("items/locate.rs", 2, "the failure of a task that finds no item, and the name of a place in warnings"),
+    ("items/precedence.rs", 1, "a warning of a plan, which is a text"),
+];
+
+#[test]
+fn a_library_names_no_commands_and_no_options() {
+    let host = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
+    let names_command = |text: &str| {
+        text.split("graph-host ").skip(1).any(|rest| {
+            let word = rest.split(|c: char| !c.is_ascii_lowercase()).next().unwrap_or_default();
+            COMMANDS.contains(&word)
+        })
+    };
+    let names_option = |text: &str| {
+        text.match_indices("--").any(|(at, _)| {
+            !text[..at].ends_with('-') && text[at + 2..].starts_with(|c: char| c.is_ascii_lowercase())
+        })
+    };
+    let runtime = host.join("runtime/src");
+    let mut files = Vec::new();
+    sources(&runtime, &mut files);
+    let mut found = BTreeMap::<_, Vec<_>>::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let shown = file.strip_prefix(&runtime).unwrap().to_string_lossy().into_owned();
+        for literal in crate::hint_sources::literals(without_tests(&text)) {
+            if names_command(&literal) || names_option(&literal) {
+                found.entry(shown.clone()).or_default().push(literal);
+            }
+        }
+    }
+    let excepted: BTreeMap<_, _> =
+        WITH_COMMANDS.iter().map(|(file, texts, _)| ((*file).to_owned(), *texts)).collect();
+    let counted: BTreeMap<_, _> = found.iter().map(|(file, texts)| (file.clone(), texts.len())).collect();
+    assert_eq!(counted, excepted, "give a `Remedy`, which the command line words: {found:#?}");
 }
 
 /// Files that print or write texts with their line breaks, each with the reason. All others print a stranger's text on

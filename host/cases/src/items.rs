@@ -10,6 +10,7 @@ use graph_core::item::Primary;
 use graph_core::limits::RunLimits;
 use graph_core::trust::TrustStore;
 use graph_runtime::graph_engine::{Engine, HostResources, HttpDoubles, ModelDoubles};
+use graph_runtime::remedy::{ManifestSuggestion, RemedyWords};
 use graph_walker::graph::{Action, Graph};
 use graph_walker::hook::{Hook, HookAction};
 use graph_walker::host_item::HostItem;
@@ -47,6 +48,8 @@ struct Real {
     host: Host,
     /// Engine, which the first case that needs it creates and all cases share.
     engine: Mutex<Option<Engine>>,
+    /// Wording of the remedies in reports.
+    words: RemedyWords,
 }
 
 impl Items {
@@ -61,9 +64,26 @@ impl Items {
         };
         let engine = Mutex::new(None);
         Ok(Self {
-            real: Some(Real { sources, trust, grants, project: project.clone(), host: host.clone(), engine }),
+            real: Some(Real {
+                sources,
+                trust,
+                grants,
+                project: project.clone(),
+                host: host.clone(),
+                engine,
+                words: |remedy| remedy.advice().unwrap_or_default().to_owned(),
+            }),
             is_doubles_only: false,
         })
+    }
+
+    /// Sets the wording of remedies in reports; without it, only advice without commands is reported.
+    #[must_use]
+    pub fn with_words(mut self, words: RemedyWords) -> Self {
+        if let Some(real) = &mut self.real {
+            real.words = words;
+        }
+        self
     }
 
     /// Restricts the items to doubles, for cases of untrusted publishers. Graphs that a graph names are found as for a
@@ -179,7 +199,7 @@ impl Items {
             model: Some(Arc::clone(models) as Arc<dyn ModelDoubles>),
         };
         let executor = sources.executor(subject, is_needed).await;
-        executor.map(Some).map_err(|refused| explained(&refused))
+        executor.map(Some).map_err(|refused| explained(&refused, real.words))
     }
 }
 
@@ -225,7 +245,7 @@ fn nearest_project(file: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the refusal with advice for a case.
-fn explained(refused: &Error) -> Error {
+fn explained(refused: &Error, words: RemedyWords) -> Error {
     let advice = match refused.kind() {
         Kind::Denied => "grants for components come from a manifest: graph-host test PATH --caps FILE",
         Kind::NotFound => "give it a double under `items`, or name its folder with --items DIR",
@@ -233,6 +253,6 @@ fn explained(refused: &Error) -> Error {
         _ => "give it a double under `items`, or correct the node",
     };
     let message =
-        format!("{}\nwhat has no double in the case is used as in a run; {advice}", refused.message());
+        format!("{}\nwhat has no double in the case is used as in a run; {advice}", refused.worded(words));
     Error::new(refused.kind(), refused.code(), message)
 }

@@ -141,7 +141,7 @@ fn read_report(text: &str) -> Result<()> {
     let kind = KINDS.into_iter().find(|kind| Some(u64::from(Exit::from(*kind).code())) == number);
     let mut again = Error::new(kind.unwrap_or(Kind::Failed), known_code(text("code")), text("message"));
     if !text("help").is_empty() {
-        again = again.help(text("help"));
+        again = again.help(text("help").to_owned());
     }
     let own = ["code", "exit", "message", "help"];
     let details: Map<_, _> = error

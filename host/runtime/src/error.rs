@@ -1,4 +1,4 @@
-//! The error of every operation on graphs and runs: its kind, a stable code, a message, and help for the user.
+//! The error of every operation on graphs and runs: its kind, a stable code, a message, a remedy, and its source.
 
 use std::fmt;
 use std::path::Path;
@@ -7,6 +7,8 @@ use graph_core::diagnostic::{Diagnostics, printable_lines};
 use graph_core::record::ErrorCode;
 use graph_driver::DriveError;
 use serde_json::Value;
+
+use crate::remedy::{Remedy, RemedyWords};
 
 /// Category of an error. Callers decide by it, and the command line derives its exit code from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,9 +61,13 @@ impl From<ErrorCode> for Kind {
     }
 }
 
-type Source = Box<dyn miette::Diagnostic + Send + Sync>;
+type RelatedDiagnostic = Box<dyn miette::Diagnostic + Send + Sync>;
 
-/// The error of an operation: its kind, a stable code, a message and help for the user.
+type SourceError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The error of an operation: its kind, a stable code, a message, and a remedy.
+///
+/// A library has no commands: a program words the remedies, those within the message as well ([`Error::worded`]).
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -70,9 +76,39 @@ struct Inner {
     kind: Kind,
     code: &'static str,
     message: String,
-    help: Option<String>,
+    remedy: Option<Remedy>,
+    embedded: Vec<Embedded>,
     details: Option<Value>,
-    related: Vec<Source>,
+    related: Vec<RelatedDiagnostic>,
+    source: Option<SourceError>,
+}
+
+/// A remedy that is a part of the message or of the details.
+#[derive(Debug)]
+struct Embedded {
+    place: EmbeddedPlace,
+    /// Text before each line of the remedy.
+    lead: &'static str,
+    remedy: Remedy,
+}
+
+/// Place of a remedy in an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum EmbeddedPlace {
+    /// After this number of bytes of the message.
+    Message(usize),
+    /// At the end of a text in the details, or in place of `null`: a JSON pointer.
+    Details(String),
+}
+
+impl Embedded {
+    fn text(&self, words: RemedyWords) -> String {
+        let text = words(&self.remedy);
+        if self.lead.is_empty() {
+            return text;
+        }
+        text.trim_end().lines().flat_map(|line| [self.lead, line]).collect()
+    }
 }
 
 /// The `Result` of this crate's operations: its error is an `Error` unless another type is named.
@@ -85,9 +121,11 @@ impl Error {
             kind,
             code,
             message: message.into(),
-            help: None,
+            remedy: None,
+            embedded: Vec::new(),
             details: None,
             related: Vec::new(),
+            source: None,
         }))
     }
 
@@ -130,7 +168,7 @@ impl Error {
     pub fn read(what: &str, path: &Path, error: &std::io::Error) -> Self {
         use std::io::ErrorKind as Io;
         let shown = path.display();
-        match error.kind() {
+        let made = match error.kind() {
             Io::NotFound | Io::NotADirectory => Self::not_found(format!("{what} {shown} does not exist")),
             Io::PermissionDenied => {
                 Self::storage(format!("{what} {shown} may not be read")).help("check its permissions")
@@ -144,7 +182,8 @@ impl Error {
                 Self::invalid(format!("{what} {shown} is larger than {limit}"))
             }
             _ => Self::storage(format!("{what} {shown} cannot be read: {error}")),
-        }
+        };
+        made.caused_by(copy_of(error))
     }
 
     /// A file or folder that cannot be written.
@@ -155,7 +194,7 @@ impl Error {
         let why = error.to_string();
         let why = why.split(" at path ").next().unwrap_or_default();
         let failure = Self::storage(format!("{what} {shown} cannot be written: {why}"));
-        match error.kind() {
+        let made = match error.kind() {
             Io::AlreadyExists | Io::NotADirectory => {
                 let why = "a file is where a folder would have to be";
                 Self::storage(format!("{what} {shown} cannot be written: {why}")).help("name another place")
@@ -170,13 +209,28 @@ impl Error {
                     .help("make the folder first, or name another place")
             }
             _ => failure,
-        }
+        };
+        made.caused_by(copy_of(error))
     }
 
-    /// Adds help: what the user can do about the error.
+    /// Adds a remedy: what the user can do about the error.
     #[must_use]
-    pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.0.help = Some(help.into());
+    pub fn help(mut self, remedy: impl Into<Remedy>) -> Self {
+        self.0.remedy = Some(remedy.into());
+        self
+    }
+
+    /// Puts a remedy into the message or the details, with `lead` before each of its lines.
+    #[must_use]
+    pub(crate) fn embed(mut self, place: EmbeddedPlace, lead: &'static str, remedy: Remedy) -> Self {
+        self.0.embedded.push(Embedded { place, lead, remedy });
+        self
+    }
+
+    /// Adds the error that this one follows from.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        self.0.source = Some(Box::new(source));
         self
     }
 
@@ -198,7 +252,14 @@ impl Error {
     #[must_use]
     pub fn within(mut self, file: &Path) -> Self {
         let file = if file.as_os_str() == "-" { "<stdin>".to_owned() } else { crate::project::shown(file) };
+        let before = self.0.message.len();
         self.0.message = format!("{file}: {}", self.0.message);
+        let moved = self.0.message.len() - before;
+        for embedded in &mut self.0.embedded {
+            if let EmbeddedPlace::Message(at) = &mut embedded.place {
+                *at += moved;
+            }
+        }
         self
     }
 
@@ -212,27 +273,57 @@ impl Error {
         self.0.code
     }
 
-    /// The message, without the help.
+    /// The message, without remedies.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// Returns what the user can do about the error, if anything is known.
-    pub fn help_text(&self) -> Option<&str> {
-        self.0.help.as_deref()
+    /// Returns the message with the remedies that are parts of it.
+    pub fn worded(&self, words: RemedyWords) -> String {
+        let mut worded = String::new();
+        let mut rest = 0;
+        for embedded in &self.0.embedded {
+            let EmbeddedPlace::Message(at) = embedded.place else { continue };
+            worded.push_str(self.0.message.get(rest..at).unwrap_or_default());
+            worded.push_str(&embedded.text(words));
+            rest = at;
+        }
+        worded.push_str(self.0.message.get(rest..).unwrap_or_default());
+        worded
     }
 
-    /// Returns the diagnostic to show: the only related one if its text is the message, else the error itself.
-    pub fn diagnostic(&self) -> &dyn miette::Diagnostic {
+    /// Returns what the user can do about the error, if anything is known.
+    pub fn remedy(&self) -> Option<&Remedy> {
+        self.0.remedy.as_ref()
+    }
+
+    /// Returns the diagnostic of a document that the error consists of: the only related one, if its text is the message.
+    pub fn diagnostic(&self) -> Option<&dyn miette::Diagnostic> {
         match self.0.related.as_slice() {
-            [only] if only.to_string() == self.0.message => &**only,
-            _ => self,
+            [only] if only.to_string() == self.0.message => Some(&**only),
+            _ => None,
         }
     }
 
-    /// The details that [`Error::details`] added for programs.
-    pub fn more(&self) -> Option<&Value> {
-        self.0.details.as_ref()
+    /// Returns the details that [`Error::details`] added for programs, with the remedies that are parts of them.
+    pub fn more(&self, words: RemedyWords) -> Option<Value> {
+        let mut details = self.0.details.clone()?;
+        for embedded in &self.0.embedded {
+            let EmbeddedPlace::Details(pointer) = &embedded.place else { continue };
+            if let Some(value) = details.pointer_mut(pointer) {
+                let before = value.as_str().unwrap_or_default();
+                *value = Value::from(format!("{before}{}", embedded.text(words)));
+            }
+        }
+        Some(details)
+    }
+}
+
+/// Copies an error of the operating system, which cannot be cloned.
+fn copy_of(error: &std::io::Error) -> std::io::Error {
+    match error.raw_os_error() {
+        Some(code) => std::io::Error::from_raw_os_error(code),
+        None => std::io::Error::new(error.kind(), error.to_string()),
     }
 }
 
@@ -242,14 +333,16 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|source| source as &(dyn std::error::Error + 'static))
+    }
+}
 
 impl miette::Diagnostic for Error {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.0
-            .help
-            .as_deref()
-            .map(|help| Box::new(printable_lines(help).into_owned()) as Box<dyn fmt::Display>)
+        let help = self.0.remedy.as_ref().and_then(Remedy::advice)?;
+        Some(Box::new(printable_lines(help).into_owned()))
     }
 
     fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn miette::Diagnostic> + 'a>> {
@@ -271,7 +364,7 @@ macro_rules! from_store {
     ($($error:ty),* $(,)?) => {$(
         impl From<$error> for Error {
             fn from(error: $error) -> Self {
-                Self::of_run(error.code(), error.to_string())
+                Self::of_run(error.code(), error.to_string()).caused_by(error)
             }
         }
     )*};
@@ -282,7 +375,6 @@ from_store!(
     graph_store::OpenError,
     graph_store::ReadError,
     graph_store::RemoveError,
-    graph_store::ResolveError,
     graph_store::SnapshotError,
     graph_store::StorageError,
 );
@@ -293,7 +385,24 @@ impl From<graph_store::AcquireError> for Error {
             graph_store::AcquireError::Held { .. } => Kind::Held,
             _ => error.code().into(),
         };
-        Self::new(kind, error.code().as_str(), error.to_string())
+        Self::new(kind, error.code().as_str(), error.to_string()).caused_by(error)
+    }
+}
+
+impl From<graph_store::ResolveError> for Error {
+    fn from(error: graph_store::ResolveError) -> Self {
+        use graph_store::ResolveError as Unresolved;
+        let message = error.to_string();
+        let end = EmbeddedPlace::Message(message.len());
+        let made = Self::of_run(error.code(), message);
+        let made = match &error {
+            Unresolved::NotFound { .. } => made.embed(end, ": ", Remedy::ListRuns),
+            Unresolved::Inside { name, .. } => {
+                made.embed(end, "; ", Remedy::SeeConversation { run: name.clone() })
+            }
+            _ => made,
+        };
+        made.caused_by(error)
     }
 }
 
@@ -301,8 +410,8 @@ impl From<graph_store::CreateRunError> for Error {
     fn from(error: graph_store::CreateRunError) -> Self {
         match error {
             // The store itself works: the caller chose an id that is taken.
-            graph_store::CreateRunError::Exists { .. } => Self::usage(error.to_string()),
-            error => Self::of_run(error.code(), error.to_string()),
+            graph_store::CreateRunError::Exists { .. } => Self::usage(error.to_string()).caused_by(error),
+            error => Self::of_run(error.code(), error.to_string()).caused_by(error),
         }
     }
 }
@@ -311,7 +420,7 @@ impl From<graph_store::ImportError> for Error {
     fn from(error: graph_store::ImportError) -> Self {
         match error {
             graph_store::ImportError::Create(error) => error.into(),
-            error => Self::of_run(error.code(), error.to_string()),
+            error => Self::of_run(error.code(), error.to_string()).caused_by(error),
         }
     }
 }
@@ -323,31 +432,97 @@ impl From<Box<Diagnostics>> for Error {
     }
 }
 
-/// Makes the error of a resume that the walker refuses, with the command to type instead.
-fn refused(code: ErrorCode, message: String) -> Error {
-    let error = Error::of_run(code, message);
+/// Returns the remedy of a resume that the walker refuses.
+fn remedy_of(code: ErrorCode) -> Option<Remedy> {
     match code {
-        ErrorCode::AnswerNeeded => {
-            error.help("answer with --answer ANSWER, or --answer ID=ANSWER where several questions are open")
-        }
-        ErrorCode::AmbiguousAnswer => error.help("write each answer as --answer ID=ANSWER"),
-        ErrorCode::UnknownInterrupt => {
-            error.help("`graph-host runs show RUN` lists the open questions with their ids")
-        }
-        _ => error,
+        ErrorCode::AnswerNeeded => Some(Remedy::AnswerQuestion),
+        ErrorCode::AmbiguousAnswer => Some(Remedy::NameQuestions),
+        ErrorCode::UnknownInterrupt => Some(Remedy::ListQuestions),
+        _ => None,
     }
 }
 
 impl From<DriveError> for Error {
     fn from(error: DriveError) -> Self {
-        match error {
-            DriveError::Refused { code, message } => refused(code, message),
-            DriveError::Storage(message) => Self::storage(message),
-            DriveError::Lost(message) => Self::storage(message).help(
-                "what this process had not stored is dropped, and the other process continues the run: `graph-host runs show RUN` \
-                 shows which one it is, and `graph-host runs watch RUN` follows it",
-            ),
+        let made = match &error {
+            DriveError::Refused { code, message } => {
+                let refused = Self::of_run(*code, message.as_str());
+                match remedy_of(*code) {
+                    Some(remedy) => refused.help(remedy),
+                    None => refused,
+                }
+            }
+            DriveError::Storage(message) => Self::storage(message.as_str()),
+            DriveError::Lost(message) => Self::storage(message.as_str()).help(Remedy::FollowRun),
             DriveError::Fault(_) => Self::new(Kind::Internal, "internal", error.to_string()),
+        };
+        made.caused_by(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::error::Error as _;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn named(remedy: &Remedy) -> String {
+        remedy.advice().map_or_else(|| format!("{remedy:?}"), str::to_owned)
+    }
+
+    #[test]
+    fn an_error_of_a_file_has_that_of_the_system_as_its_source() {
+        let denied = std::io::Error::from_raw_os_error(13);
+        for error in [
+            Error::read("the file", Path::new("a"), &denied),
+            Error::write("the file", Path::new("a"), &denied),
+        ] {
+            let source = error.source().and_then(|source| source.downcast_ref::<std::io::Error>()).unwrap();
+            assert_eq!(source.raw_os_error(), Some(13), "{error}");
         }
+        let made = std::io::Error::new(std::io::ErrorKind::FileTooLarge, "9 MiB");
+        let error = Error::read("the file", Path::new("a"), &made);
+        assert_eq!(error.message(), "the file a is larger than 9 MiB");
+        let source = error.source().and_then(|source| source.downcast_ref::<std::io::Error>()).unwrap();
+        assert_eq!((source.kind(), source.to_string().as_str()), (std::io::ErrorKind::FileTooLarge, "9 MiB"));
+    }
+
+    #[test]
+    fn an_error_of_a_store_or_a_driver_is_the_source() {
+        let error = Error::from(graph_store::CreateRunError::Exists { run: "run_1".into() });
+        assert!(error.source().unwrap().is::<graph_store::CreateRunError>(), "{error}");
+        let lost = DriveError::Lost("another process holds it".to_owned());
+        let error = Error::from(lost.clone());
+        assert_eq!(error.source().and_then(|source| source.downcast_ref()), Some(&lost));
+        assert_eq!(error.remedy(), Some(&Remedy::FollowRun));
+        assert!(Error::usage("x").source().is_none());
+    }
+
+    #[test]
+    fn remedies_within_a_message_stand_where_they_were_put() {
+        let error = Error::denied("refused\n- a\n- b")
+            .details(json!({ "refusals": [{ "help": null }, { "message": "b", "help": "c" }], "d": 1 }))
+            .embed(EmbeddedPlace::Message(11), "\n    ", "one\ntwo\n".into())
+            .embed(EmbeddedPlace::Details("/refusals/0/help".to_owned()), "", "one\ntwo\n".into())
+            .embed(EmbeddedPlace::Message(15), ": ", Remedy::ListKeys)
+            .embed(EmbeddedPlace::Details("/refusals/1/help".to_owned()), "; ", Remedy::ListKeys)
+            .embed(EmbeddedPlace::Details("/refusals/2/help".to_owned()), "; ", Remedy::ListKeys);
+        assert_eq!(error.message(), "refused\n- a\n- b");
+        assert_eq!(error.worded(named), "refused\n- a\n    one\n    two\n- b: ListKeys");
+        let error = error.within(Path::new("é.yaml"));
+        assert_eq!(error.worded(named), "é.yaml: refused\n- a\n    one\n    two\n- b: ListKeys");
+        let details = json!({ "refusals": [{ "help": "one\ntwo\n" }, { "message": "b", "help": "c; ListKeys" }], "d": 1 });
+        assert_eq!(error.more(named), Some(details));
+    }
+
+    #[test]
+    fn a_place_outside_of_the_message_loses_nothing_of_it() {
+        let error = Error::usage("é").embed(EmbeddedPlace::Message(1), "+", Remedy::ListKeys);
+        assert!(error.worded(named).ends_with("ListKeys"), "{}", error.worded(named));
+        let error = Error::usage("a").embed(EmbeddedPlace::Message(9), "+", Remedy::ListKeys);
+        assert_eq!(error.worded(named), "+ListKeys");
     }
 }

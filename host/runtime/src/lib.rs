@@ -49,6 +49,7 @@ pub mod notice;
 pub mod plan;
 pub mod project;
 pub mod registry;
+pub mod remedy;
 pub mod replay;
 pub mod run;
 mod runtime;

@@ -324,6 +324,7 @@ mod tests {
 
     use super::*;
     use crate::error::Kind;
+    use crate::remedy::ManifestSuggestion;
     use crate::run::start::Sources;
 
     const STEPS: u64 = 900;
@@ -473,7 +474,11 @@ mod tests {
         };
         let runtime = Runtime::new(host.clone(), project.clone(), StoreKind::Sqlite);
         let planned = async |inputs| {
-            runtime.open_graph(&graph, &PlanOptions::default())?.planned(inputs).await?.checked("suggest")
+            runtime
+                .open_graph(&graph, &PlanOptions::default())?
+                .planned(inputs)
+                .await?
+                .checked(ManifestSuggestion::default())
         };
         assert_eq!(planned(Map::new()).await.unwrap_err().kind(), Kind::Invalid);
         let plan = planned(name("Ada")).await.unwrap();

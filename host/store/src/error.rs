@@ -333,12 +333,10 @@ pub enum ReadError {
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum ResolveError {
     /// No id begins with the name.
-    #[error("no run is called `{name}` or starts with it: `graph-host runs list` shows them")]
+    #[error("no run is called `{name}` or starts with it")]
     NotFound { name: String },
     /// The name is that of a child run, which has no row of its own.
-    #[error(
-        "`{name}` is a run inside the run `{run}`: name `{run}` here; `graph-host runs transcript {name}` shows its conversation"
-    )]
+    #[error("`{name}` is a run inside the run `{run}`: name `{run}` here")]
     Inside { name: String, run: String },
     /// `@last`, and there are no runs.
     #[error("there are no runs yet, so `@last` names none")]

@@ -92,7 +92,7 @@ async fn carry_out(
     let Value::Object(inputs) = request.inputs else { bail!("the inputs are a mapping") };
     let planned = runtime.open_graph(&request.graph, &options)?.planned(inputs).await?;
     ensure!(planned.plan.missing().is_empty(), "{:?}", planned.plan.missing());
-    let planned = planned.checked("graph-host caps suggest GRAPH")?;
+    let planned = planned.checked(graph_runtime::remedy::ManifestSuggestion::default())?;
     runtime.store()?;
     let options = StartOptions { durability: Some(request.durability), ..StartOptions::default() };
     let began = Instant::now();

@@ -9,6 +9,7 @@ use graph_core::diagnostic::shell_quoted;
 use graph_core::trust::Yank;
 use graph_core::yaml::{parse_duration, parse_size};
 use graph_host::context::{Context, is_current};
+use graph_host::terminal::remedies;
 use graph_host::terminal::typed::project_option;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::history::events::{Namespaces, StreamKind};
@@ -31,10 +32,9 @@ pub(crate) fn typed_run(run: &str, project: &Path) -> String {
     if is_current(project) { run } else { run + &project_option(project) }
 }
 
-/// Names the run in the commands of an error's help.
+/// Names the run in the commands of an error's remedy.
 pub(crate) fn about_run(error: Error, typed: &str) -> Error {
-    match error
-        .help_text()
+    match remedies::of_error(&error)
         .map(|help| help.replace(" RUN`", &format!(" {typed}`")).replace(" RUN ", &format!(" {typed} ")))
     {
         Some(help) => error.help(help),

@@ -16,6 +16,7 @@ use graph_runtime::error::{Error, Result};
 use graph_runtime::project::key_pairs::{signing_key, verifying_key};
 use graph_runtime::project::stores::StoreKind;
 use graph_runtime::project::{shown, text_file};
+use graph_runtime::remedy::{ManifestSuggestion, SuggestedGraph};
 use graph_runtime::run::start::{RunContext, check_inputs, run_parameters};
 use graph_runtime::{PlanOptions, Runtime};
 use serde_json::{Map, Value, json};
@@ -85,7 +86,8 @@ async fn make(args: &Args, graph: &str, context: &Context) -> Result<Bundle> {
         Some(key) => signing_key(&context.host.home, key)?,
         None => context.host.home.identity()?,
     };
-    let suggest = sources.suggest_command(graph);
+    let suggested = SuggestedGraph::Named(graph.to_owned());
+    let suggestion = ManifestSuggestion { graph: suggested, sources: sources.clone() };
     let options = PlanOptions { sources, manifest: args.caps.clone(), sign_with: None };
     let runtime = Runtime::new(context.host.clone(), project, StoreKind::default());
     let mut scene = runtime.open_graph(graph, &options)?;
@@ -97,7 +99,7 @@ async fn make(args: &Args, graph: &str, context: &Context) -> Result<Bundle> {
     let plan = plan_for_page(&mut scene).await;
     let export = args.replay.as_deref().map(read_export).transpose()?;
     let options = BundleOptions { files: args.files, example_inputs, export };
-    let bundle = gather(&scene, &plan, &suggest, options, &key, &context.host)?;
+    let bundle = gather(&scene, &plan, suggestion, options, &key, &context.host)?;
     for notice in plan.notices().iter().chain(&bundle.left_out) {
         context.output.warn(notice);
     }

@@ -1,6 +1,7 @@
 //! `graph-host doctor`.
 
 use graph_host::context::named_project;
+use graph_host::terminal::remedies;
 use std::path::Path;
 
 use graph_core::diagnostic::printable;
@@ -72,8 +73,8 @@ impl Finding {
         match outcome {
             Ok(found) => Self::new(what, Health::Good, found),
             Err(error) => Self {
-                help: error.help_text().map(str::to_owned),
-                ..Self::new(what, Health::Bad, error.message())
+                help: remedies::of_error(&error),
+                ..Self::new(what, Health::Bad, remedies::message(&error))
             },
         }
     }
@@ -242,7 +243,7 @@ fn stored(project: &Project, home: &Home) -> Finding {
     match stores::any(project) {
         Ok(true) => {}
         Ok(false) => return Finding::new(what, Health::Good, "none yet"),
-        Err(error) => return Finding::new(what, Health::Bad, error.message()),
+        Err(error) => return Finding::new(what, Health::Bad, remedies::message(&error)),
     }
     let look = || -> Result<(u64, u64, Vec<String>)> {
         let (mut count, mut more, mut cut_short) = (0, 0, Vec::new());

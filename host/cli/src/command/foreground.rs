@@ -8,6 +8,7 @@ use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::foreground_run::Session;
 use graph_host::terminal::progress::Progress;
+use graph_host::terminal::remedies;
 use graph_host::terminal::run_report;
 use graph_host::terminal::width::one_line;
 use graph_runtime::error::Result;
@@ -149,7 +150,9 @@ fn visited<'s>(
         if let Err(error) = key.and_then(|key| checkpoints::visited(store, run, key)(visit))
             && !has_failed
         {
-            context.output.warn(format_args!("the nodes visited are not listed: {}", error.message()));
+            context
+                .output
+                .warn(format_args!("the nodes visited are not listed: {}", remedies::message(&error)));
         }
         Ok(())
     })

@@ -9,6 +9,7 @@ use graph_core::trust::{Rotation, VerifyingKey};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BOLD, DIM, styled};
+use graph_host::terminal::remedies;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::host::now;
 use graph_runtime::project::key_pairs::{KeyPair, Pairs, signing_key, verifying_key};
@@ -254,7 +255,7 @@ fn list(context: &Context) -> Result<ListReport> {
         match pairs.get(&name) {
             Ok(pair) => report.keys.push(pair.into()),
             Err(error) => {
-                report.unusable.push(UnusableReport { name, message: error.message().to_owned() });
+                report.unusable.push(UnusableReport { name, message: remedies::message(&error) });
             }
         }
     }

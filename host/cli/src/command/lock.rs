@@ -2,6 +2,7 @@
 
 use crate::command::args::NetworkArgs;
 use graph_host::context::current_project;
+use graph_host::terminal::remedies;
 use graph_runtime::error::Kind;
 use std::path::PathBuf;
 
@@ -126,7 +127,7 @@ fn check(lock: &LockFile, puller: &Puller<'_>, context: &Context) -> Result<Exit
         match puller.one(&locked.reference, Some(id)) {
             Ok(one) => {
                 if let Err(error) = one.follows(&locked, "locked", AllowedDepartures::default()) {
-                    problems.push(error.message().to_owned());
+                    problems.push(remedies::message(&error));
                 } else if one.pulled.manifest != locked.manifest {
                     problems.push(format!(
                         "{} is {} now, locked is {}",
@@ -135,7 +136,7 @@ fn check(lock: &LockFile, puller: &Puller<'_>, context: &Context) -> Result<Exit
                 }
             }
             Err(error) if matches!(error.kind(), Kind::Integrity | Kind::NotFound) => {
-                problems.push(error.message().to_owned());
+                problems.push(remedies::message(&error));
             }
             Err(error) => return Err(error),
         }

@@ -6,6 +6,7 @@ use graph_core::policy::Durability;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, Output, styled};
+use graph_host::terminal::remedies;
 use graph_host::terminal::text::standing_text;
 use graph_runtime::PlannedRun;
 use graph_runtime::error::Result;
@@ -85,7 +86,7 @@ fn document(scene: &RunContext, plan: &Plan, durability: Durability, suggest: &s
         })).collect::<Vec<_>>(),
         "warnings": scene.subgraphs.warnings.iter().cloned().chain(warnings).collect::<Vec<_>>(),
     });
-    if let (Value::Object(document), Value::Object(plan)) = (&mut document, plan.to_json()) {
+    if let (Value::Object(document), Value::Object(plan)) = (&mut document, plan.to_json(remedies::words)) {
         document.extend(plan);
         document.insert("suggest".to_owned(), json!(suggest));
     }
@@ -188,7 +189,8 @@ fn show_missing(missing: &[(&PlannedNode, PlanProblem)], suggest: &str, output: 
         let mut shown = Vec::new();
         for (node, problem) in missing {
             output.line(format_args!("  {}: {}", node.subject(), printable(&problem.message)))?;
-            let lines = problem.manifest_lines.as_ref().or(problem.help.as_ref());
+            let help = problem.help.as_ref().map(remedies::words);
+            let lines = problem.manifest_lines.as_ref().or(help.as_ref());
             if let Some(lines) = lines.filter(|lines| !shown.contains(*lines)) {
                 for line in lines.trim_end().lines() {
                     output.line(format_args!("      {}", styled(output::DIM, printable(line))))?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use graph_cases::{Case, GraphSource, Items, Options, Report, run as run_cases};
 use graph_core::diagnostic::printable;
 use graph_host::context::Context;
+use graph_host::terminal::remedies;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_registry::companions::{CompanionKind, Companions};
 use graph_runtime::project::Project;
@@ -58,8 +59,9 @@ impl PublishedCases<'_> {
             write(&path, text)?;
             files.push(path);
         }
-        let items =
-            Items::real(sources.sources(), None, project, &context.quiet(true).host)?.with_doubles_only();
+        let items = Items::real(sources.sources(), None, project, &context.quiet(true).host)?
+            .with_words(remedies::words)
+            .with_doubles_only();
         let mut report = run_cases(&files, &items, options);
         for case in &mut report.cases {
             let title = Path::new(&case.file).file_name().map(|title| title.to_string_lossy().into_owned());

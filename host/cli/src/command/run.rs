@@ -3,7 +3,9 @@
 use crate::command::args;
 use crate::command::args::SourceArgs;
 use graph_host::context::named_project;
+use graph_host::terminal::remedies;
 use graph_runtime::error::Kind;
+use graph_runtime::remedy::{ManifestSuggestion, SuggestedGraph};
 use std::iter;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -176,7 +178,9 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     let (sources, project) = (args.sources.sources(), named_project(args.sources.project.as_deref())?);
     let context = &context.quiet(args.quiet);
     let runtime = Runtime::new(context.host.clone(), project.clone(), args.store);
-    let suggest = sources.suggest_command(&args.graph);
+    let graph = SuggestedGraph::Named(args.graph.clone());
+    let suggestion = ManifestSuggestion { graph, sources: sources.clone() };
+    let suggest = remedies::suggest_command(&suggestion);
     let options = PlanOptions { sources, manifest: args.caps.clone(), sign_with: args.sign_with.clone() };
     let scene = runtime.open_graph(&args.graph, &options)?;
     let graph = Arc::clone(&scene.file.graph);
@@ -198,7 +202,8 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         return plan_view::show(&planned, durability.unwrap_or(graph.durability), &suggest, context);
     }
     warn_of_inputs(&planned.unknown_inputs(), args.strict_inputs, output)?;
-    let planned = planned.checked(&suggest).map_err(|error| refused(error, args.caps.is_none(), &suggest))?;
+    let planned =
+        planned.checked(suggestion).map_err(|error| refused(error, args.caps.is_none(), &suggest))?;
     let opening = opening_lines(&planned);
     let warnings: Vec<_> = planned.plan.notices().into_iter().chain(unsigned(&planned.plan)).collect();
 

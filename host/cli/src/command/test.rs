@@ -5,6 +5,7 @@ mod published;
 use crate::command::args::SourceArgs;
 use crate::command::stoppable::until_stopped;
 use graph_host::context::named_project;
+use graph_host::terminal::remedies;
 use std::path::{Path, PathBuf};
 
 use graph_cases::{Items, Options, Stop, cases, run as run_cases, with_answers};
@@ -66,7 +67,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let files = if paths.is_empty() && !references.is_empty() { Vec::new() } else { cases(&paths)? };
     let project = named_project(args.sources.project.as_deref())?;
     let items =
-        Items::real(args.sources.sources(), args.caps.as_deref(), &project, &context.quiet(true).host)?;
+        Items::real(args.sources.sources(), args.caps.as_deref(), &project, &context.quiet(true).host)?
+            .with_words(remedies::words);
     let stop = Stop::default();
     let options = Options {
         filter: args.filter,

@@ -3,6 +3,7 @@
 use graph_host::context::{current_project, named_project};
 use graph_host::terminal::exit;
 use graph_host::terminal::output::error_document;
+use graph_host::terminal::remedies;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -327,7 +328,7 @@ impl ItemProblem {
             "node": self.node,
             "code": self.problem.code,
             "message": self.problem.message,
-            "help": self.problem.help,
+            "help": self.problem.help.as_ref().map(remedies::words),
             "interface": self.problem.interface,
             "manifest_lines": self.problem.manifest_lines,
         })
@@ -338,9 +339,8 @@ impl ItemProblem {
 fn show_problems(file: &str, problems: &[ItemProblem], output: Output) -> Result<()> {
     for ItemProblem { subject, problem, .. } in problems {
         output.line(format_args!("{subject}: {}", printable(&problem.message)))?;
-        for line in
-            problem.manifest_lines.as_ref().or(problem.help.as_ref()).iter().flat_map(|help| help.lines())
-        {
+        let help = problem.help.as_ref().map(remedies::words);
+        for line in problem.manifest_lines.as_ref().or(help.as_ref()).iter().flat_map(|help| help.lines()) {
             output.line(format_args!("    {}", styled(output::DIM, printable(line))))?;
         }
     }

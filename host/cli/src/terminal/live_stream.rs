@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::terminal::output::Output;
+use crate::terminal::remedies;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::history::events::LineSink;
 
@@ -16,6 +17,6 @@ impl LineSink for PrintedLines {
     }
 
     fn failed(&mut self, error: &Error) {
-        self.0.warn(format_args!("the stream ends here: {}", error.message()));
+        self.0.warn(format_args!("the stream ends here: {}", remedies::message(&error)));
     }
 }

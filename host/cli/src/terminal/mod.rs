@@ -15,6 +15,7 @@ pub mod output;
 pub mod page;
 pub mod progress;
 pub mod prompt;
+pub mod remedies;
 pub mod report;
 pub mod run_report;
 pub mod table;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::terminal::json_document::{self, Document};
 use crate::terminal::typed::in_named_project;
 use crate::terminal::width::{width, wrapped};
-use crate::terminal::{exit, live_line, report};
+use crate::terminal::{exit, live_line, remedies, report};
 use graph_runtime::error::{Error, Result};
 
 /// Text of the frame, such as labels and units.
@@ -60,18 +60,19 @@ fn escaped_json(text: String, is_hidden: fn(char) -> bool) -> String {
 
 /// Converts an error to the document that `--json` prints.
 pub fn error_document(error: &Error) -> Value {
-    let message = in_named_project(error.message());
+    let message = error.worded(remedies::words);
+    let message = in_named_project(&message);
     let mut members = json!({ "code": error.code(), "exit": exit::of(error).code(), "message": message });
-    if let Some(help) = error.help_text() {
-        members["help"] = Value::from(in_named_project(help));
+    if let Some(help) = remedies::of_error(error) {
+        members["help"] = Value::from(in_named_project(&help));
     }
-    if let Some(Value::Object(details)) = error.more() {
+    if let Some(Value::Object(details)) = error.more(remedies::words) {
         for (key, value) in details {
-            members[key] = match value.as_str().filter(|_| key == "command") {
-                Some(command) => Value::from(in_named_project(command)),
-                None => value.clone(),
-            };
+            members[key] = value;
         }
+    }
+    if let Some(command) = error.remedy().and_then(remedies::command) {
+        members["command"] = Value::from(in_named_project(&command));
     }
     json!({ "error": members })
 }
@@ -210,7 +211,10 @@ impl Output {
         // If the document cannot be written to stdout, the error is reported on stderr.
         let is_document = self.json && !DOCUMENT_HAS_BEGUN.load(Ordering::Relaxed);
         if !is_document || self.document(&error_document(error)).is_err() {
-            self.report(error.diagnostic());
+            match error.diagnostic() {
+                Some(diagnostic) => self.report(diagnostic),
+                None => self.report(&report::WordedError(error)),
+            }
         }
     }
 

@@ -3,9 +3,11 @@
 use std::fmt;
 
 use graph_core::diagnostic::printable_lines;
+use graph_runtime::error::Error;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Severity, SourceCode};
 
 use crate::terminal::output::{self, styled};
+use crate::terminal::remedies;
 use crate::terminal::typed::in_named_project;
 use crate::terminal::width::wrapped;
 
@@ -81,6 +83,29 @@ pub fn help_lines(help: &str, width: usize) -> String {
     line(&text.replacen(head, &styled(output::GOOD, head), 1))
 }
 
+/// An error with the wording of the command line: its message and its help name commands and options.
+#[derive(Debug)]
+pub struct WordedError<'e>(pub &'e Error);
+
+impl fmt::Display for WordedError<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&printable_lines(&self.0.worded(remedies::words)))
+    }
+}
+
+impl std::error::Error for WordedError<'_> {}
+
+impl Diagnostic for WordedError<'_> {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        let help = remedies::of_error(self.0)?;
+        Some(Box::new(printable_lines(&help).into_owned()))
+    }
+
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        self.0.related()
+    }
+}
+
 /// Renders the places in the document with miette.
 fn snippets(diagnostic: &dyn Diagnostic, source: Option<&dyn SourceCode>, width: usize) -> String {
     let (Some(_), Some(source)) = (diagnostic.labels(), source) else { return String::new() };
@@ -138,8 +163,6 @@ pub fn error_lines(what: &str, message: &str, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use graph_runtime::error::Error;
-
     use super::*;
 
     #[test]
@@ -157,7 +180,7 @@ mod tests {
     fn an_error_says_what_and_then_what_to_do() {
         let error =
             Error::denied("refused\n- node `a`: not permitted").help("look: graph-host caps suggest g.yaml");
-        let shown = anstream::adapter::strip_str(&render(&error, 80)).to_string();
+        let shown = anstream::adapter::strip_str(&render(&WordedError(&error), 80)).to_string();
         assert_eq!(
             shown,
             "error: refused\n  - node `a`: not permitted\nhelp: look: graph-host caps suggest g.yaml\n"

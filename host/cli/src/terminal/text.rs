@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::terminal::remedies;
 use graph_core::diagnostic::printable;
 use graph_core::trust::TextStanding;
 use graph_runtime::graph_engine::LogLevel;
@@ -108,7 +109,7 @@ impl NoticeObserver for TerminalNotices {
             Notice::YanksNotKept { item, error } => {
                 self.output.warn(format_args!(
                     "the yanks of `{item}` are not remembered, so that they can be hidden later: {}",
-                    error.message()
+                    remedies::message(&error)
                 ));
             }
             Notice::YankUnknown { item, reason } => {

@@ -11,6 +11,7 @@ use graph_core::trust::{KeyId, VerifyingKey};
 use crate::error::{Error, Result};
 use crate::project;
 use crate::project::whole_folder::{WholeFolder, paths, read};
+use crate::remedy::Remedy;
 
 /// The folder of a bundle.
 const FOLDER: WholeFolder = WholeFolder { noun: "bundle", marker: MANIFEST, marker_name: "the manifest" };
@@ -79,8 +80,9 @@ pub fn check(folder: &Path, key: Option<&VerifyingKey>) -> Result<CheckedBundle>
         manifest.check(path, &file).map_err(|error| refused(&error))?;
         if path == DOCUMENT {
             let read = json::read(&file, TreeLimit::DOCUMENT);
-            document =
-                Some(read.map_err(|error| Error::integrity(format!("{DOCUMENT} cannot be read: {error}")))?);
+            document = Some(read.map_err(|error| {
+                Error::integrity(format!("{DOCUMENT} cannot be read: {error}")).caused_by(error)
+            })?);
         }
     }
     let document = document.ok_or_else(|| refused(&ManifestError::Missing { path: DOCUMENT.to_owned() }))?;
@@ -102,6 +104,5 @@ fn refused(error: &ManifestError) -> Error {
         message = format!("{message}: {inner}");
         source = inner.source();
     }
-    Error::integrity(message)
-        .help("make the bundle again, and serve what `graph-host bundle` wrote without changes")
+    Error::integrity(message).help(Remedy::MakeBundleAgain)
 }

@@ -39,6 +39,7 @@ use crate::plan::admission::{Admitted, cannot_load};
 use crate::plan::{Plan, PlannedId};
 use crate::project;
 use crate::project::text_file;
+use crate::remedy::{ManifestSuggestion, Remedy};
 use crate::run::start::RunContext;
 
 /// Limit of a bundle's size, in bytes: browsers hold bundles in memory.
@@ -85,12 +86,12 @@ pub async fn plan_for_page(context: &mut RunContext) -> Plan {
 pub fn gather(
     context: &RunContext,
     plan: &Plan,
-    suggest: &str,
+    suggestion: ManifestSuggestion,
     options: BundleOptions,
     key: &SigningKey,
     host: &Host,
 ) -> Result<Bundle> {
-    if let Some(refusal) = plan.refusal(suggest) {
+    if let Some(refusal) = plan.refusal(suggestion) {
         return Err(refusal);
     }
     check_for_page(context, plan)?;
@@ -166,7 +167,7 @@ pub fn gather(
             site.size() >> 20,
             LARGEST_BUNDLE >> 20
         ))
-        .help("leave --files out, or have large components built with optimization"));
+        .help(Remedy::OptimizeComponents));
     }
     let files = site.seal(&document, key).map_err(|error| cannot_seal(&error))?;
     Ok(Bundle { files, document, key: key.id(), left_out })
@@ -196,7 +197,7 @@ fn check_for_page(context: &RunContext, plan: &Plan) -> Result<()> {
     let mut help = None;
     let mut refuse = |subject: String, problem: Error| {
         let _ = write!(message, "\n- {subject}: {}", problem.message());
-        help = help.take().or_else(|| problem.help_text().map(str::to_owned));
+        help = help.take().or_else(|| problem.remedy().cloned());
     };
     for node in plan.nodes.iter().chain(&plan.hooks).filter(|node| node.is_function) {
         refuse(node.subject(), page::no_functions());
@@ -444,7 +445,7 @@ impl Gatherer<'_> {
         let (engine, verified) = (&self.context.components.engine, &admitted.verified);
         let cannot = |reason: &dyn fmt::Display| {
             Error::denied(format!("function `{}` cannot run in a page: {reason}", printable(item)))
-                .help("run the graph natively: graph-host run")
+                .help(Remedy::RunNatively)
         };
         let exported = engine.function(verified, name).map_err(|error| cannot_load(&error))?;
         let exported = match exported {
@@ -488,13 +489,14 @@ impl Gatherer<'_> {
                 printable(item),
                 missing.join(", ")
             ))
-            .help("run the graph natively: graph-host run"));
+            .help(Remedy::RunNatively));
         }
         let packed = match self.packed.get(verified.digest()) {
             Some(packed) => packed.clone(),
             None => self.site.add_component(verified.bytes(), &imports, functions).map_err(|error| {
                 Error::denied(format!("component `{}` cannot run in a page: {error}", printable(item)))
-                    .help("run the graph natively: graph-host run")
+                    .caused_by(error)
+                    .help(Remedy::RunNatively)
             })?,
         };
         self.packed.insert(*verified.digest(), packed.clone());
@@ -589,7 +591,9 @@ impl Gatherer<'_> {
         let rules = self.grants.iter().flat_map(|grant| &grant.knowledge);
         let scopes: BTreeSet<_> = rules.map(|KnowledgeRule { scope, .. }| scope.as_str()).collect();
         let knowledge = knowledge_of(&self.context.project, &host.home);
-        let failed = |error| Error::storage(format!("the knowledge of the project cannot be read: {error}"));
+        let failed = |error| {
+            Error::storage(format!("the knowledge of the project cannot be read: {error}")).caused_by(error)
+        };
         let mut entries = BTreeMap::new();
         let mut left = MOST_ENTRIES;
         for scope in scopes {
@@ -605,7 +609,7 @@ impl Gatherer<'_> {
                             "the knowledge below `{scope}` has more than the {} MiB that a bundle packs",
                             MOST_ENTRIES >> 20
                         ))
-                        .help("grant a narrower scope, or leave --files out")
+                        .help(Remedy::GrantNarrowerScope)
                     })?;
                     entries.insert(key, text);
                 }

@@ -11,6 +11,7 @@ use graph_core::digest::Digest;
 use crate::error::{Error, Result};
 use crate::project;
 use crate::project::text_file;
+use crate::remedy::Remedy;
 
 /// Limit of all packed files together, in bytes.
 const MOST_BYTES: u64 = 12 << 20;
@@ -48,7 +49,7 @@ impl Packer<'_> {
                 "{} has more than {MOST_ENTRIES} files and folders, or folders deeper than {DEEPEST} levels: too many for a page",
                 project::shown(Path::new(folder))
             ))
-            .help("leave --files out: the page then asks for the folder; or grant a smaller one"));
+            .help(Remedy::GrantSmallerFolder));
         }
         if entries.is_empty() {
             let path = String::new();
@@ -81,7 +82,7 @@ impl Packer<'_> {
                 MOST_BYTES >> 20,
                 project::shown(path)
             ))
-            .help("leave --files out: the page then asks for the folder; or grant a smaller one")
+            .help(Remedy::GrantSmallerFolder)
         })?;
         Ok(bytes)
     }

@@ -8,6 +8,7 @@ use graph_core::diagnostic::printable;
 
 use crate::error::Error;
 use crate::plan::PlannedNode;
+use crate::remedy::Remedy;
 
 /// The refusal of an item that the program performs itself.
 pub(super) fn no_functions() -> Error {
@@ -18,13 +19,13 @@ pub(super) fn no_functions() -> Error {
 /// The refusal of an action that signs.
 pub(super) fn no_signing() -> Error {
     Error::denied("it signs an item, and a page has neither your keys nor your items")
-        .help("run the graph natively: graph-host run GRAPH --sign-with KEY")
+        .help(Remedy::RunGraphNatively { signs: true })
 }
 
 /// The refusal of a node that runs a graph which the run writes itself.
 pub(super) fn no_written_graphs() -> Error {
     Error::denied("it runs a graph that is written during the run, and a page keeps no such document and has no other items")
-        .help("run the graph natively: graph-host run GRAPH")
+        .help(Remedy::RunGraphNatively { signs: false })
 }
 
 /// Returns the checks of a node that this host makes and that a page cannot make.

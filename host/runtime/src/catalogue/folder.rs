@@ -32,6 +32,7 @@ pub fn write(catalogue: Catalogue, folder: &Path) -> Result<BTreeMap<String, Vec
     replaceable(folder)?;
     let files = files(catalogue).map_err(|error| {
         Error::new(Kind::Internal, "internal", format!("the catalogue cannot be written as JSON: {error}"))
+            .caused_by(error)
     })?;
     FOLDER.write(&files, folder)?;
     Ok(files)

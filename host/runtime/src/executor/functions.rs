@@ -25,6 +25,7 @@ use serde_json::{Value, json};
 use crate::error::{Error, Result};
 use crate::executor::operation_journal as journal;
 use crate::executor::tape::Tape;
+use crate::remedy::Remedy;
 
 /// The interface under which the answers of functions are recorded in journals.
 pub const UNSANDBOXED: &str = "graph-host:unsandboxed";
@@ -79,7 +80,8 @@ impl Functions {
         F: Fn(FunctionCall) -> A + Send + Sync + 'static,
         A: Future<Output = std::result::Result<Outcome, Failure>> + Send + 'static,
     {
-        ItemId::parse(id).map_err(|error| Error::usage(format!("`{id}` is not an item id: {error}")))?;
+        ItemId::parse(id)
+            .map_err(|error| Error::usage(format!("`{id}` is not an item id: {error}")).caused_by(error))?;
         if id.contains('@') {
             return Err(Error::usage(format!("`{id}` names a version, and a function has none")));
         }
@@ -156,7 +158,7 @@ pub(crate) fn refusal(
     if let Err(few) = trust.still_enough(id, &[], at) {
         return Some(
             Error::integrity(format!("`{id}` is a function of this program, which no key signs: {few}"))
-                .help("use a signed component; `graph-host trust list` shows what is required"),
+                .help(Remedy::UseSignedComponent),
         );
     }
     if manifest.permits_unsandboxed(id, node) {

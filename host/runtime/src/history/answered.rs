@@ -31,7 +31,8 @@ pub fn find(
     let mut answered = Vec::new();
     for namespace in &namespaces {
         restore::each_checkpoint(store, run, namespace, |record| {
-            let opened = record.open(key).map_err(|error| Error::integrity(error.to_string()))?;
+            let opened =
+                record.open(key).map_err(|error| Error::integrity(error.to_string()).caused_by(error))?;
             let Record::Checkpoint(checkpoint) = opened else { return Ok(()) };
             for task in &checkpoint.tasks {
                 if !task.answers.is_empty() || parents.contains(task.task.as_str()) {
@@ -45,7 +46,7 @@ pub fn find(
         let mut pending = Vec::new();
         restore::each_pending(store, run, namespace, |record| {
             if let Record::Task(task) =
-                record.open(key).map_err(|error| Error::integrity(error.to_string()))?
+                record.open(key).map_err(|error| Error::integrity(error.to_string()).caused_by(error))?
             {
                 pending.push((task.task, task.node));
             }

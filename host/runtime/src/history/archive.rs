@@ -33,6 +33,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::history::verify::{Audit, audit};
+use crate::remedy::Remedy;
 use crate::run::restore;
 use crate::run::start_note::RunStart;
 
@@ -130,12 +131,13 @@ struct Writer<'w> {
 
 impl Writer<'_> {
     fn line(&mut self, value: &impl Serialize) -> Result<()> {
-        let mut text = serde_json::to_vec(value)
-            .map_err(|error| Error::storage(format!("a line of the file cannot be written: {error}")))?;
+        let mut text = serde_json::to_vec(value).map_err(|error| {
+            Error::storage(format!("a line of the file cannot be written: {error}")).caused_by(error)
+        })?;
         text.push(b'\n');
-        self.out
-            .write_all(&text)
-            .map_err(|error| Error::storage(format!("the file cannot be written: {error}")))?;
+        self.out.write_all(&text).map_err(|error| {
+            Error::storage(format!("the file cannot be written: {error}")).caused_by(error)
+        })?;
         self.lines += 1;
         self.digest = self.digest.clone().field(&text);
         Ok(())
@@ -279,7 +281,8 @@ fn signed(run: &str, line: RecordLine<Box<str>>) -> Result<(Option<u64>, SignedR
         values: line.values,
         results: Vec::new(),
     };
-    record.events = record.decode().map_err(|error| Error::integrity(error.to_string()))?.event_count();
+    record.events =
+        record.decode().map_err(|error| Error::integrity(error.to_string()).caused_by(error))?.event_count();
     Ok((before, record))
 }
 
@@ -412,13 +415,14 @@ pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>, most_texts: u64
     let (key, carried) = match (given, &header.key) {
         (Some(key), _) => (key, false),
         (None, Some(pem)) => {
-            let key = VerifyingKey::parse(pem)
-                .map_err(|error| Error::invalid(format!("the key in the file cannot be used: {error}")))?;
+            let key = VerifyingKey::parse(pem).map_err(|error| {
+                Error::invalid(format!("the key in the file cannot be used: {error}")).caused_by(error)
+            })?;
             (key, true)
         }
         (None, None) => {
             return Err(Error::integrity("the file does not bring the key of the host that made the run")
-                .help("give the public key of that host with --key"));
+                .help(Remedy::GiveHostKey));
         }
     };
     let (mut row, mut snapshots, mut prunings) = (None, Vec::new(), Vec::new());
@@ -469,13 +473,15 @@ pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>, most_texts: u64
         return Err(lines.damaged("the row is of another run"));
     }
     row.check_names().map_err(|bad| Error::integrity(format!("the run cannot be taken over: {bad}")))?;
-    let pem = key.to_pem().map_err(|error| Error::invalid(error.to_string()))?;
+    let pem = key.to_pem().map_err(|error| Error::invalid(error.to_string()).caused_by(error))?;
     snapshots.push(Snapshot { digest: Digest::from_bytes(*key.id().as_bytes()), text: pem.into() });
     let new = NewRun { row: RunRow { pid: None, ..row }, snapshots };
     // The run is verified in a temporary database, apart from other runs and not in memory.
     let folder = tempfile::tempdir().map_err(|error| spool(&error))?;
     let trial = SqliteStore::open(&folder.path().join("trial.db"), SqliteOptions::default())?;
-    records.import(&trial, &new, &prunings)?.map_err(|error| Error::integrity(error.to_string()))?;
+    records
+        .import(&trial, &new, &prunings)?
+        .map_err(|error| Error::integrity(error.to_string()).caused_by(error))?;
     let audit = audit(&trial, &new.row, &key, None)?;
     // Texts that no record names do not belong in the file.
     let named = restore::texts(&trial, &new.row)?;
@@ -513,10 +519,9 @@ impl Lines<'_> {
         let mut most = BEGINNING;
         for is_beginning in [true, false] {
             let left = most.saturating_sub(line.len() as u64);
-            (&mut *self.file)
-                .take(left)
-                .read_until(b'\n', &mut line)
-                .map_err(|error| Error::storage(format!("the file cannot be read: {error}")))?;
+            (&mut *self.file).take(left).read_until(b'\n', &mut line).map_err(|error| {
+                Error::storage(format!("the file cannot be read: {error}")).caused_by(error)
+            })?;
             if line.is_empty() || line.last() == Some(&b'\n') {
                 break;
             }
@@ -552,10 +557,7 @@ impl Lines<'_> {
             return Err(Error::limit(format!(
                 "the texts of this run, such as its graphs and inputs, have more than {most} MiB together"
             ))
-            .help(format!(
-                "they are held in memory: if there is enough of it, raise the limit with --texts, such as --texts {}MiB",
-                most.max(1).saturating_mul(4)
-            )));
+            .help(Remedy::RaiseTextLimit { mebibytes: most.max(1).saturating_mul(4) }));
         }
         Ok(bytes)
     }
@@ -563,7 +565,7 @@ impl Lines<'_> {
     fn header(&mut self) -> Result<Header> {
         let foreign = || {
             Error::invalid("this is not the file of a run: its first line does not say so")
-                .help("such a file is made by `graph-host runs export`")
+                .help(Remedy::ExportRun)
         };
         let line = self.next().map_err(|error| match error.kind() {
             crate::error::Kind::Integrity => foreign(),
@@ -580,7 +582,8 @@ impl Lines<'_> {
             ))
             .help("read it with the version of graph-host that has written it, or a newer one"));
         }
-        serde_json::from_value(value).map_err(|error| Error::invalid(format!("line 1 of the file: {error}")))
+        serde_json::from_value(value)
+            .map_err(|error| Error::invalid(format!("line 1 of the file: {error}")).caused_by(error))
     }
 
     /// Reads and parses the next line; returns it with its bytes.
@@ -648,7 +651,7 @@ mod tests {
         // Two texts of the largest size exceed the limit of all together, because of the overhead of each.
         let refused = lines.held(one, largest).unwrap_err();
         assert_eq!(refused.kind(), crate::error::Kind::Limit);
-        assert!(refused.help_text().is_some_and(|help| help.contains("--texts 1024MiB")), "{refused}");
+        assert_eq!(refused.remedy(), Some(&Remedy::RaiseTextLimit { mebibytes: 1024 }), "{refused}");
         lines.most_texts = 1 << 30;
         let two = lines.held(one, largest).unwrap();
         assert!(two > 2 * LARGEST_SNAPSHOT);

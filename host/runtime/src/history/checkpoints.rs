@@ -14,6 +14,7 @@ use graph_store::{CheckpointPosition, CheckpointStore};
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
+use crate::remedy::Remedy;
 use crate::run::restore;
 
 /// Number of checkpoints that are read at a time.
@@ -42,7 +43,7 @@ pub fn begins(
     match key {
         Some(key) => SignedPruning::open(&note, key, run, namespace)
             .map(Some)
-            .map_err(|error| Error::integrity(error.to_string())),
+            .map_err(|error| Error::integrity(error.to_string()).caused_by(error)),
         None => Ok(SignedPruning::decode(&note).ok()),
     }
 }
@@ -101,7 +102,7 @@ impl<'s> Line<'s> {
             Ok(())
         })?;
         Ok(Error::not_found(format!("run {}: {}", self.run, landmarks.lack(place)))
-            .help(format!("see them all: graph-host runs history {}", self.run)))
+            .help(Remedy::ListCheckpoints { run: self.run.to_string() }))
     }
 
     /// Finds the newest checkpoint that a run of this superstep made; if no superstep made one, the newest of this step.

@@ -322,10 +322,9 @@ fn cut(
         visited,
         warnings,
     };
-    let note = pruning
-        .sign(identity)
-        .and_then(|signed| serde_json::to_string(&signed))
-        .map_err(|error| Error::storage(format!("the removal cannot be written down: {error}")))?;
+    let note = pruning.sign(identity).and_then(|signed| serde_json::to_string(&signed)).map_err(|error| {
+        Error::storage(format!("the removal cannot be written down: {error}")).caused_by(error)
+    })?;
     if note.len() as u64 > LARGEST_SNAPSHOT {
         return Err(Error::limit(format!(
             "the note about the checkpoints of run {run} that would be removed takes {} MiB, and {} are the most",

@@ -133,8 +133,9 @@ impl RunDocument<'_> {
 
     /// Converts the document to a value that callers can change.
     pub fn to_value(&self) -> Result<Value> {
-        let value = serde_json::to_value(self)
-            .map_err(|error| Error::storage(format!("the document cannot be made: {error}")));
+        let value = serde_json::to_value(self).map_err(|error| {
+            Error::storage(format!("the document cannot be made: {error}")).caused_by(error)
+        });
         self.take_failure().map_or(value, Err)
     }
 }

@@ -51,7 +51,7 @@ impl Projection {
         let checkpoint = match record.decode() {
             Ok(Record::Checkpoint(checkpoint)) => *checkpoint,
             Ok(_) => return Err(Error::integrity("the newest checkpoint is something else")),
-            Err(error) => return Err(Error::integrity(error.to_string())),
+            Err(error) => return Err(Error::integrity(error.to_string()).caused_by(error)),
         };
         let id = item_id(&row, &RunId::parse(&row.run_id).map_err(|error| no_id(&row, &error))?);
         let text = text(store, &row, &checkpoint, status, &id)?;

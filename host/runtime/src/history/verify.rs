@@ -9,6 +9,7 @@ use graph_store::{CheckpointStore, RunRow};
 
 use crate::error::{Error, Result};
 use crate::history::events::History;
+use crate::remedy::Remedy;
 use crate::run::pins::Pins;
 use crate::run::restore;
 use crate::run::stop_notes::StopNote;
@@ -47,7 +48,7 @@ pub fn audit(
             row.key.short(),
             key.id().short()
         ))
-        .help("another host made this run: check it with --key and the public key of that host"));
+        .help(Remedy::CheckWithHostKey));
     }
     let mut namespaces = store.namespaces(run)?;
     if !namespaces.iter().any(String::is_empty) {
@@ -132,7 +133,8 @@ fn chain(
         )));
     }
     restore::each_pending(store, run, namespace, |record| {
-        let opened = record.open(key).map_err(|error| Error::integrity(error.to_string()))?;
+        let opened =
+            record.open(key).map_err(|error| Error::integrity(error.to_string()).caused_by(error))?;
         let under = match &opened {
             Record::Task(task) => task.checkpoint,
             Record::Answers(answers) => answers.checkpoint,
@@ -194,7 +196,7 @@ pub(crate) fn check_pause(
         return Ok(());
     }
     if let Some(record) = restore::pending_status(store, &row.run_id, "")? {
-        let opened = record.decode().map_err(|error| Error::integrity(error.to_string()))?;
+        let opened = record.decode().map_err(|error| Error::integrity(error.to_string()).caused_by(error))?;
         if matches!(opened, Record::Status(status) if status.status == row.status) {
             return Ok(());
         }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graph_core::diagnostic::{Diagnostics, printable, shell_quoted};
+use graph_core::diagnostic::{Diagnostics, printable};
 use graph_core::digest::Digest;
 use graph_core::item::ItemType;
 use graph_core::trust::{TextRefusal, TextStanding, TrustStore};
@@ -19,6 +19,7 @@ use crate::items::precedence::{self, Precedence};
 use crate::items::{built_in, installed};
 use crate::project;
 use crate::project::text_file;
+use crate::remedy::{Remedy, WithoutSignature};
 
 /// A graph document that was read and checked.
 #[derive(Debug)]
@@ -107,7 +108,7 @@ pub fn locate(name: &str, places: &ItemLocator) -> Result<ItemFile> {
             "`{}` is in a registry, a file or an item id is needed",
             printable(name)
         ))
-        .help(format!("fetch it first: graph-host pull {}", shell_quoted(name))));
+        .help(Remedy::PullItem { reference: name.to_owned() }));
     }
     let path = Path::new(name);
     let is_there = || name.contains(std::path::MAIN_SEPARATOR) && path.exists();
@@ -115,10 +116,7 @@ pub fn locate(name: &str, places: &ItemLocator) -> Result<ItemFile> {
         if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("wasm")) && path.is_file()
         {
             return Err(Error::usage(format!("`{}` is a component, a graph is needed", printable(name)))
-                .help(format!(
-                    "a graph is a YAML file whose nodes name components; `graph-host inspect {}` shows what this one is",
-                    shell_quoted(name)
-                )));
+                .help(Remedy::InspectNoGraph { file: name.to_owned() }));
         }
         return Ok(ItemFile::named(&id_of_graph(path), path));
     }
@@ -138,7 +136,9 @@ pub fn locate(name: &str, places: &ItemLocator) -> Result<ItemFile> {
         Err(FindError::Malformed(_)) => {
             Err(Error::not_found(format!("there is no file `{}`", printable(name))))
         }
-        Err(error) => Err(Error::not_found(error.to_string()).help("name the graph's file, or an item id")),
+        Err(error) => Err(Error::not_found(error.to_string())
+            .help("name the graph's file, or an item id")
+            .caused_by(error)),
     }
 }
 
@@ -148,12 +148,10 @@ pub(crate) fn wrongly_signed(path: &Path, refusal: &TextRefusal) -> Error {
     if let Some(help) = refusal.help(&shown) {
         return Error::integrity(refusal.of_file(&shown)).help(help);
     }
-    let help = match refusal {
-        TextRefusal::UnknownKey(_) => {
-            "if you know the signer, add the key with `graph-host trust add NAME --key FILE --items PATTERN`, or name a trust file with --trust; without its signature line the graph runs as unsigned"
-        }
+    let help: Remedy = match refusal {
+        TextRefusal::UnknownKey(_) => Remedy::TrustSigner { without: WithoutSignature::GraphRuns },
         _ => {
-            "fetch it again from where it came; if you changed it yourself, sign it again or take the signature line out"
+            "fetch it again from where it came; if you changed it yourself, sign it again or take the signature line out".into()
         }
     };
     Error::integrity(refusal.of_file(&shown)).help(help)

@@ -26,6 +26,7 @@ use crate::items::lock_file::LockFile;
 use crate::project::text_file;
 use crate::project::user_home::{create_private_folder, write_atomic};
 use crate::project::{self, Project};
+use crate::remedy::Remedy;
 
 /// Marks a folder that contains only pulled items.
 const MARK: &str = ".pulled";
@@ -103,7 +104,7 @@ pub(crate) fn without_signature(file: &Path) -> Error {
         .and_then(|bytes| json::read::<Origin>(&bytes, TreeLimit::NOTE).ok());
     let from = from.map(|origin| format!(" from {}", printable(&origin.reference))).unwrap_or_default();
     Error::integrity(format!("{} was pulled{from}, and is not signed", project::shown(file)))
-        .help("pull it again; `--allow-unsigned` is for what you develop yourself, never for what was pulled")
+        .help(Remedy::PullUnsignedAgain)
 }
 
 /// Checks a pulled item against the lockfile of a project before its use: another project may have pulled another version since.
@@ -128,7 +129,7 @@ pub(crate) fn as_locked(
             locked.version,
             locked.digest
         ))
-        .help("`graph-host pull` restores what is locked; `graph-host lock REF` locks another one")),
+        .help(Remedy::RestoreLocked)),
     }
 }
 
@@ -224,10 +225,10 @@ pub fn install(root: &Path, pulled: &PulledArtifact, reference: &Reference) -> R
             "{} is there already, and was not pulled: it is left alone",
             project::shown(&path)
         ))
-        .help("move it away, or pull into another folder with --into DIR"));
+        .help(Remedy::PullElsewhere));
     }
     let record = serde_json::to_string_pretty(&Origin::of(pulled, reference))
-        .map_err(|error| Error::storage(error.to_string()))?;
+        .map_err(|error| Error::storage(error.to_string()).caused_by(error))?;
     // From here on, writes go to the held folder, even if its path is exchanged.
     let held = held_below(root, folder)?;
     let write = |path: &Path, bytes: &[u8]| {

@@ -33,6 +33,7 @@ use crate::host::now;
 use crate::items::locate::{ItemFile, ItemLocator, Space, envelope_path, read_component};
 use crate::project;
 use crate::project::text_file;
+use crate::remedy::Remedy;
 use graph_core::diagnostic::printable;
 
 /// A file with the wanted id.
@@ -295,10 +296,14 @@ fn is_component(path: &Path) -> bool {
 }
 
 /// Returns the option that names the folder of an item's space: `--items P/.ai` has its tools, knowledge and directives.
-fn naming_option(file: &str, path: &Path) -> String {
+fn naming_option(path: &Path) -> String {
+    format!("--items {}", project::shown(named_folder(path)))
+}
+
+/// Returns the folder of an item's space; the item's file if it is in none.
+fn named_folder(path: &Path) -> &Path {
     let below = |name: &&Path| ["tools", "knowledge", "directives"].iter().any(|kind| name.ends_with(kind));
-    let folder = path.ancestors().skip(1).filter(below).last().and_then(Path::parent);
-    format!("--items {}", folder.map_or_else(|| file.to_owned(), project::shown))
+    path.ancestors().skip(1).filter(below).last().and_then(Path::parent).unwrap_or(path)
 }
 
 fn passed_over(file: &ItemFile, other: &Candidate) -> String {
@@ -309,7 +314,7 @@ fn passed_over(file: &ItemFile, other: &Candidate) -> String {
         printable(&file.id),
         file.space.place(),
         project::shown(&file.path),
-        naming_option(&shown, &other.path)
+        naming_option(&other.path)
     )
 }
 
@@ -339,10 +344,8 @@ fn older(file: &ItemFile, own: &Version, other: &Candidate, newer: &Version) -> 
         other.space.place(),
         project::shown(&other.path)
     );
-    let option = naming_option(&shown, &file.path);
-    Error::new(ErrorKind::Integrity, "integrity", message).help(format!(
-        "take the older one out of the project; to use it all the same, name its folder: {option}"
-    ))
+    let folder = named_folder(&file.path).to_owned();
+    Error::new(ErrorKind::Integrity, "integrity", message).help(Remedy::NameFolderOfOlder { folder })
 }
 
 impl OtherItem {
@@ -460,7 +463,7 @@ mod tests {
     #[test]
     fn the_folder_to_name_is_the_one_around_all_kinds_of_items() {
         for path in ["/p/.ai/tools/acme/x.wasm", "/p/.ai/knowledge/tools/x.md", "/p/.ai/directives/x.md"] {
-            assert_eq!(naming_option(path, Path::new(path)), "--items /p/.ai");
+            assert_eq!(naming_option(Path::new(path)), "--items /p/.ai");
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::items::installed;
 use crate::items::locate::{FindError, ItemFile, ItemLocator, Space, judged};
 use crate::items::precedence::{self, Precedence};
 use crate::project;
+use crate::remedy::{Remedy, WithoutSignature};
 
 /// A text item that was admitted.
 #[derive(Clone, Debug)]
@@ -74,7 +75,7 @@ impl TextError {
         let message = self.to_string();
         match self {
             Self::Find(FindError::Missing { .. }) => Error::not_found(message)
-                .help("put it into the project's .ai folder, or name its folder with --items DIR"),
+                .help(Remedy::PlaceText),
             Self::Find(FindError::Malformed(_)) => Error::invalid(message),
             Self::Find(FindError::Outside { .. } | FindError::Misplaced { .. }) => Error::denied(message),
             Self::Unread(error) => error,
@@ -82,9 +83,7 @@ impl TextError {
                 let help = refusal.help(&file).unwrap_or_default();
                 Error::integrity(message).help(help)
             }
-            Self::Refused { refusal, .. } if matches!(*refusal, TextRefusal::UnknownKey(_)) => Error::integrity(message).help(
-                "if you know the signer, add the key with `graph-host trust add NAME --key FILE --items PATTERN`, or name a trust file with --trust; without its signature line it is used as unsigned",
-            ),
+            Self::Refused { refusal, .. } if matches!(*refusal, TextRefusal::UnknownKey(_)) => Error::integrity(message).help(Remedy::TrustSigner { without: WithoutSignature::TextIsUsed }),
             Self::Refused { .. } => Error::integrity(message).help(
                 "fetch it again from where it came; if you changed it yourself, sign it again or take the signature line out",
             ),

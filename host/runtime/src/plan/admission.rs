@@ -10,7 +10,6 @@ use graph_core::capability::{
     CapabilityKind, EffectiveGrant, GrantRequest, InterfaceName, Manifest, ModelRule, Refusal, RefusalReason,
     effective_grant,
 };
-use graph_core::diagnostic::shell_quoted;
 use graph_core::digest::Digest;
 use graph_core::id::function_of;
 use graph_core::item::NodeCapabilities;
@@ -27,6 +26,7 @@ use crate::items::locate::{self, FindError, ItemLocator, LocatedItem, Space};
 use crate::items::precedence::{self, Precedence};
 use crate::plan::PlanProblem;
 use crate::project;
+use crate::remedy::{BoundedKey, Remedy};
 use crate::trust::describe::ComponentDescription;
 use crate::trust::log::TrustLog;
 
@@ -115,13 +115,13 @@ impl AdmitError {
     pub fn into_error(self) -> Error {
         match self {
             Self::Find(error @ FindError::Missing { .. }) => Error::not_found(error.to_string())
-                .help("name its folder with --items DIR, or put it into the project's .ai/tools"),
-            Self::Find(error @ FindError::Malformed(_)) => Error::invalid(error.to_string()),
-            Self::Find(error @ (FindError::Outside { .. } | FindError::Misplaced { .. })) => Error::denied(error.to_string()),
+                .help(Remedy::PlaceTool).caused_by(error),
+            Self::Find(error @ FindError::Malformed(_)) => Error::invalid(error.to_string()).caused_by(error),
+            Self::Find(error @ (FindError::Outside { .. } | FindError::Misplaced { .. })) => Error::denied(error.to_string()).caused_by(error),
             Self::Graph { .. } => Error::invalid(self.to_string())
                 .help("a run can dispatch the graphs that its manifest permitted when it started: permit it under `dispatch`, and start a new run"),
             Self::Refused(error) => error,
-            Self::Load(error) => cannot_load(&error),
+            Self::Load(error) => cannot_load(&error).caused_by(error),
             Self::Undeclared { .. } => Error::integrity(self.to_string())
                 .help("have it signed again, with the interfaces that it uses"),
         }
@@ -248,7 +248,7 @@ impl Components {
         grant_within(item, admitted, manifest, capabilities, limits, None)
     }
 
-    /// Makes the problem of a refused grant; if a key's ceiling refuses it, with the command to type.
+    /// Makes the problem of a refused grant; if a key's ceiling refuses it, with a remedy.
     pub(crate) fn problem_of(&self, refusal: Refusal, verified: &VerifiedComponent) -> PlanProblem {
         let help = match (&refusal.reason, refusal.kind) {
             (RefusalReason::Ceiling { .. }, Some(kind)) => Some(self.ceiling_help(kind, verified)),
@@ -257,21 +257,20 @@ impl Components {
         PlanProblem { help, ..refusal.into() }
     }
 
-    fn ceiling_help(&self, kind: CapabilityKind, verified: &VerifiedComponent) -> String {
+    fn ceiling_help(&self, kind: CapabilityKind, verified: &VerifiedComponent) -> Remedy {
         let signers = verified.standing().keys();
         let bounded = signers.filter_map(|key| self.trust.find(&key.id.to_string()));
-        let bounded: Vec<_> = bounded
+        let keys: Vec<_> = bounded
             .filter(|key| !key.ceiling.kinds.contains(&kind))
-            .map(|key| {
-                let file = self.trust.file_of(key.id());
-                let option = file.map(|file| format!(" --file {}", shell_quoted(file))).unwrap_or_default();
-                format!("graph-host trust set {} --also-may {kind}{option}", shell_quoted(&key.name))
+            .map(|key| BoundedKey {
+                name: key.name.clone(),
+                file: self.trust.file_of(key.id()).map(str::to_owned),
             })
             .collect();
-        if bounded.is_empty() {
-            format!("its signature itself leaves `{kind}` out: sign it again with --may {kind}")
+        if keys.is_empty() {
+            Remedy::SignWithCapability { kind }
         } else {
-            format!("if what it signs may have `{kind}`: {}", bounded.join("; "))
+            Remedy::RaiseCeiling { kind, keys }
         }
     }
 
@@ -378,7 +377,7 @@ pub(crate) fn cannot_prepare(error: &PrepareError) -> Error {
     match error {
         PrepareError::NotGranted { .. } => Error::denied(error.to_string()),
         PrepareError::NoAction { .. } | PrepareError::Function { .. } => {
-            Error::invalid(error.to_string()).help("`graph-host inspect` lists the functions of a component")
+            Error::invalid(error.to_string()).help(Remedy::ListFunctions)
         }
         PrepareError::Functions { .. } => {
             Error::new(Kind::Limit, "limit", error.to_string()).help(SMALLER_TYPES)

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::work::PlanWork;
 use super::{PlanProblem, PlannedNode};
 use crate::error::Error;
+use crate::remedy::Remedy;
 
 /// Checks a node's entry: its written-out params, including a written-out document.
 pub(super) fn check_node(
@@ -22,7 +23,7 @@ pub(super) fn check_node(
 ) {
     let id = item.id();
     let problems = &mut planned.problems;
-    let help = format!("see what it takes: graph-host inspect {id}");
+    let help = Remedy::InspectItem { id: id.to_owned() };
     let checked = work.step(|meter| {
         InputSchema::compile(&item.params_schema(), meter)
             .map(|schema| schema.check_literal(&action.params, meter))
@@ -47,8 +48,7 @@ pub(super) fn check_node(
     planned.is_graph = true;
     if let Some(reason) = manifest.refusal_of_written() {
         let refused = Error::integrity(format!("`{id}` is denied: {reason}"));
-        problems
-            .push(refused.help("use signed graphs; `graph-host trust list` shows what is required").into());
+        problems.push(refused.help(Remedy::UseSignedGraphs).into());
     }
     if node.cache.is_some() {
         let refused = Error::invalid(

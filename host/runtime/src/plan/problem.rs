@@ -3,6 +3,7 @@
 use graph_core::capability::Refusal;
 
 use crate::error::{Error, Kind};
+use crate::remedy::Remedy;
 
 /// Something that keeps a node from running.
 #[derive(Clone, Debug)]
@@ -13,8 +14,8 @@ pub struct PlanProblem {
     pub code: &'static str,
     /// The message, without the help.
     pub message: String,
-    /// Advice for the user.
-    pub help: Option<String>,
+    /// Remedy for the user.
+    pub help: Option<Remedy>,
     /// The interface that is not granted.
     pub interface: Option<String>,
     /// The lines of a manifest that would grant it.
@@ -27,7 +28,7 @@ impl From<Error> for PlanProblem {
             kind: error.kind(),
             code: error.code(),
             message: error.message().to_owned(),
-            help: error.help_text().map(str::to_owned),
+            help: error.remedy().cloned(),
             interface: None,
             manifest_lines: None,
         }

@@ -7,10 +7,11 @@ use graph_core::trust::{ComponentStanding, TextStanding};
 use serde_json::{Value, json};
 
 use super::{Plan, PlanProblem, PlannedId, PlannedNode};
-use crate::error::Error;
 use crate::error::Kind;
+use crate::error::{EmbeddedPlace, Error};
 use crate::items::graph_file::standing_json;
 use crate::plan::admission::Admitted;
+use crate::remedy::{ManifestSuggestion, Remedy, RemedyWords};
 use graph_core::diagnostic::{block, printable};
 
 impl Plan {
@@ -104,8 +105,9 @@ impl Plan {
         self.not_permitted().map(|node| (node, not_permitted(node))).chain(problems).collect()
     }
 
-    /// Makes the refusal of a run, with everything that is missing and the command that would help.
-    pub fn refusal(&self, suggest: &str) -> Option<Error> {
+    /// Makes the refusal of a run, with everything that is missing and a remedy; `suggestion` is of a manifest that grants
+    /// what is missing.
+    pub fn refusal(&self, suggestion: ManifestSuggestion) -> Option<Error> {
         let refusals = self.refusals();
         let (_, first) = refusals.first()?;
         let mut message = "the run was refused before it started".to_owned();
@@ -122,30 +124,44 @@ impl Plan {
                 names.push(name);
             }
         }
-        let mut seen = BTreeSet::new();
+        let (mut seen, mut embedded) = (BTreeSet::new(), Vec::<(usize, &Remedy)>::new());
         for (problem, of_hook, names) in &groups {
             let kind = if *of_hook { "hook" } else { "node" };
             let plural = if names.len() == 1 { "" } else { "s" };
             let _ =
                 write!(message, "\n- {kind}{plural} {}: {}", names.join(", "), block(&problem.message, "  "));
-            let lines = problem.manifest_lines.as_ref().or(problem.help.as_ref());
-            if let Some(lines) = lines.filter(|lines| seen.insert(*lines)) {
-                for line in lines.trim_end().lines() {
-                    let _ = write!(message, "\n    {line}");
+            match (&problem.manifest_lines, &problem.help) {
+                (Some(lines), _) if seen.insert(lines) => {
+                    for line in lines.trim_end().lines() {
+                        let _ = write!(message, "\n    {line}");
+                    }
                 }
+                (None, Some(help)) if embedded.iter().all(|(_, remedy)| *remedy != help) => {
+                    embedded.push((message.len(), help));
+                }
+                _ => {}
             }
         }
         // A manifest cannot suggest a missing key, nor what a node above leaves out.
         let suggested =
             |problem: &PlanProblem| problem.interface.is_some() || problem.manifest_lines.is_some();
         let denied = refusals.iter().any(|(_, problem)| problem.kind == Kind::Denied && suggested(problem));
-        let details: Vec<_> = refusals.iter().map(|(node, problem)| problem.to_json(node)).collect();
-        let error = Error::new(first.kind, first.code, message).details(json!({ "refusals": details }));
-        Some(if denied { error.help(format!("see what the graph needs: {suggest}")) } else { error })
+        let details: Vec<_> = refusals.iter().map(|(node, problem)| problem.to_json(node, None)).collect();
+        let mut error = Error::new(first.kind, first.code, message).details(json!({ "refusals": details }));
+        for (at, remedy) in embedded {
+            error = error.embed(EmbeddedPlace::Message(at), "\n    ", remedy.clone());
+        }
+        for (number, (_, problem)) in refusals.iter().enumerate() {
+            if let Some(remedy) = &problem.help {
+                let place = EmbeddedPlace::Details(format!("/refusals/{number}/help"));
+                error = error.embed(place, "", remedy.clone());
+            }
+        }
+        Some(if denied { error.help(Remedy::SuggestManifest(Box::new(suggestion))) } else { error })
     }
 
-    /// Makes the document of `--plan --json`.
-    pub fn to_json(&self) -> Value {
+    /// Makes the document of a plan; `words` are those of its remedies.
+    pub fn to_json(&self, words: RemedyWords) -> Value {
         let items: Vec<_> = self
             .items
             .iter()
@@ -176,7 +192,11 @@ impl Plan {
         };
         let nodes: Vec<_> = self.nodes.iter().map(describe).collect();
         let hooks: Vec<_> = self.hooks.iter().map(describe).collect();
-        let missing: Vec<_> = self.missing().iter().map(|(node, problem)| problem.to_json(node)).collect();
+        let missing: Vec<_> = self
+            .missing()
+            .iter()
+            .map(|(node, problem)| problem.to_json(node, problem.help.as_ref().map(words)))
+            .collect();
         let texts: Vec<_> = self
             .texts
             .iter()
@@ -199,14 +219,14 @@ impl Plan {
 }
 
 impl PlanProblem {
-    fn to_json(&self, node: &PlannedNode) -> Value {
+    fn to_json(&self, node: &PlannedNode, help: Option<String>) -> Value {
         json!({
             node.kind(): node.name,
             "code": self.code,
             "message": self.message,
             "interface": self.interface,
             "manifest": self.manifest_lines,
-            "help": self.help,
+            "help": help,
         })
     }
 }

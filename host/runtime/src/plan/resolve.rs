@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::executor::functions;
 use crate::items::locate::judged;
 use crate::plan::admission::{Admitted, Components, cannot_prepare};
+use crate::remedy::Remedy;
 
 /// The params schema of an item, compiled and as written.
 pub(super) struct ParamsSchema {
@@ -161,7 +162,7 @@ pub(super) async fn check_node(
         let scripts = scripts::check(&schema.written, action, work);
         planned.problems.extend(scripts.problems);
         planned.warnings.extend(scripts.warnings);
-        let help = format!("see what it takes: graph-host inspect {}", path_of(id));
+        let help = Remedy::InspectItem { id: path_of(id).to_owned() };
         match work.step(|meter| schema.compiled.check_literal(&action.params, meter)) {
             Ok(problems) => {
                 for problem in problems {

@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::executor::item_operations::{NO_TOOLS, params_schema};
 use crate::items::text_items::{Text, TextError};
 use crate::plan::admission::{AdmitError, Components};
+use crate::remedy::Remedy;
 
 /// Texts by type and id.
 pub(super) type Texts = BTreeMap<(&'static str, String), Result<Arc<Text>, PlanProblem>>;
@@ -34,7 +35,7 @@ pub(super) fn check_node(
     }
     if primary == Primary::Sign && components.signing_key.is_none() {
         let error = Error::denied("the run is given no key to sign with");
-        planned.problems.push(error.help("name one of your keys, or its file: --sign-with KEY").into());
+        planned.problems.push(error.help(Remedy::NameSigningKey).into());
     }
     let id = match &planned.item {
         PlannedId::Literal(id) => id.clone(),

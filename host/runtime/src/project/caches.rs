@@ -39,6 +39,7 @@ pub fn limit() -> Result<Option<u64>> {
         Ok(text) if text == "none" => Ok(None),
         Ok(text) if !text.is_empty() => parse_size(&text).map(Some).map_err(|error| {
             Error::usage(format!("{LIMIT_VARIABLE} is no size: {error}"))
+                .caused_by(error)
                 .help("a size is a number of bytes or has a unit, as in 512MiB; `none` is no limit")
         }),
         _ => Ok(Some(DEFAULT_LIMIT)),

@@ -74,7 +74,7 @@ impl Home {
         let folder = self.identities();
         create_private_folder(&folder)?;
         let path = folder.join(format!("{}{PRIVATE}", key.id()));
-        let text = key.to_pem().map_err(|error| Error::integrity(error.to_string()))?;
+        let text = key.to_pem().map_err(|error| Error::integrity(error.to_string()).caused_by(error))?;
         write_atomic(&path, text.as_bytes(), true).map_err(|error| Error::write("the key", &path, &error))
     }
 
@@ -135,7 +135,7 @@ impl Home {
         self.forget_rotation_of(old.id());
         let mut seed = [0; 32];
         getrandom::fill(&mut seed).map_err(|error| {
-            Error::storage(format!("the system gives no random bytes for a key: {error}"))
+            Error::storage(format!("the system gives no random bytes for a key: {error}")).caused_by(error)
         })?;
         let new = SigningKey::from_seed(&seed);
         seed.fill(0);

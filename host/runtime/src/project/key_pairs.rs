@@ -9,6 +9,7 @@ use graph_core::trust::{KeyError, KeyId, SigningKey, VerifyingKey};
 use crate::error::{Error, Result};
 use crate::project::private_files;
 use crate::project::user_home::{Home, create_private_folder, write_atomic, write_new_private};
+use crate::remedy::Remedy;
 
 const PRIVATE: &str = ".pem";
 const PUBLIC: &str = ".pub.pem";
@@ -61,7 +62,7 @@ impl Pairs {
         let pair = self.files(name)?;
         let mut seed = [0; 32];
         getrandom::fill(&mut seed).map_err(|error| {
-            Error::storage(format!("the system gives no random bytes for a key: {error}"))
+            Error::storage(format!("the system gives no random bytes for a key: {error}")).caused_by(error)
         })?;
         let key = SigningKey::from_seed(&seed);
         seed.fill(0);
@@ -79,7 +80,7 @@ impl Pairs {
             // An earlier process may have been killed after it wrote the private half.
             self.restore_public_half(name);
             Error::usage(format!("there is a key `{name}` already: {}", private_file.display()))
-                .help("choose another name; `--force` replaces the key, and the old one is gone for good")
+                .help(Remedy::ReplaceKey)
         };
         if !replace && private_file.exists() {
             return Err(exists());
@@ -127,7 +128,9 @@ impl Pairs {
         if is_missing
             && is_file()
             && let Ok(pem) = read_private(&private_file).and_then(|key| {
-                key.verifying_key().to_pem().map_err(|error| Error::storage(error.to_string()))
+                key.verifying_key()
+                    .to_pem()
+                    .map_err(|error| Error::storage(error.to_string()).caused_by(error))
             })
         {
             let _ = write_atomic(&public_file, pem.as_bytes(), false);
@@ -180,9 +183,7 @@ pub fn signing_key(home: &Home, name_or_file: &str) -> Result<SigningKey> {
         if file.exists() || !Path::new(name_or_file).exists() {
             return read_private(&file).map_err(|error| {
                 if error.kind() == crate::error::Kind::NotFound {
-                    Error::not_found(format!("there is no key named `{name_or_file}`")).help(
-                        "`graph-host keys list` shows your keys; `graph-host keys generate NAME` makes one",
-                    )
+                    Error::not_found(format!("there is no key named `{name_or_file}`")).help(Remedy::ListKeys)
                 } else {
                     error
                 }

@@ -19,7 +19,7 @@ impl Home {
     pub fn remember_host(&self, key: &VerifyingKey) -> Result<()> {
         let path = self.known_host(key.id());
         create_private_folder(&self.root().join("hosts"))?;
-        let text = key.to_pem().map_err(|error| Error::integrity(error.to_string()))?;
+        let text = key.to_pem().map_err(|error| Error::integrity(error.to_string()).caused_by(error))?;
         write_atomic(&path, text.as_bytes(), false)
             .map_err(|error| Error::write("the key of the host", &path, &error))
     }

@@ -16,6 +16,7 @@ use crate::host::now;
 use crate::project::paths::{self, FileKind};
 use crate::project::user_home::Home;
 use crate::project::{Project, shown};
+use crate::remedy::Remedy;
 
 const DATABASE: &str = "runs.db";
 const FILES: &str = "files";
@@ -178,12 +179,7 @@ fn mark(project: &Project, home: &Home) -> Result<()> {
 
 fn refused(project: &Project, why: &str) -> Error {
     let folder = shown(project.state().path());
-    Error::integrity(format!("the state in {folder} is not this host's: {why}"))
-        .help(
-            "it can be shown and verified; to resume here after you have moved or copied the project yourself, or with \
-             state from before markers: graph-host runs adopt. Of a stranger's project, take single runs over with \
-             `graph-host runs export` and, in a project of your own, `graph-host runs import`",
-        )
+    Error::integrity(format!("the state in {folder} is not this host's: {why}")).help(Remedy::AdoptState)
 }
 
 /// Returns the canonical path of a held folder, which markers are made for. It is an error if the path leads to another folder by now.

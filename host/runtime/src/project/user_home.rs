@@ -40,6 +40,7 @@ impl Home {
         }
         let base = etcetera::choose_base_strategy().map_err(|error| {
             Error::usage(format!("there is no home folder for keys and trust: {error}"))
+                .caused_by(error)
                 .help(format!("set {HOME_VARIABLE} to a folder of your own"))
         })?;
         let (data, cache) = (base.data_dir(), base.cache_dir());
@@ -128,10 +129,10 @@ impl Home {
     fn make_identity(&self, path: &Path) -> Result<SigningKey> {
         let mut seed = [0; 32];
         getrandom::fill(&mut seed).map_err(|error| {
-            Error::storage(format!("the system gives no random bytes for a key: {error}"))
+            Error::storage(format!("the system gives no random bytes for a key: {error}")).caused_by(error)
         })?;
         let key = SigningKey::from_seed(&seed);
-        let pem = key.to_pem().map_err(|error| Error::storage(error.to_string()))?;
+        let pem = key.to_pem().map_err(|error| Error::storage(error.to_string()).caused_by(error))?;
         create_private_folder(&self.root)?;
         match write_new_private(path, pem.as_bytes()) {
             Ok(true) => Ok(key),
@@ -156,7 +157,7 @@ fn relative(name: &str, path: &Path) -> Error {
 
 fn read_identity(path: &Path, text: &str) -> Result<SigningKey> {
     SigningKey::from_pem(text).map_err(|error| {
-        Error::integrity(format!("the host's identity key {} is unusable: {error}", path.display())).help(
+        Error::integrity(format!("the host's identity key {} is unusable: {error}", path.display())).caused_by(error).help(
             "put the key back from a copy; a new one (move the file away) cannot resume runs signed by the old one",
         )
     })

@@ -72,6 +72,7 @@ impl Fetched {
         };
         ArtifactManifest::read(&bytes).map_err(|error| {
             Error::integrity(format!("the manifest of {} cannot be used: {error}", self.reference))
+                .caused_by(error)
         })
     }
 

@@ -8,7 +8,7 @@ use graph_core::id::{path_of, version_of};
 use graph_core::item::ItemType;
 use graph_core::time::Timestamp;
 use graph_core::trust::{
-    EnvelopeClaims, KeyId, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError, sign_command,
+    EnvelopeClaims, KeyId, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError,
     signed_content, verify_text,
 };
 use graph_registry::artifact::{
@@ -34,6 +34,7 @@ use crate::items::locate::{
 use crate::project;
 use crate::registry::companions::{CompanionSource, graph_title};
 use crate::registry::pull::Puller;
+use crate::remedy::Remedy;
 use crate::trust::signing::Target;
 use graph_core::diagnostic::printable;
 
@@ -166,9 +167,7 @@ impl Publisher<'_> {
     }
 
     fn item(&self, item_type: ItemType, id: &str, said: Said<'_>) -> Result<Ready> {
-        let missing = |error: FindError| {
-            Error::not_found(error.to_string()).help("name its file, or its folder with --items DIR")
-        };
+        let missing = |error: FindError| Error::not_found(error.to_string()).help(Remedy::NameItemFile);
         let id_alone = path_of(id);
         let version = said.version.or(version_of(id).filter(|version| artifact::is_version(version)));
         let said = Said { id: Some(said.id.unwrap_or(id_alone)), version };
@@ -270,7 +269,7 @@ impl Publisher<'_> {
             (None, Some(own)) => own,
             (None, None) => {
                 return Err(Error::usage(format!("{} does not say its version", project::shown(path)))
-                    .help("give it a `version` like 1.2.3 and sign it again, or say it: --version 1.2.3"));
+                    .help(Remedy::StateVersion));
             }
         };
         let graph = match kind {
@@ -388,7 +387,9 @@ impl Publisher<'_> {
             at.clone()
         } else {
             at.below(&ready.id, &ready.version).map_err(|error| {
-                Error::usage(error.to_string()).help("name the whole reference: oci://host/repository:tag")
+                Error::usage(error.to_string())
+                    .caused_by(error)
+                    .help("name the whole reference: oci://host/repository:tag")
             })?
         };
         let Some(tag) = reference.tag.as_deref().filter(|_| reference.digest.is_none()) else {
@@ -419,12 +420,10 @@ impl Publisher<'_> {
         let created = self.epoch.or(ready.signed);
         let item = Item { config, description: ready.description.as_deref(), created, content };
         let (artifact, signature) =
-            artifact::artifacts(&item).map_err(|error| Error::usage(error.to_string()))?;
+            artifact::artifacts(&item).map_err(|error| Error::usage(error.to_string()).caused_by(error))?;
         let envelope = self.statement(ready)?;
-        let artifact = companions::attach(artifact, ready.companions.clone(), envelope).map_err(|error| {
-            Error::usage(error.to_string())
-                .help("rename or shorten that file, or publish the graph without what it takes along: --bare")
-        })?;
+        let artifact = companions::attach(artifact, ready.companions.clone(), envelope)
+            .map_err(|error| Error::usage(error.to_string()).caused_by(error).help(Remedy::PublishAlone))?;
         Ok((artifact, signature))
     }
 }
@@ -438,7 +437,7 @@ impl Publisher<'_> {
         }
         let Some(key) = self.companions.signing_key(ready, signer)? else { return Ok(None) };
         let statement = companions::statement_of(&ready.id, signed_content(text), &ready.companions);
-        statement.sign(&key).map(Some).map_err(|error| Error::usage(error.to_string()))
+        statement.sign(&key).map(Some).map_err(|error| Error::usage(error.to_string()).caused_by(error))
     }
 }
 
@@ -480,10 +479,8 @@ pub fn named(graph: &Graph) -> BTreeSet<(ItemType, String)> {
 fn not_signed(path: &Path) -> Error {
     let file = project::shown(path);
     let is_component = path.extension().is_some_and(|extension| extension == "wasm");
-    // A text states its version itself.
-    let help =
-        format!("sign it: {}", sign_command(&file, if is_component { " --version VERSION" } else { "" }));
-    Error::integrity(format!("{file} is not signed, and what is published has to be")).help(help)
+    Error::integrity(format!("{file} is not signed, and what is published has to be"))
+        .help(Remedy::SignFile { file: path.to_owned(), is_component })
 }
 
 fn too_large(path: &Path, most: u64) -> Error {
@@ -499,10 +496,8 @@ pub fn split(mut words: Vec<String>) -> Result<(Vec<String>, String)> {
     match words.pop() {
         Some(last) if Reference::is_meant(&last) && !words.is_empty() => Ok((words, last)),
         Some(last) if Reference::is_meant(&last) => {
-            Err(Error::usage("nothing is named that is to be published").help("graph-host publish ITEM REF"))
+            Err(Error::usage("nothing is named that is to be published").help(Remedy::NamePublished))
         }
-        _ => Err(Error::usage("no registry or directory to publish to is given").help(
-            "end with `oci://host/repository:tag`, or with `oci-layout:DIR` for a directory: graph-host publish ITEM REF",
-        )),
+        _ => Err(Error::usage("no registry or directory to publish to is given").help(Remedy::NameTarget)),
     }
 }

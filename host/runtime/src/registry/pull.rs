@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use graph_core::diagnostic::{printable, shell_quoted};
+use graph_core::diagnostic::printable;
 use graph_core::trust::TrustStore;
 use graph_registry::artifact::UsedItem;
 use graph_registry::attach::AttachError;
@@ -20,6 +20,7 @@ use crate::items::locate::judged;
 use crate::items::lock_file::LockFile;
 use crate::project::user_home::Home;
 use crate::registry::named_registries::named;
+use crate::remedy::{Remedy, WithoutSignature};
 use crate::run::pins::absolute;
 
 /// Limit of the bytes that one command reads in all.
@@ -81,7 +82,7 @@ fn invalid(error: &ReferenceError) -> Error {
 impl From<RangeError> for Error {
     fn from(error: RangeError) -> Self {
         let message = error.to_string();
-        match error {
+        let made = match &error {
             RangeError::Syntax { .. } | RangeError::TooLong(_) => Self::usage(message)
                 .help("a range is like `^1.2`, `~1.2.3`, `>=1.2, <1.5` or `*`; quote it for the shell"),
             RangeError::Tagged(_) => {
@@ -89,41 +90,38 @@ impl From<RangeError> for Error {
             }
             RangeError::NoName(_) => Self::usage(message)
                 .help("name a repository, `oci://host/repository@^1.2`, or an item, `oci-layout:DIR:acme/fetch@^1.2`"),
-            RangeError::Reference(error) => invalid(&error),
-            RangeError::NoVersions(place) => Self::not_found(message).help(listing_of(&place)),
+            RangeError::Reference(error) => invalid(error),
+            RangeError::NoVersions(place) => Self::not_found(message).help(Remedy::SearchPlace { instead: None, place: place_of(place) }),
             RangeError::NoneSatisfies { .. } => Self::not_found(message)
                 .help("choose another range; a pre-release is selected only by a range that names one of its release"),
-        }
+        };
+        made.caused_by(error)
     }
 }
 
-/// Makes the advice to list the artifacts in the place of a reference.
-pub(super) fn listing_of(reference: &str) -> String {
+/// Returns the place of a reference, whose artifacts can be listed.
+pub(super) fn place_of(reference: &str) -> String {
     let place = reference.parse::<Reference>().map(|named| Reference::of_place(named.place).to_string());
-    let place = place.unwrap_or_else(|_| reference.to_owned());
-    format!("see what there is: graph-host search {}", shell_quoted(&place))
+    place.unwrap_or_else(|_| reference.to_owned())
 }
 
 impl From<TransportError> for Error {
     fn from(error: TransportError) -> Self {
         use TransportError as Trouble;
         let message = error.to_string();
-        match error {
-            Trouble::NotFound { ref listing, .. } => {
+        let made = match &error {
+            Trouble::NotFound { listing, .. } => {
                 Self::not_found(message).help(match listing {
-                    Some(listing) => format!("see what is there: graph-host search {}", shell_quoted(listing)),
-                    None => "name a directory that has an image layout, as `publish` writes it".to_owned(),
+                    Some(listing) => Remedy::SearchListing { place: listing.to_string() },
+                    None => "name a directory that has an image layout, as `publish` writes it".into(),
                 })
             }
             Trouble::Denied { .. } => Self::denied(message).help(
                 "log in with `docker login`, or set GRAPH_HOST_REGISTRY to the registry's host, and \
                  GRAPH_HOST_REGISTRY_USERNAME and GRAPH_HOST_REGISTRY_PASSWORD as well",
             ),
-            Trouble::Realm { ref realm, .. } => Self::denied(message).help(format!(
-                "if you trust that host with your credentials for this registry, add `--token-realm {realm}`, or set \
-                 GRAPH_HOST_REGISTRY_TOKEN_REALM to {realm}"
-            )),
-            Trouble::Credentials { error, .. } => credentials(message, &error),
+            Trouble::Realm { realm, .. } => Self::denied(message).help(Remedy::AllowTokenRealm { realm: realm.to_string() }),
+            Trouble::Credentials { error, .. } => credentials(message, error),
             Trouble::CutOff { .. } => Self::limit(message).help(
                 "nothing was selected from an incomplete listing: name a tag or a digest in place of a range, or have the \
                  registry's owner remove what is no longer needed",
@@ -135,10 +133,8 @@ impl From<TransportError> for Error {
                 Self::integrity(message).help("nothing was written; the artifact is larger than any item may be")
             }
             Trouble::Timeout { .. } => Self::new(Kind::TimedOut, "timed_out", message)
-                .help("nothing was written; --timeout SPAN gives it more time"),
-            Trouble::NotNamed { ref place } => Self::denied(message).help(format!(
-                "if it is yours, name it once: `graph-host search oci://{place}`; from then on, files may name it, too"
-            )),
+                .help(Remedy::GiveMoreTime),
+            Trouble::NotNamed { place } => Self::denied(message).help(Remedy::AllowRegistry { place: place.to_string() }),
             Trouble::Network { .. } => Self::new(Kind::Storage, "network", message).help(
                 "check the name of the registry and the connection; proxies are taken from the environment",
             ),
@@ -146,7 +142,8 @@ impl From<TransportError> for Error {
                 Self::integrity(message)
             }
             Trouble::Io { .. } => Self::storage(message),
-        }
+        };
+        made.caused_by(error)
     }
 }
 
@@ -158,8 +155,7 @@ fn credentials(message: String, error: &CredentialError) -> Error {
         }
         CredentialError::Docker(_) => "correct the file, or log in again with `docker login`",
         CredentialError::Helper(HelperError::Timeout { .. }) => {
-            return Error::new(Kind::TimedOut, "timed_out", message)
-                .help("run the helper by hand to see what it waits for; --timeout SPAN gives it more time");
+            return Error::new(Kind::TimedOut, "timed_out", message).help(Remedy::RunHelper);
         }
         CredentialError::Helper(HelperError::Start { is_absent: true, .. }) => {
             "install the helper in a folder of PATH, or correct `credsStore` and `credHelpers` in Docker's config.json"
@@ -179,9 +175,9 @@ fn credentials(message: String, error: &CredentialError) -> Error {
 impl From<PublishError> for Error {
     fn from(error: PublishError) -> Self {
         match error {
-            PublishError::Exists { .. } => Self::integrity(error.to_string()).help(
-                "publish it as another version; --force moves the tag, and users who have locked it are warned that it has moved",
-            ),
+            PublishError::Exists { .. } => {
+                Self::integrity(error.to_string()).help(Remedy::MoveTag).caused_by(error)
+            }
             PublishError::Transport(error) => error.into(),
         }
     }
@@ -191,7 +187,8 @@ impl From<AttachError> for Error {
     fn from(error: AttachError) -> Self {
         match error {
             AttachError::Full { .. } => Self::limit(error.to_string())
-                .help("have the registry's owner remove signatures that are no longer needed"),
+                .help("have the registry's owner remove signatures that are no longer needed")
+                .caused_by(error),
             AttachError::Transport(error) => error.into(),
         }
     }
@@ -202,31 +199,26 @@ impl From<PullError> for Error {
         let message = error.to_string();
         match error {
             PullError::Transport(error) => error.into(),
-            PullError::Component { reason, .. } => Self::integrity(message).help(reason.help()),
+            PullError::Component { ref reason, .. } => Self::integrity(message).help(reason.help()).caused_by(error),
             PullError::Invalid { problems, .. } => {
                 Self::integrity(message).details(problems.to_json()).related(*problems)
             }
             PullError::Signatures { .. } => Self::integrity(message).help(
                 "trust a key that made one of the first signatures, or have the registry's owner remove the others",
-            ),
-            PullError::Unsigned { .. } => Self::integrity(message).help(
-                "have its author sign it and publish it again; `--allow-unsigned` is for what you develop yourself",
-            ),
-            PullError::Text { .. } => Self::integrity(message).help(
-                "if you know the signer, add the public key with `graph-host trust add NAME --key FILE --items PATTERN`, or name a trust file with `--trust`",
-            ),
+            ).caused_by(error),
+            PullError::Unsigned { .. } => Self::integrity(message).help(Remedy::HavePublishedSigned).caused_by(error),
+            PullError::Text { .. } => Self::integrity(message).help(Remedy::TrustSigner { without: WithoutSignature::Refused }).caused_by(error),
             PullError::OfCompanion { error, .. } => {
                 let inner = Self::from(*error);
                 let outer = Self::new(inner.kind(), inner.code(), message);
-                match inner.help_text() {
-                    Some(help) => outer.help(help.to_owned()),
+                let outer = match inner.remedy() {
+                    Some(remedy) => outer.help(remedy.clone()),
                     None => outer,
-                }
+                };
+                outer.caused_by(inner)
             }
-            PullError::NotAComponent { .. } => Self::usage(message).help(
-                "sign its file and publish it again: graph-host sign FILE --key KEY, then graph-host publish FILE REF",
-            ),
-            _ => Self::integrity(message).help("nothing was written; its publisher can publish it again"),
+            PullError::NotAComponent { .. } => Self::usage(message).help(Remedy::SignAndPublish).caused_by(error),
+            _ => Self::integrity(message).help("nothing was written; its publisher can publish it again").caused_by(error),
         }
     }
 }
@@ -234,18 +226,11 @@ impl From<PullError> for Error {
 impl From<Box<Departure>> for Error {
     fn from(error: Box<Departure>) -> Self {
         let help = match &*error {
-            Departure::Moved { reference, .. } => format!(
-                "ask its publisher why; if it is meant to be, `graph-host lock --accept-moved {}` takes it over",
-                shell_quoted(reference)
-            ),
-            Departure::Rollback { .. } => {
-                "--allow-downgrade takes the older version, if you mean it".to_owned()
-            }
-            Departure::OtherKey { .. } => {
-                "ask its publisher why; `graph-host lock REF` takes the other key over".to_owned()
-            }
+            Departure::Moved { reference, .. } => Remedy::AcceptMoved { reference: reference.to_string() },
+            Departure::Rollback { .. } => Remedy::AllowDowngrade,
+            Departure::OtherKey { .. } => Remedy::AcceptOtherKey,
         };
-        Self::integrity(error.to_string()).help(help)
+        Self::integrity(error.to_string()).help(help).caused_by(*error)
     }
 }
 
@@ -315,10 +300,10 @@ impl Puller<'_> {
     /// Pulls one item. `id` is the required item id.
     pub fn one(&self, reference: &Reference, id: Option<&str>) -> Result<Brought> {
         if !reference.names_one() {
-            return Err(Error::usage(format!("{reference} names no artifact")).help(format!(
-                "add a tag or a digest: `:1.0.0`, `@sha256:…`; {}",
-                listing_of(&reference.to_string())
-            )));
+            return Err(Error::usage(format!("{reference} names no artifact")).help(Remedy::SearchPlace {
+                instead: Some("add a tag or a digest: `:1.0.0`, `@sha256:…`".into()),
+                place: place_of(&reference.to_string()),
+            }));
         }
         let transport = self.open(reference)?;
         let judge = Judge { trust: self.trust, at: judged(None) };
@@ -345,8 +330,9 @@ impl Puller<'_> {
                 graph.reference, graph.pulled.id
             ))
         })?;
-        let tagged =
-            base.below(&used.id, &used.version).map_err(|error| Error::integrity(error.to_string()))?;
+        let tagged = base
+            .below(&used.id, &used.version)
+            .map_err(|error| Error::integrity(error.to_string()).caused_by(error))?;
         let mut found = self.one(&tagged.pinned(used.manifest), Some(&used.id))?;
         let pulled = &found.pulled;
         if (pulled.kind, &pulled.version) != (used.kind, &used.version) {

@@ -19,8 +19,9 @@ use serde_json::{Value, json};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::items::locate::judged;
 use crate::notice::{Notice, NoticeObserver};
-use crate::registry::pull::{Brought, Puller, listing_of};
+use crate::registry::pull::{Brought, Puller, place_of};
 use crate::registry::yank_memory::{remember, remembered};
+use crate::remedy::{NewerVersion, Remedy};
 
 /// Limit of the versions in a range that are tried until one is not yanked.
 const MOST_YANKED: usize = 100;
@@ -194,10 +195,7 @@ impl Puller<'_> {
             printable(&yank.statement().version),
             said(&yank)
         ))
-        .help(format!(
-            "choose another range; to take that version nevertheless, name it and add `--allow-yanked`: {}",
-            shell_quoted(&reference.to_string())
-        )))
+        .help(Remedy::ChooseRange { reference: reference.to_string() }))
     }
 
     /// Publishes a signed statement that a version is yanked, or no longer is. The key has to be trusted for the item.
@@ -233,7 +231,7 @@ impl Puller<'_> {
                     named(&about),
                     key.id().short(),
                 ))
-                .help("add it with `graph-host trust add NAME --key FILE --items PATTERN`, or name a trust file with `--trust`; users need it there, too"));
+                .help(Remedy::TrustYankKey));
             }
         }
         let mut yanks = self.yanks_at(&*transport, &about, notices)?;
@@ -283,10 +281,10 @@ fn check_name(reference: &Reference) -> Result<()> {
     if reference.names_one() {
         return Ok(());
     }
-    Err(Error::usage(format!("{reference} names no version")).help(format!(
-        "add a version or a digest: `:1.0.0`, `@sha256:…`; {}",
-        listing_of(&reference.to_string())
-    )))
+    Err(Error::usage(format!("{reference} names no version")).help(Remedy::SearchPlace {
+        instead: Some("add a version or a digest: `:1.0.0`, `@sha256:…`".into()),
+        place: place_of(&reference.to_string()),
+    }))
 }
 
 impl<'c> YankCheck<'c> {
@@ -402,17 +400,13 @@ fn refusal(one: &Brought, yank: &Yank, first: &Brought, way: Override) -> Error 
     let newer = if is_version && (versions.tag.is_some() || first.reference.folder().is_none()) {
         // Ranges have no build metadata.
         let version = first.pulled.version.split('+').next().unwrap_or_default();
-        let range = format!("{versions}@>{version}");
-        format!("`graph-host pull {}` selects a newer version, if there is one", shell_quoted(&range))
+        NewerVersion::Range(format!("{versions}@>{version}"))
     } else {
-        format!("choose another version; {}", listing_of(&first.reference.to_string()))
+        NewerVersion::Place(place_of(&first.reference.to_string()))
     };
-    let anyway = match way {
-        Override::Option => "`--allow-yanked` takes this one nevertheless".to_owned(),
-        Override::Pull => format!(
-            "`graph-host pull {} --allow-yanked` takes this one nevertheless, to be used by its id",
-            shell_quoted(&first.reference.to_string())
-        ),
+    let pull = match way {
+        Override::Option => None,
+        Override::Pull => Some(first.reference.to_string()),
     };
-    Error::new(ErrorKind::Integrity, "yanked", message).help(format!("{newer}; {anyway}"))
+    Error::new(ErrorKind::Integrity, "yanked", message).help(Remedy::ChooseVersion { newer, pull })
 }

@@ -133,7 +133,10 @@ impl Recorded {
                         known.journal = journal;
                     }
                 };
-                match record.open(key).map_err(|error| Error::integrity(error.to_string()))? {
+                match record
+                    .open(key)
+                    .map_err(|error| Error::integrity(error.to_string()).caused_by(error))?
+                {
                     Record::Task(task) => {
                         let known = pending.entry(task.task).or_default();
                         if let Some(TaskCache::Hit(hit)) = task.cache {
@@ -215,7 +218,7 @@ impl Recorded {
         let found = self.store.checkpoints(run, namespace, sequence.checked_sub(1), 1)?.pop();
         let gone = || Error::integrity(format!("checkpoint {sequence} of run {run} is gone"));
         let record = found.filter(|record| record.sequence == sequence).ok_or_else(gone)?;
-        match record.decode().map_err(|error| Error::integrity(error.to_string()))? {
+        match record.decode().map_err(|error| Error::integrity(error.to_string()).caused_by(error))? {
             Record::Checkpoint(checkpoint) => {
                 Ok(Stored { checkpoint: *checkpoint, digest: record.digest, values: record.values })
             }
@@ -325,7 +328,8 @@ fn stops(store: &dyn CheckpointStore, run: &str, key: &VerifyingKey) -> Result<S
         if record.kind != RecordKind::Status || record.namespace.is_empty() {
             return Ok(());
         }
-        let opened = record.open(key).map_err(|error| Error::integrity(error.to_string()))?;
+        let opened =
+            record.open(key).map_err(|error| Error::integrity(error.to_string()).caused_by(error))?;
         let Record::Status(status) = opened else { return Ok(()) };
         let ended = status.tasks.iter().filter(|(_, used)| used.ended || used.settled);
         found.ended.extend(ended.map(|(task, used)| (task.clone(), used.dispatches)));

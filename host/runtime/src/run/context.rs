@@ -148,6 +148,7 @@ impl Environment {
         };
         let mut driver = Driver::new(walker, parts).map_err(|error| {
             Error::storage(format!("the thread that writes to the store cannot be started: {error}"))
+                .caused_by(error)
         })?;
         if let Some(item) = state_item {
             let run = run.to_owned();
@@ -318,10 +319,9 @@ impl Environment {
         first: Event,
     ) -> Result<Status> {
         let run = assembled.run.clone();
-        assembled
-            .walker
-            .handle(self.clock.now(), stop.into())
-            .map_err(|error| Error::storage(format!("run {run} cannot be stopped: {error}")))?;
+        assembled.walker.handle(self.clock.now(), stop.into()).map_err(|error| {
+            Error::storage(format!("run {run} cannot be stopped: {error}")).caused_by(error)
+        })?;
         let mut ready = assembled.ready(self)?;
         ready.driver.amend(RunUpdate { at: self.clock.now(), ..behind });
         Ok(ready.driver.drive(first, &mut ()).await?)
@@ -337,6 +337,7 @@ pub fn walker(graph: &Arc<Graph>, setup: Setup, restored: Option<RestoredTree>) 
     let run = setup.identity.run.clone();
     RunTree::restore(Arc::clone(graph), setup, restored).map_err(|error| {
         Error::integrity(format!("run {run} cannot be restored: {error}"))
+            .caused_by(error)
             .help("resume it with the graph that it was started with, or start a new run")
     })
 }

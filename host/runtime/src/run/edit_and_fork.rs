@@ -16,6 +16,7 @@ use crate::history::run_knowledge_item::StateItem;
 use crate::history::verify::check_pause;
 use crate::host::{Host, now};
 use crate::project::Project;
+use crate::remedy::Remedy;
 use crate::run::context::Environment;
 use crate::run::restore;
 use crate::run::resume::{self, own_key, pinned_by};
@@ -152,7 +153,7 @@ pub fn inputs(store: &dyn CheckpointStore, restored: &Restored) -> Result<Value>
 
 pub(crate) fn nothing_stored(run: &str) -> Error {
     Error::not_found(format!("run {run} was cut short before its first checkpoint: there is nothing to edit"))
-        .help(format!("start it: graph-host resume {run}"))
+        .help(Remedy::ResumeRun { run: run.to_owned() })
 }
 
 /// Makes the environment for edits: nothing is dispatched, and records are stored before the call returns.

@@ -10,13 +10,14 @@
 use std::ops::Deref;
 
 use graph_core::capability::{Manifest, ManifestReach};
-use graph_core::diagnostic::{printable, shell_quoted};
+use graph_core::diagnostic::printable;
 use graph_core::trust::KeyId;
 use graph_engine::HostResources;
 use graph_store::RunRow;
 
 use crate::error::{Error, Result};
 use crate::project::user_home::Home;
+use crate::remedy::{ManifestPurpose, Remedy};
 
 /// A manifest that grants are computed from.
 #[derive(Clone, Debug)]
@@ -92,13 +93,12 @@ impl Purpose {
         }
     }
 
-    fn command(self, run: &str) -> String {
-        let run = shell_quoted(run);
+    fn of_remedy(self) -> ManifestPurpose {
         match self {
-            Self::Replay => format!("graph-host replay {run}"),
-            Self::Ask => format!("graph-host replay {run} --live"),
-            Self::Send => format!("graph-host replay {run} --live --send"),
-            Self::Resume => format!("graph-host resume {run}"),
+            Self::Replay => ManifestPurpose::Replay,
+            Self::Ask => ManifestPurpose::Ask,
+            Self::Send => ManifestPurpose::Send,
+            Self::Resume => ManifestPurpose::Resume,
         }
     }
 }
@@ -155,7 +155,6 @@ impl KeptManifest {
         let reach = ManifestReach::from_manifest(manifest);
         let named = reach.to_string();
         let reached = if named.is_empty() { " only larger budgets".to_owned() } else { named };
-        let command = format!("{} --caps FILE", purpose.command(run));
         Error::denied(format!(
             "run {} has the manifest of another host, with the key {}, and you have given none: nothing is reached by what a \
              stranger allows. It names:{reached}",
@@ -167,9 +166,8 @@ impl KeptManifest {
             "key_id": key,
             "manifest": manifest.digest(),
             "reach": reach,
-            "command": command,
         }))
-        .help(format!("say with a manifest of your own what it may reach here: {command}"))
+        .help(Remedy::GiveManifest { run: run.clone(), purpose: purpose.of_remedy() })
     }
 }
 
@@ -201,7 +199,7 @@ mod tests {
             for part in ["run r", "a.example", "TOKEN"] {
                 assert!(refused.message().contains(part), "{part} in {}", refused.message());
             }
-            assert!(refused.help_text().unwrap().contains("--caps FILE"));
+            assert!(matches!(refused.remedy(), Some(Remedy::GiveManifest { .. })));
         }
     }
 

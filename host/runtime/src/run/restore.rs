@@ -28,6 +28,7 @@ use crate::host::now;
 use crate::project::state::{self, OwnState};
 use crate::project::user_home::Home;
 use crate::project::{self, Project};
+use crate::remedy::Remedy;
 use crate::run::pins::Pins;
 use crate::run::start_note::RunStart;
 
@@ -47,11 +48,7 @@ pub fn open_to_read(project: &Project, home: &Home) -> Result<Arc<SqliteStore>> 
     let opened = match SqliteStore::open(&file, options) {
         Err(refused @ OpenError::Older { .. }) => match OwnState::open(project, home) {
             Ok(own) => open(&own).and_then(|_| Ok(SqliteStore::open(&file, options)?)),
-            Err(_) => Err(Error::from(refused).help(
-                "it is not this host's, so reading it must not change it: ask its owner for an export \
-                 (graph-host runs export), or, of a project that you have moved or copied yourself, take it over \
-                 with graph-host runs adopt",
-            )),
+            Err(_) => Err(Error::from(refused).help(Remedy::AskForExport)),
         },
         Err(OpenError::Missing { .. }) => {
             let why = if file.exists() { "is empty" } else { "does not exist" };
@@ -116,8 +113,9 @@ pub fn inputs(store: &dyn CheckpointStore, digest: &Digest) -> Result<Value> {
 
 fn inputs_of(store: &dyn CheckpointStore, digest: &Digest, what: &str) -> Result<Value> {
     let text = snapshot(store, digest, what)?;
-    json::read(&text, TreeLimit::INPUTS)
-        .map_err(|error| Error::integrity(format!("{what} of this run cannot be read: {error}")))
+    json::read(&text, TreeLimit::INPUTS).map_err(|error| {
+        Error::integrity(format!("{what} of this run cannot be read: {error}")).caused_by(error)
+    })
 }
 
 /// Reads a document that a run keeps, such as a graph.
@@ -127,15 +125,16 @@ pub fn document<T: serde::de::DeserializeOwned>(
     what: &str,
 ) -> Result<T> {
     let text = snapshot(store, digest, what)?;
-    json::read(&text, TreeLimit::DOCUMENT)
-        .map_err(|error| Error::integrity(format!("{what} of this run cannot be read: {error}")))
+    json::read(&text, TreeLimit::DOCUMENT).map_err(|error| {
+        Error::integrity(format!("{what} of this run cannot be read: {error}")).caused_by(error)
+    })
 }
 
 /// Makes the error of a run whose checkpoints are damaged or do not follow each other.
 pub fn broken(run: &str, sequence: u64, error: &ChainError) -> Error {
     Error::integrity(format!("run {run} is not intact at checkpoint {sequence}: {error}"))
         .details(serde_json::json!({ "run_id": run, "checkpoint": sequence }))
-        .help(format!("what is before that checkpoint can still be read: graph-host runs history {run}"))
+        .help(Remedy::ReadBeforeDamage { run: run.to_owned() })
 }
 
 /// Result of the verification before a resume.
@@ -218,7 +217,8 @@ fn restore_one(
     let mut restored = at_checkpoint(store, &line, trusted)?;
     let digest = restored.digest;
     each_pending(store, run, namespace, |record| {
-        let opened = record.open(&key).map_err(|error| Error::integrity(error.to_string()))?;
+        let opened =
+            record.open(&key).map_err(|error| Error::integrity(error.to_string()).caused_by(error))?;
         checked.records += 1;
         // A store must not return records under other checkpoints.
         match opened {
@@ -422,7 +422,7 @@ fn wanted<'a>(channel: &'a str, stamp: &ChannelStamp) -> WantedChannel<'a> {
 /// Reads a record and checks it with the key. Without one, as for a record of another host, it can only be shown.
 pub fn open_record(record: &SignedRecord, key: Option<&VerifyingKey>) -> Result<Record> {
     key.map_or_else(|| record.decode(), |key| record.open(key))
-        .map_err(|error| Error::integrity(error.to_string()))
+        .map_err(|error| Error::integrity(error.to_string()).caused_by(error))
 }
 
 /// Applies channel values to the known channels: whole values replace, segments are appended. All channels together
@@ -432,8 +432,9 @@ pub fn apply(channels: &mut Map<String, Value>, values: Vec<ChannelValue>) -> Re
     let mut left = TreeLimit::VALUE.less(known);
     for value in values {
         let ChannelValue { channel, kind, json, .. } = value;
-        let (parsed, size) = json::read_measured(&json, left)
-            .map_err(|error| Error::integrity(format!("channel `{channel}` cannot be read: {error}")))?;
+        let (parsed, size) = json::read_measured(&json, left).map_err(|error| {
+            Error::integrity(format!("channel `{channel}` cannot be read: {error}")).caused_by(error)
+        })?;
         left = left.less(size);
         match (kind, channels.get_mut(&channel), parsed) {
             (ValueKind::Segment, Some(Value::Array(list)), Value::Array(more)) => list.extend(more),

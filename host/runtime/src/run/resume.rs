@@ -1,11 +1,12 @@
 //! Restores stored runs so that they can be driven further.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graph_core::capability::Manifest;
-use graph_core::diagnostic::{block, printable, shell_path};
+use graph_core::diagnostic::{block, printable};
 use graph_core::digest::Digest;
 use graph_core::limits::LARGEST_FIGURE;
 use graph_core::record::{AcceptedPinChange, InterruptRecord};
@@ -19,7 +20,7 @@ use graph_walker::walker::{
 use graph_walker::{parameters, structure};
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{EmbeddedPlace, Error, Kind, Result};
 use crate::executor::functions::Functions;
 use crate::history::answered;
 use crate::history::run_knowledge_item::StateItem;
@@ -29,7 +30,8 @@ use crate::items::locate::judged;
 use crate::items::{built_in, text_items};
 use crate::plan::Plan;
 use crate::project::user_home::Home;
-use crate::project::{self, Project, key_pairs};
+use crate::project::{Project, key_pairs};
+use crate::remedy::{ManifestSuggestion, Remedy, SuggestedGraph};
 use crate::run::context::{Environment, PreparedRun};
 use crate::run::drift::{self, CurrentSources};
 use crate::run::manifest_authority::Purpose;
@@ -207,14 +209,21 @@ pub(crate) async fn open(
     let recorded = kept.judged_at(restored.as_ref().map(|tree| tree.root.checkpoint.at));
     let judged = judged(recorded);
     let accept = opening.accept_changes;
-    let mut present = CurrentSources { kept: &kept, accept, trust: &trust, judged, changes: Vec::new() };
+    let mut present = CurrentSources {
+        kept: &kept,
+        accept,
+        trust: &trust,
+        judged,
+        changes: Vec::new(),
+        remedies: BTreeMap::new(),
+    };
     let graph = Arc::new(present.graph(&mut pins)?);
     let inputs = restore::inputs(&*store, &row.inputs)?;
     let manifest = present.manifest(permitted.manifest, opening.caps.as_deref())?;
     let manifest = manifest.narrowed(|manifest| parameters::allowed(&graph, &inputs, manifest));
     let places = kept.places(&host.home, project);
     let graphs = Arc::new(present.graphs(&graph, &places, &manifest, &mut pins)?);
-    let mut changes = present.changes;
+    let (mut changes, change_remedies) = (present.changes, present.remedies);
     let engine = engine(host)?.opening(permitted.opens);
     pins.engine = engine.digest();
     pin_texts(&mut pins, &graph, &manifest, opening.caps.as_deref());
@@ -236,9 +245,9 @@ pub(crate) async fn open(
         // An addition, such as a first signature, revokes nothing.
         pins = kept.recorded.clone();
     } else if !opening.accept_changes {
-        return Err(changed(&run, &changes));
+        return Err(changed(&run, &changes, change_remedies));
     }
-    plan.refusal(&suggest_command(&pins)).map_or(Ok(()), Err)?;
+    plan.refusal(suggestion(&pins)).map_or(Ok(()), Err)?;
     TrustLog::of(&host.home).accept_plan(&plan, &[])?;
     let plan_notices = plan.notices();
     let (pins_digest, pins_text) = pins.text()?;
@@ -334,22 +343,22 @@ fn keep_begun(begun: RunStart<'_>, environment: &Environment) -> Result<()> {
     Ok(environment.store.put_snapshot(&note.digest, &note.text)?)
 }
 
-/// Returns the command that suggests a manifest for a run. A graph that a program has built has no file: it is written into one first.
-fn suggest_command(pins: &Pins) -> String {
+/// Returns the suggestion of a manifest for a run. A graph that a program has built has no file: it is written into one first.
+fn suggestion(pins: &Pins) -> ManifestSuggestion {
     let of_program = pins.graph_file.as_os_str().is_empty();
-    let file = match built_in::id_at(&pins.graph_file) {
-        Some(id) => id.to_owned(),
-        None if of_program => "GRAPH.yaml".to_owned(),
-        None => shell_path(&project::shown(&pins.graph_file)),
+    let graph = match built_in::id_at(&pins.graph_file) {
+        Some(id) => SuggestedGraph::Named(id.to_owned()),
+        None if of_program => SuggestedGraph::Unwritten,
+        None => SuggestedGraph::File(pins.graph_file.clone()),
     };
-    format!("graph-host caps suggest {file}")
+    ManifestSuggestion { graph, ..ManifestSuggestion::default() }
 }
 
 fn cut_short(run: &str, origin: &str) -> Error {
     Error::not_found(format!(
         "run {run} is a fork of {origin} that was cut short before anything of it was stored"
     ))
-    .help(format!("fork it again: graph-host runs fork {origin} --at CHECKPOINT"))
+    .help(Remedy::ForkAgain { origin: origin.to_owned() })
 }
 
 /// Returns the texts that a run is resumed with: a later resume compares with these.
@@ -467,7 +476,7 @@ pub(crate) fn not_as_required(
         shown.concat()
     ))
     .details(serde_json::json!({ "refusals": lines }))
-    .help("have them signed with one of these keys (graph-host sign FILE --key KEY); `graph-host trust list` shows what is required");
+    .help(Remedy::SignAsRequired);
     (!lines.is_empty()).then_some(error)
 }
 
@@ -493,10 +502,7 @@ pub fn own_key(row: &RunRow, host: &Host) -> Result<SigningKey> {
         row.key.short(),
         key.id().short()
     ))
-    .help(
-        "only the host that started a run can resume it, or one that has its key, which is identity.pem in its user's space \
-         or what a page has exported: graph-host runs import FILE --identity KEY",
-    ))
+    .help(Remedy::ImportWithKey))
 }
 
 /// A run that no process runs, restored from its records only.
@@ -573,19 +579,21 @@ pub fn finished(row: &RunRow) -> Error {
         graph_core::record::ErrorCode::Finished,
         format!("run {} has ended: {}", row.run_id, row.status.as_str().replace('_', " ")),
     )
-    .help(format!(
-        "see its result: graph-host runs show {0}; start another turn with new inputs: graph-host resume {0} --input \
-         KEY=VALUE",
-        row.run_id
-    ))
+    .help(Remedy::SeeResult { run: row.run_id.clone() })
 }
 
-fn changed(run: &str, changes: &[String]) -> Error {
-    let lines: Vec<_> = changes.iter().map(|line| format!("\n- {}", block(line, "  "))).collect();
-    Error::integrity(format!(
-        "run {run} cannot be resumed: something has changed since it started:{}",
-        lines.concat()
-    ))
-    .details(serde_json::json!({ "changes": changes }))
-    .help("restore what has changed, or resume with the changes: --accept-changes")
+fn changed(run: &str, changes: &[String], remedies: BTreeMap<usize, Remedy>) -> Error {
+    let mut message = format!("run {run} cannot be resumed: something has changed since it started:");
+    let mut ends = Vec::new();
+    for line in changes {
+        let _ = write!(message, "\n- {}", block(line, "  "));
+        ends.push(message.len());
+    }
+    let mut error = Error::integrity(message).details(serde_json::json!({ "changes": changes }));
+    for (change, remedy) in remedies {
+        let Some(end) = ends.get(change) else { continue };
+        error = error.embed(EmbeddedPlace::Message(*end), "; ", remedy.clone());
+        error = error.embed(EmbeddedPlace::Details(format!("/changes/{change}")), "; ", remedy);
+    }
+    error.help(Remedy::AcceptChanges)
 }

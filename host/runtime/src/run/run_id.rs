@@ -8,8 +8,9 @@ use crate::error::{Error, Result};
 /// `20300131-120000-k3f9qx`.
 pub fn fresh(at: Timestamp) -> Result<String> {
     let mut bytes = [0; 6];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Error::storage(format!("the system gives no random bytes for a run id: {error}")))?;
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Error::storage(format!("the system gives no random bytes for a run id: {error}")).caused_by(error)
+    })?;
     Ok(compose(at, bytes))
 }
 

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graph_core::capability::Manifest;
-use graph_core::diagnostic::shell_quoted;
 use graph_core::digest::Digest;
 use graph_core::trust::{SigningKey, VerifyingKey};
 use graph_store::{CheckpointStore, RunRow};
@@ -14,13 +13,14 @@ use graph_walker::graph::Graph;
 use graph_walker::walker::Graphs;
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use crate::error::{EmbeddedPlace, Error, Result};
 use crate::host::Host;
 use crate::items::built_in;
 use crate::items::locate::ItemLocator;
 use crate::items::outer_hooks::OuterHooks;
 use crate::project::user_home::Home;
 use crate::project::{self, Project};
+use crate::remedy::Remedy;
 use crate::run::manifest_authority::{AcceptedManifest, KeptManifest, Origin, Permitted, Purpose};
 use crate::run::pins::{Pins, absolute, kept_text};
 use crate::run::restore;
@@ -120,11 +120,11 @@ impl RunSnapshot {
             if given.trust.is_empty() && given.items.is_empty() && !given.allow_unsigned {
                 return Ok(());
             }
-            return Err(Error::usage(format!(
-                "run {run} takes its items from where it was started: --trust, --items and --allow-unsigned are for runs of \
-                 other hosts"
-            ))
-            .help(format!("leave them out, or start a new run with them: graph-host run GRAPH; see graph-host runs show {}", shell_quoted(run))));
+            let message = format!("run {run} takes its items from where it was started");
+            let end = EmbeddedPlace::Message(message.len());
+            return Err(Error::usage(message)
+                .embed(end, ": ", Remedy::SourcesOfOtherHosts)
+                .help(Remedy::LeaveSourcesOut { run: run.to_owned() }));
         }
         check_folders(given)?;
         let absolute_of = |paths: &[PathBuf]| paths.iter().map(|path| absolute(path)).collect();

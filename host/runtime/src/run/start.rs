@@ -1,11 +1,10 @@
 //! Turns a request to start a graph into a run that can be driven.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graph_core::capability::Manifest;
-use graph_core::diagnostic::{nearest, one_line, printable, shell_path};
+use graph_core::diagnostic::{nearest, one_line, printable};
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::policy::Durability;
 use graph_core::schema::SchemaProblem;
@@ -35,6 +34,7 @@ use crate::plan::Plan;
 use crate::plan::admission::Components;
 use crate::project::{self, Project};
 use crate::project::{caches, text_file};
+use crate::remedy::Remedy;
 use crate::run::context::{Beginning, Definition, Environment, PreparedRun, RunParent};
 use crate::run::manifest_authority::AcceptedManifest;
 use crate::run::pins::{Pins, absolute, kept_text};
@@ -43,7 +43,7 @@ use crate::trust::trusted_keys;
 use graph_driver::{SystemClock, WriteMode};
 
 /// Sources of items and trusted keys.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sources {
     /// Trust files whose keys are trusted, in addition to those of the user's trust store.
     pub trust: Vec<PathBuf>,
@@ -53,23 +53,6 @@ pub struct Sources {
     pub project: Option<PathBuf>,
     /// Admits components without a signature: for components under development.
     pub allow_unsigned: bool,
-}
-
-impl Sources {
-    /// Returns the command that suggests a manifest for the graph.
-    pub fn suggest_command(&self, graph: &str) -> String {
-        let mut command = format!("graph-host caps suggest {}", shell_path(graph));
-        let named = [("--trust", &self.trust[..]), ("--items", &self.items[..])];
-        for (option, paths) in named.into_iter().chain([("--project", self.project.as_slice())]) {
-            for path in paths {
-                let _ = write!(command, " {option} {}", shell_path(&path.to_string_lossy()));
-            }
-        }
-        if self.allow_unsigned {
-            command.push_str(" --allow-unsigned");
-        }
-        command
-    }
 }
 
 /// A graph with everything that is needed to plan it.
@@ -242,7 +225,7 @@ pub fn engine(host: &Host) -> Result<Engine> {
         compile_observer: Some(Arc::new(CompileNotices(Arc::clone(&host.notices)))),
         ..EngineConfig::default()
     };
-    Engine::new(config).map_err(|error| Error::storage(error.to_string()))
+    Engine::new(config).map_err(|error| Error::storage(error.to_string()).caused_by(error))
 }
 
 /// Reads a manifest, and reports its warnings.
@@ -289,7 +272,7 @@ pub(crate) fn manifest_now(path: &Path) -> Result<Option<Manifest>> {
 /// Checks inputs against the graph's schema, fills in defaults, and reads the parameters of the run itself among them.
 pub fn check_inputs(graph: &Graph, inputs: Map<String, Value>) -> Result<CheckedInputs> {
     parameters::check_inputs(graph, inputs, &Meter::of_one_step()).map_err(|error| match error {
-        error @ InputsError::Exhausted(_) => Error::limit(error.to_string()),
+        error @ InputsError::Exhausted(_) => Error::limit(error.to_string()).caused_by(error),
         InputsError::Schema { reasons } => {
             Error::invalid(format!("`config_schema` of the graph is not usable: {}", reasons.join("; ")))
         }
@@ -349,8 +332,9 @@ fn unfit_inputs(unfit: &[SchemaProblem], parameters: &[SchemaProblem]) -> Error 
     let help = if unfit.is_empty() {
         "`capabilities`, `depth`, `resume_run_id` and `async` are read by graph-host; a graph that has inputs of these \
          names declares them in its `config_schema`"
+            .into()
     } else {
-        "give inputs with --input KEY=VALUE or --inputs FILE; `config_schema` says of which type a value is"
+        Remedy::GiveInputs
     };
     Error::invalid(message.join("\n")).details(serde_json::json!({ "problems": details })).help(help)
 }

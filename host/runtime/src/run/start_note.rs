@@ -9,7 +9,7 @@ use graph_core::trust::{Signature, SigningKey, VerifyingKey};
 use graph_store::{CheckpointStore, RunRow, Snapshot};
 
 use crate::error::{Error, Result};
-use graph_core::diagnostic::shell_quoted;
+use crate::remedy::Remedy;
 
 const DOMAIN: &str = "graph-host/run-start/v1";
 
@@ -57,12 +57,8 @@ impl<'r> RunStart<'r> {
              which manifest, may be what another party has written",
             self.run
         ))
-        .details(serde_json::json!({ "run_id": self.run, "command": "graph-host run GRAPH --caps FILE" }))
-        .help(format!(
-            "nothing of it has been run: start a new run with a manifest of your own, graph-host run GRAPH --caps FILE; to see \
-             what is there: graph-host runs show {}",
-            shell_quoted(self.run)
-        )))
+        .details(serde_json::json!({ "run_id": self.run }))
+        .help(Remedy::StartAnew { run: self.run.to_owned() }))
     }
 }
 

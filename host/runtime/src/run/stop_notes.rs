@@ -53,8 +53,9 @@ pub fn note(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<()> {
         return Ok(());
     };
     let stop = StopNote { digest, kind, run: run.to_owned(), sequence };
-    let text = serde_json::to_string(&stop)
-        .map_err(|error| Error::storage(format!("the note about run {run} cannot be written: {error}")))?;
+    let text = serde_json::to_string(&stop).map_err(|error| {
+        Error::storage(format!("the note about run {run} cannot be written: {error}")).caused_by(error)
+    })?;
     let folder = home.root().join("runs");
     create_private_folder(&folder)?;
     // Not synced: if a power failure loses the note, the older one remains, which is valid as well.

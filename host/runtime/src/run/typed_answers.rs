@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::host::now;
+use crate::remedy::Remedy;
 
 /// Help for a text that would be read as JSON.
 pub const AS_TEXT: &str = "a text is put in quotes of its own, such as '\"3\"'";
@@ -129,7 +130,7 @@ impl TypedAnswers {
         run: &RunTree,
     ) -> Result<Option<Answers>> {
         let Some(first) = bare.front() else { return Ok(None) };
-        let help = "write each as --answer ID=ANSWER; the ids are those that the run lists";
+        let help = Remedy::NameListedQuestions;
         match open {
             [] => {
                 // Without an open question, the question that it is for may have its answer already.
@@ -242,17 +243,13 @@ fn named<'t>(
     }
     if is_id(name) && !is_node(name, run) {
         let message = format!("no question has the id or the node `{}`", printable(name));
-        return Err(Error::of_run(ErrorCode::UnknownInterrupt, message).help(listed_help(&questions(run))));
+        return Err(Error::of_run(ErrorCode::UnknownInterrupt, message).help(choice(&questions(run))));
     }
     Ok(Some((Name::Later, answer)))
 }
 
-fn listed_help(open: &[InterruptRecord]) -> String {
-    let list = "`graph-host runs show RUN` lists the questions with their ids";
-    match open {
-        [] => format!("no question is open; {list}"),
-        open => format!("open are: {}; {list}", listed(open)),
-    }
+fn choice(open: &[InterruptRecord]) -> Remedy {
+    Remedy::ChooseQuestion { open: (!open.is_empty()).then(|| listed(open).to_string()) }
 }
 
 fn was_answered(answered: &AnsweredQuestion) -> Error {

@@ -182,7 +182,8 @@ mod tests {
             assert!(
                 read_one(None, "v", lossy)
                     .unwrap_err()
-                    .help_text()
+                    .remedy()
+                    .and_then(crate::remedy::Remedy::advice)
                     .unwrap_or_default()
                     .contains("quotes of its own")
             );

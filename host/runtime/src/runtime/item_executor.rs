@@ -12,6 +12,7 @@ use crate::executor::{ComponentExecutor, ExecutorParts};
 use crate::items::locate::ItemLocator;
 use crate::notice::NoticeObserver;
 use crate::plan::Plan;
+use crate::remedy::ManifestSuggestion;
 use crate::run::manifest_authority::AcceptedManifest;
 use crate::run::start;
 use crate::runtime::bare::BareGraph;
@@ -47,7 +48,7 @@ impl ItemSources {
         let components =
             start::components(self.engine, self.places, self.trust, manifest, self.allow_unsigned);
         let plan = Plan::make_for(&graph.graph, &graph.graphs, &graph.hooks, &components, wanted).await;
-        if let Some(refusal) = plan.refusal("graph-host caps suggest GRAPH") {
+        if let Some(refusal) = plan.refusal(ManifestSuggestion::default()) {
             return Err(refusal);
         }
         let parts = ExecutorParts { http: self.http, model: self.model, ..ExecutorParts::bare(self.notices) };

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::error::Result;
 use crate::plan::Plan;
+use crate::remedy::ManifestSuggestion;
 use crate::run::start::{self, RunContext};
 
 /// A graph that was planned, with everything that a run of it needs.
@@ -70,12 +71,12 @@ impl PlannedRun {
         }
     }
 
-    /// Checks the inputs against the graph's schema, then that nothing is missing from the plan. `suggest` is the command
-    /// that a refusal names.
-    pub fn checked(self, suggest: &str) -> Result<Self> {
+    /// Checks the inputs against the graph's schema, then that nothing is missing from the plan. `suggestion` is of the
+    /// manifest that a refused plan needs.
+    pub fn checked(self, suggestion: ManifestSuggestion) -> Result<Self> {
         let Self { context, plan, parameters, inputs, accepted } = self;
         let inputs = PlannedInputs::Checked(inputs.checked(&context.file.graph)?);
-        match plan.refusal(suggest) {
+        match plan.refusal(suggestion) {
             Some(refusal) => Err(refusal),
             None => Ok(Self { context, plan, parameters, inputs, accepted }),
         }
@@ -85,7 +86,7 @@ impl PlannedRun {
     pub(super) fn into_parts(self) -> Result<(RunContext, Plan, Value)> {
         let Self { context, plan, inputs, .. } = self;
         let inputs = inputs.checked(&context.file.graph)?;
-        match plan.refusal("graph-host caps suggest GRAPH") {
+        match plan.refusal(ManifestSuggestion::default()) {
             Some(refusal) => Err(refusal),
             None => Ok((context, plan, inputs)),
         }

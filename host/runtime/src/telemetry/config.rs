@@ -2,6 +2,7 @@
 //! specification, "Environment Variable Specification" and "OTLP Exporter Configuration").
 
 use crate::error::{Error, Result};
+use crate::remedy::Remedy;
 
 /// URLs of the collector; at least one is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,8 +75,10 @@ fn check(url: &str) -> Result<()> {
             "telemetry cannot be sent to `{url}`: it takes http:// or https://, not {}://",
             parsed.scheme()
         ))),
-        Err(error) => Err(Error::usage(format!("telemetry cannot be sent to `{url}`: {error}"))
-            .help("name the collector as --otlp http://localhost:4318")),
+        Err(error) => {
+            Err(Error::usage(format!("telemetry cannot be sent to `{url}`: {error}"))
+                .help(Remedy::NameCollector))
+        }
     }
 }
 

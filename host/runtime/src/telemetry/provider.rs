@@ -17,6 +17,7 @@ use super::metrics::Instruments;
 use super::observer::TelemetryObserver;
 use super::spans::Spans;
 use crate::error::{Error, Result};
+use crate::remedy::Remedy;
 
 /// Default time limit of a request.
 const REQUEST: Duration = Duration::from_secs(3);
@@ -39,8 +40,7 @@ pub struct Telemetry {
 /// Starts to send telemetry as configured.
 pub fn start(config: &Config) -> Result<Telemetry> {
     let failed = |error: &dyn std::fmt::Display| {
-        Error::usage(format!("telemetry cannot be sent: {error}"))
-            .help("check --otlp and the OTEL_* variables, or leave them out")
+        Error::usage(format!("telemetry cannot be sent: {error}")).help(Remedy::CheckTelemetry)
     };
     let client = graph_http::Client::new().map_err(|error| failed(&error))?;
     let trouble = Trouble::default();

@@ -21,6 +21,7 @@ use crate::plan::Plan;
 use crate::project;
 use crate::project::text_file;
 use crate::project::user_home::{Home, create_private_folder, sync_folder, write_atomic};
+use crate::remedy::Remedy;
 
 const BEGIN_ANEW: &str = "find out who changed it, and put trust.log and trust.log.head back from a copy; \
     to begin a new log, move both away and keep them";
@@ -250,11 +251,7 @@ impl TrustLog {
 
     fn damaged(&self, error: &LogError) -> Error {
         Error::integrity(format!("the trust log {} is not intact: {error}", project::shown(&self.file())))
-            .help(if *error == LogError::HeadMissing {
-                "`graph-host trust repair` writes the head again where a process was killed during its first write"
-            } else {
-                BEGIN_ANEW
-            })
+            .help(if *error == LogError::HeadMissing { Remedy::RepairTrustLog } else { BEGIN_ANEW.into() })
     }
 }
 
@@ -304,7 +301,7 @@ mod tests {
         // The state after a kill during the first write, in releases that wrote the head last.
         fs::remove_file(log.head_file()).unwrap();
         let refused = log.add(vec![entry("c")]).unwrap_err();
-        assert!(refused.help_text().unwrap().contains("trust repair"), "{refused:?}");
+        assert_eq!(refused.remedy(), Some(&Remedy::RepairTrustLog), "{refused:?}");
         assert_eq!(log.repair().unwrap(), Some(2));
         assert!(fs::read_to_string(log.file()).unwrap().starts_with(&whole), "no line has changed");
         let events: Vec<_> = log.read().unwrap().iter().map(|entry| entry.event).collect();

@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::items::locate::{read_component, type_of_file};
 use crate::project::user_home::write_atomic;
+use crate::remedy::Remedy;
 use crate::trust::describe::ComponentDescription;
 
 /// The largest text item that is read, in bytes.
@@ -99,10 +100,11 @@ impl Target {
             Some(id) => id.to_owned(),
             None => Self::id_of_path(path).ok_or_else(|| {
                 Error::usage(format!("the item id of {} is not known", path.display()))
-                    .help("name it with `--id`, for example `--id acme/fetch`; below `.ai/tools` it follows from the path")
+                    .help(Remedy::NameItemId)
             })?,
         };
-        ItemId::parse(&id).map_err(|error| Error::usage(format!("`{id}` is not an item id: {error}")))
+        ItemId::parse(&id)
+            .map_err(|error| Error::usage(format!("`{id}` is not an item id: {error}")).caused_by(error))
     }
 }
 
@@ -138,7 +140,8 @@ pub struct Described {
 /// Compiles a component, and reads its description and its imports.
 pub async fn describe(component: &VerifiedComponent, host: &Host) -> Result<Described> {
     let engine = crate::run::start::engine(host)?;
-    let loaded = engine.load(component).map_err(|error| Error::integrity(error.to_string()))?;
+    let loaded =
+        engine.load(component).map_err(|error| Error::integrity(error.to_string()).caused_by(error))?;
     let interfaces: Vec<String> = loaded
         .imports()
         .iter()
@@ -176,7 +179,7 @@ pub fn wanted_kind(wanted: &WantedInterface) -> Option<CapabilityKind> {
 /// Returns the provision of an imported interface; an error if this host does not offer the interface.
 fn offered(id: &str, interface: &str) -> Result<Provision> {
     let name = InterfaceName::parse(interface)
-        .map_err(|error| Error::integrity(format!("`{id}` imports {error}")))?;
+        .map_err(|error| Error::integrity(format!("`{id}` imports {error}")).caused_by(error))?;
     match name.provision() {
         Provision::Unknown | Provision::OtherVersion { .. } => {
             Err(Error::integrity(format!("`{id}` imports `{interface}`, which this host does not offer")))
@@ -217,6 +220,7 @@ pub fn component_envelope(
     };
     let statement = make_statement(component.bytes(), predicate).map_err(|error| {
         Error::invalid(format!("what is to be stated about `{}` is refused: {error}", claims.id))
+            .caused_by(error)
     })?;
     let text = sign_component(&statement, key).map_err(|error| cannot_sign(claims.id, &error))?;
     Ok((statement, text))

@@ -5,7 +5,6 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use graph_core::capability::{Ceiling, ItemPattern};
-use graph_core::diagnostic::shell_quoted;
 use graph_core::trust::{EditError, TrustStore, TrustedKey};
 
 use crate::error::{Error, Result};
@@ -14,6 +13,7 @@ use crate::notice::{Notice, NoticeObserver};
 use crate::project;
 use crate::project::text_file;
 use crate::project::user_home::{Home, create_private_folder, write_atomic};
+use crate::remedy::Remedy;
 
 /// Reads the user's trust store and the files of `--trust`. A trust store next to a graph is never used unless it is
 /// named.
@@ -27,7 +27,7 @@ pub fn load(home: &Home, named: &[PathBuf], notices: &dyn NoticeObserver) -> Res
         let text = text_file::read_named_as("the trust file", path)?;
         if text.trim().is_empty() {
             return Err(Error::invalid(format!("the trust file {} is empty", project::shown(path)))
-                .help("leave --trust out, or write `keys: []` where no key is to be trusted"));
+                .help(Remedy::LeaveTrustFileOut));
         }
         store = store.merge(parse(path, &text, notices)?.in_file(&project::shown(path)));
     }
@@ -43,7 +43,9 @@ fn own(home: &Home) -> Result<TrustStore> {
         .into_iter()
         .map(ItemPattern::parse)
         .collect::<Result<_, _>>()
-        .map_err(|error| Error::invalid(format!("the pattern of this host's items: {error}")))?;
+        .map_err(|error| {
+            Error::invalid(format!("the pattern of this host's items: {error}")).caused_by(error)
+        })?;
     let entry = |key| TrustedKey {
         name: "this host".to_owned(),
         key,
@@ -88,19 +90,17 @@ pub fn edit<T>(
     };
     let (edited, changed) = change(&project::shown(path), &text).map_err(|error| match error {
         EditError::Invalid(problems) => problems.into(),
-        EditError::Exists(_) => Error::usage(error.to_string()).help(
-            "`graph-host trust set NAME` changes what it may sign, how far and how long; `graph-host trust list` shows it",
-        ),
-        EditError::Needed { ref name, .. } => Error::usage(error.to_string()).help(format!(
-            "revoke it, which keeps the entry: graph-host trust revoke {}; or edit {} first",
-            shell_quoted(name),
-            path.display()
-        )),
-        EditError::Unbelieved(_) => Error::integrity(error.to_string()).help(
-            "get the new public key from its owner in another way, and add it with `graph-host trust add NAME --key FILE --items PATTERN`",
-        ),
+        EditError::Exists(_) => {
+            Error::usage(error.to_string()).help(Remedy::ChangeTrustedKey).caused_by(error)
+        }
+        EditError::Needed { ref name, .. } => Error::usage(error.to_string())
+            .help(Remedy::RevokeKey { name: name.clone(), file: path.to_owned() })
+            .caused_by(error),
+        EditError::Unbelieved(_) => {
+            Error::integrity(error.to_string()).help(Remedy::AddNewKey).caused_by(error)
+        }
         EditError::NotFound(_) => {
-            Error::not_found(error.to_string()).help("`graph-host trust list` shows the keys and their ids")
+            Error::not_found(error.to_string()).help(Remedy::ListTrustedKeys).caused_by(error)
         }
     })?;
     record(&changed)?;

@@ -11,6 +11,7 @@ use graph_core::item::ItemType;
 use graph_core::trust::TrustStore;
 use graph_host::context::{Context, named_project};
 use graph_host::terminal::output::{self, Output, styled};
+use graph_host::terminal::remedies;
 use graph_host::terminal::run_report::counted;
 use graph_runtime::error::Result;
 use graph_runtime::graph_registry::companions::{CompanionKind, Companions, ListedCompanion};
@@ -87,7 +88,7 @@ impl PublishedGraph {
             Ok(SuggestedManifest { suggestion, unknown, templates }) => {
                 Ok((suggestion.text, unknown.into_iter().chain(templates).collect()))
             }
-            Err(error) => Err(error.message().to_owned()),
+            Err(error) => Err(remedies::message(&error)),
         };
         Ok(Self {
             reference: fetched.reference.to_string(),

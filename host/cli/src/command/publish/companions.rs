@@ -13,6 +13,7 @@ use graph_core::trust::{KeyId, SigningKey, TrustStore};
 use graph_core::yaml::{self, Node};
 use graph_host::context::Context;
 use graph_host::terminal::drawing;
+use graph_host::terminal::remedies;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_registry::companions::{Companion, CompanionKind, MOST_COMPANIONS};
 use graph_runtime::items::locate::ItemLocator;
@@ -202,7 +203,7 @@ impl<'g> CompanionCollector<'g> {
                 return Ok(Some(companion(CompanionKind::Manifest, ready, bytes)));
             }
             Ok(SuggestedManifest { unknown, .. }) => unknown.join("; "),
-            Err(error) => error.message().to_owned(),
+            Err(error) => remedies::message(&error),
         };
         self.context.output.warn(format_args!(
             "no manifest is published with `{}`, since it would not be complete: {reason}",
@@ -222,7 +223,11 @@ impl<'g> CompanionCollector<'g> {
                 None
             }
             Err(error) => {
-                self.context.output.note(format_args!("no picture of `{}`: {}", ready.id, error.message()));
+                self.context.output.note(format_args!(
+                    "no picture of `{}`: {}",
+                    ready.id,
+                    remedies::message(&error)
+                ));
                 None
             }
         }

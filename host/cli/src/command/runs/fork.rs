@@ -4,6 +4,7 @@ use graph_core::record::CheckpointSelector;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::remedies;
 use graph_host::terminal::run_report;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::history::checkpoints;
@@ -110,7 +111,7 @@ async fn carry_out(args: Args, project: &Project, context: &Context) -> Result<E
         resume.given = args.given;
         resume.project = Some(project.folder().to_path_buf());
         return Box::pin(resume::resume(resume, None, context)).await.map_err(|error| {
-            let help = error.help_text().map(str::to_owned).unwrap_or_default();
+            let help = remedies::of_error(&error).unwrap_or_default();
             let kept = format!(
                 "{help}\nthe fork is kept; resume it with: graph-host resume {}",
                 typed_run(&done.run, project.folder())

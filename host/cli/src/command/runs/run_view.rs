@@ -1,5 +1,6 @@
 //! View of a run that is read from its records.
 
+use graph_host::terminal::remedies;
 use graph_runtime::error::Kind;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -129,7 +130,7 @@ pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -
                 newest = Some(record.clone());
                 Ok(())
             });
-            let message = |error: Error| error.message().to_owned();
+            let message = |error: Error| remedies::message(&error);
             let of_line = read.err().map(message);
             told.trouble = one_by_one.err().map(message).or(told.trouble.take()).or(of_line);
             newest
@@ -140,7 +141,7 @@ pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -
     if told.trouble.is_none() && !told.host().model.is_nothing() {
         match told.add_models_of_children(store, &row.run_id) {
             // The readable part of the run itself is still shown.
-            Err(error) if error.kind() == Kind::Integrity => told.trouble = Some(error.message().to_owned()),
+            Err(error) if error.kind() == Kind::Integrity => told.trouble = Some(remedies::message(&error)),
             added => added?,
         }
     }
@@ -151,7 +152,7 @@ fn begin(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result
     let key = context.host.home.known_key(row.key)?;
     let (begins, trouble) = match checkpoints::begins(store, &row.run_id, "", key.as_ref()) {
         Ok(begins) => (begins, None),
-        Err(error) if error.kind() == Kind::Integrity => (None, Some(error.message().to_owned())),
+        Err(error) if error.kind() == Kind::Integrity => (None, Some(remedies::message(&error))),
         Err(error) => return Err(error),
     };
     Ok(RunView {
@@ -248,7 +249,7 @@ impl RunView {
                     self.warnings = warnings;
                 }
                 Err(error) => {
-                    self.trouble.get_or_insert_with(|| error.message().to_owned());
+                    self.trouble.get_or_insert_with(|| remedies::message(&error));
                 }
             }
         }
@@ -263,7 +264,7 @@ impl RunView {
                     models.take(&record);
                     pending.take(record);
                 }
-                Err(error) => *trouble = Some(error.message().to_owned()),
+                Err(error) => *trouble = Some(remedies::message(&error)),
             }
             Ok(())
         })?;

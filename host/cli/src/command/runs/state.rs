@@ -7,6 +7,7 @@ use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::json_document::Document;
 use graph_host::terminal::output::{self, Output, styled};
+use graph_host::terminal::remedies;
 use graph_host::terminal::run_report;
 use graph_host::terminal::values::{Extent, ValueLines};
 use graph_host::terminal::width::width;
@@ -150,7 +151,7 @@ fn print_document(
                 way.each_visited(&line, &mut |node| give(&Value::from(node)))
             }))?,
         Err(error) => {
-            out.warn(format_args!("`visited` is null: {}", error.message()));
+            out.warn(format_args!("`visited` is null: {}", remedies::message(&error)));
             members.insert("visited".to_owned(), Value::Null);
             out.document(&members)?;
         }

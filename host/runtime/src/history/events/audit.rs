@@ -9,6 +9,7 @@ use graph_store::CheckpointStore;
 
 use crate::error::{Error, Result};
 use crate::history::checkpoints;
+use crate::remedy::Remedy;
 use crate::run::restore;
 
 /// Number of records that are read at a time.
@@ -92,16 +93,13 @@ pub(crate) fn audit_end(
 /// Makes the error of a record that is missing from the history.
 pub(crate) fn untold(run: &str, kind: RecordKind, sequence: u64) -> Error {
     Error::integrity(format!("the {} record {sequence} of run {run} is not in its history", kind.as_str()))
-        .help(SEE)
+        .help(Remedy::RestoreStore)
 }
 
 fn not_whole(run: &str, after: u64, next: u64) -> Error {
     Error::integrity(format!("the history of run {run} is not whole: after entry {after} comes entry {next}"))
-        .help(SEE)
+        .help(Remedy::RestoreStore)
 }
-
-/// Help for a history that was changed.
-const SEE: &str = "the store was changed from outside: put it back from a backup; `graph-host runs history` shows what can be read";
 
 fn audit_after(
     store: &dyn CheckpointStore,
@@ -117,7 +115,8 @@ fn audit_after(
         let page = store.history(run, history.entries, PAGE)?;
         for numbered in &page {
             let record = &numbered.record;
-            let opened = record.open(key).map_err(|error| Error::integrity(error.to_string()))?;
+            let opened =
+                record.open(key).map_err(|error| Error::integrity(error.to_string()).caused_by(error))?;
             let (wanted, found) = (history.entries, numbered.before);
             // The first record may begin before the checked entries.
             let begins_before = history.records.is_empty() && found < wanted;
@@ -162,7 +161,7 @@ fn follow(newest: &mut BTreeMap<String, Digest>, record: &SignedRecord, opened: 
                  it was added or moved",
                 record.sequence, record.run
             ))
-            .help(SEE));
+            .help(Remedy::RestoreStore));
         }
         _ => {}
     }

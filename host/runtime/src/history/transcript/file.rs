@@ -30,6 +30,7 @@ use crate::error::{Error, Result};
 use crate::items::locate::envelope_path;
 use crate::project::user_home::{is_stream, sync_folder, write_atomic};
 use crate::project::{shown, text_file};
+use crate::remedy::Remedy;
 
 /// The format that the first line of a transcript names.
 pub const FORMAT: &str = "graph-host/transcript";
@@ -72,8 +73,9 @@ fn of_kind(kind: &str, mut value: Value) -> Value {
 pub fn write(transcript: &Transcript<'_>, row: &RunRow, out: &mut dyn Write) -> Result<Totals> {
     let mut line = |value: &Value| {
         let text = canonical_string(value) + "\n";
-        out.write_all(text.as_bytes())
-            .map_err(|error| Error::storage(format!("the transcript cannot be written: {error}")))
+        out.write_all(text.as_bytes()).map_err(|error| {
+            Error::storage(format!("the transcript cannot be written: {error}")).caused_by(error)
+        })
     };
     line(&header_line(row, transcript.namespace))?;
     let totals = transcript.read(&mut |message| line(&message_line(message)))?;
@@ -106,7 +108,7 @@ pub fn save(
             "{} is {what}, and the signature of a transcript is a file next to it",
             shown(path)
         ))
-        .help("name a file, or print the lines without a signature with --jsonl"));
+        .help(Remedy::NameTranscriptFile));
     }
     let failed = |error: &io::Error| Error::write("the transcript", path, error);
     // The target of a link is replaced, not the link.
@@ -122,7 +124,7 @@ pub fn save(
     };
     let run = name(row, transcript.namespace);
     let statement = TranscriptStatement { at, bytes, digest, messages: totals.messages, run };
-    let envelope = statement.sign(key).map_err(|error| Error::storage(error.to_string()))?;
+    let envelope = statement.sign(key).map_err(|error| Error::storage(error.to_string()).caused_by(error))?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
@@ -197,14 +199,12 @@ pub fn verify(
     let beside = envelope.map_or_else(|| envelope_path(path), Path::to_path_buf);
     let text = read_envelope(&beside)?.ok_or_else(|| {
         Error::integrity(format!("{named} is not signed: {} does not exist", shown(&beside)))
-            .help("`graph-host runs transcript RUN --out FILE` writes a transcript with its signature")
+            .help(Remedy::SignTranscript)
     })?;
     let (statement, key) = TranscriptStatement::verify(&text, key).map_err(|error| {
         let refused = Error::integrity(format!("{}: {error}", shown(&beside)));
         match error {
-            TranscriptError::UnknownKey(_) => refused.help(
-                "get the public key of the host from its owner, and trust it for transcripts: graph-host trust add NAME --key FILE --items 'transcripts/*'",
-            ),
+            TranscriptError::UnknownKey(_) => refused.help(Remedy::TrustTranscripts),
             _ => refused,
         }
     })?;

@@ -18,6 +18,7 @@ use super::message::{Answer, Block, Message, Totals};
 use super::reader::Transcript;
 use crate::error::{Error, Result};
 use crate::project::{Project, paths};
+use crate::remedy::Remedy;
 
 /// The items that a host signs with its identity key, in addition to the state items of runs.
 pub const ITEMS: &str = "transcripts/*";
@@ -36,8 +37,9 @@ pub fn write_item(
     key: &SigningKey,
     at: Timestamp,
 ) -> Result<(PathBuf, Totals)> {
-    let run = RunId::parse(&row.run_id)
-        .map_err(|error| Error::integrity(format!("`{}` is no id of a run: {error}", row.run_id)))?;
+    let run = RunId::parse(&row.run_id).map_err(|error| {
+        Error::integrity(format!("`{}` is no id of a run: {error}", row.run_id)).caused_by(error)
+    })?;
     let id = format!("transcripts/{run}");
     let (body, totals) = body(transcript)?;
     let text = front_matter(row, &id, &totals, at) + &body;
@@ -98,7 +100,7 @@ fn too_large() -> Error {
         "nothing was written: the transcript is larger than a knowledge item may be ({} MiB)",
         LARGEST >> 20
     ))
-    .help("write it to a file instead: graph-host runs transcript RUN --out FILE")
+    .help(Remedy::WriteTranscriptFile)
 }
 
 fn add(text: &mut String, message: &Message) {

@@ -17,6 +17,7 @@ use super::conversations::{Asker, Conversations};
 use super::message::{Answer, Block, Message, Role, Totals};
 use super::node_paths::NodePaths;
 use crate::error::{Error, Result};
+use crate::remedy::Remedy;
 use crate::run::restore;
 
 /// Number of records that are read at a time.
@@ -288,7 +289,7 @@ fn unreadable(source: Source<'_>) -> Error {
         "the journal of task {} of run {} has a call of a language model that cannot be read",
         source.task, source.record.run
     ))
-    .help("a later version of graph-host may have written it; `graph-host runs verify` checks its signature")
+    .help(Remedy::VerifyRun)
 }
 
 fn answer(entry: &JournalEntry, used: ModelUse) -> Answer {

@@ -1,5 +1,6 @@
 //! The present sources of a run, compared with those that the run has stored.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use graph_core::capability::Manifest;
@@ -18,6 +19,7 @@ use crate::items::graph_file::wrongly_signed;
 use crate::items::locate::ItemLocator;
 use crate::items::subgraphs::Subgraphs;
 use crate::project;
+use crate::remedy::Remedy;
 use crate::run::manifest_authority::AcceptedManifest;
 use crate::run::pins::Pins;
 use crate::run::snapshot::RunSnapshot;
@@ -32,13 +34,17 @@ pub(crate) struct CurrentSources<'k> {
     pub(crate) judged: Moment,
     /// The differences, a line each.
     pub(crate) changes: Vec<String>,
+    /// Remedies of changes, by the number of the change.
+    pub(crate) remedies: BTreeMap<usize, Remedy>,
 }
 
 impl CurrentSources<'_> {
     /// Returns the graph. An expired or revoked signature is an error, even if changes are accepted.
     pub(crate) fn graph(&mut self, pins: &mut Pins) -> Result<Graph> {
-        let keep =
-            || load_snapshot(&self.kept.graph.document).map_err(|error| Error::integrity(error.to_string()));
+        let keep = || {
+            load_snapshot(&self.kept.graph.document)
+                .map_err(|error| Error::integrity(error.to_string()).caused_by(error))
+        };
         let path = &self.kept.pins.graph_file;
         let id = &self.kept.graph.id;
         let (text, standing) = if let Some(built_in) = built_in::id_at(path) {
@@ -85,10 +91,11 @@ impl CurrentSources<'_> {
             Ok(now) => now,
             Err(error) if self.accept => return Err(error),
             Err(error) => {
-                let help = error.help_text().map(|help| format!("; {help}")).unwrap_or_default();
+                if let Some(remedy) = error.remedy() {
+                    self.remedies.insert(self.changes.len(), remedy.clone());
+                }
                 let message = error.message();
-                self.changes
-                    .push(format!("the graph of a child run cannot be used any more: {message}{help}"));
+                self.changes.push(format!("the graph of a child run cannot be used any more: {message}"));
                 return Ok(self.kept.graphs.clone());
             }
         };
