@@ -2,7 +2,7 @@
 //! and identity are arguments, and the same arguments give the same result on every machine and in a browser.
 //!
 //! A [`document`] is loaded into a [`graph`], with every problem at once; a [`walker`] takes the graph from superstep to superstep,
-//! and its page has the whole loop of a driver.
+//! and its page has the whole loop of a driver. A [`replay`] takes the walker through a recorded run again.
 //!
 //! ```
 //! use graph_walker::document;
@@ -29,6 +29,7 @@ pub mod graph;
 pub mod hook;
 pub mod host_item;
 pub mod parameters;
+pub mod replay;
 pub mod structure;
 pub mod topology;
 pub mod walker;

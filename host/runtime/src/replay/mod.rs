@@ -1,25 +1,25 @@
 //! Executes a run again, and compares. The walker receives the recorded times, seed and answers, so it makes the same
-//! decisions, and components are answered from the journal. Nothing is written.
+//! decisions, and components are answered from the journal. Nothing is written. The [`ReplayMachine`] decides what is next; this
+//! drives it: it reads the store, prepares components and executes attempts.
 
-mod compare;
 mod recorded;
-mod walk;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use graph_core::capability::Manifest;
 use graph_core::policy::Durability;
-use graph_core::record::{Checkpoint, CheckpointSelector, Source};
+use graph_core::record::{Checkpoint, CheckpointSelector};
 use graph_core::trust::VerifyingKey;
+use graph_driver::TaskExecutor as _;
 use graph_store::{CheckpointStore, RunRow};
 use graph_walker::graph::Graph;
 use graph_walker::hook::Hook;
 use graph_walker::parameters;
-use graph_walker::walker::{Event, Graphs, Resume, RunTree, Setup};
-use serde::Serialize;
+use graph_walker::replay::{ReplayMachine, ReplayOptions, Step, StoredCheckpoint};
+use graph_walker::walker::{Graphs, RunTree, Setup};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::executor::functions::Functions;
 use crate::executor::{ComponentExecutor, ExecutorParts, Tape, knowledge_of};
 use crate::host::Host;
@@ -32,10 +32,9 @@ use crate::run::start::{Sources, components, engine};
 use crate::run::{context, drift, restore, resume};
 use crate::trust::trusted_keys;
 
-pub use compare::Difference;
-use recorded::Recorded;
-pub use walk::LiveDifference;
-use walk::Walk;
+use recorded::StoredCheckpoints;
+
+pub use graph_walker::replay::{Difference, LiveDifference, Replay, Replayed};
 
 /// Source of the answers in a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,55 +70,6 @@ pub struct Given {
     pub caps: Option<PathBuf>,
     /// Sources of items and trust for a run of another host. A run of this host has those of its start.
     pub sources: Sources,
-}
-
-/// A superstep that was executed again.
-#[derive(Clone, Debug, Serialize)]
-pub struct Replayed {
-    /// Namespace; empty for the run itself.
-    pub namespace: String,
-    /// Number of the checkpoint that it produced.
-    pub checkpoint: u64,
-    /// Number of the superstep.
-    pub step: u64,
-    /// Source of the checkpoint: a superstep, or another one.
-    pub made_by: String,
-    /// Its nodes, in task order.
-    pub nodes: Vec<String>,
-    /// The fuel of its tasks.
-    pub fuel: u64,
-    /// `true` if the checkpoints are equal.
-    pub equal: bool,
-    /// `true` if the record digest was compared in addition to the result digest.
-    pub record: bool,
-}
-
-/// The result of a replay.
-#[derive(Debug, Default, Serialize)]
-pub struct Replay {
-    /// Supersteps, in the order in which they were run again; those of child runs precede the one around them.
-    pub supersteps: Vec<Replayed>,
-    /// Number of attempts that were run.
-    pub attempts: u64,
-    /// Number of tasks for which a cached result was used.
-    pub cached: u64,
-    /// Number of entries of journals.
-    pub entries: u64,
-    /// The fuel of all attempts.
-    pub fuel: u64,
-    /// Pinned items, grants and documents that are missing or have changed, a line each.
-    pub changes: Vec<String>,
-    /// Differences between the replay and the record.
-    pub differences: Vec<Difference>,
-    /// Answers of the world that differ from the recorded ones.
-    pub world: Vec<LiveDifference>,
-}
-
-impl Replay {
-    /// Checks that there are no differences and no changes. Differences of the world do not count.
-    pub fn is_equal(&self) -> bool {
-        self.differences.is_empty() && self.changes.is_empty()
-    }
 }
 
 /// Reasons for which a replay failed.
@@ -179,100 +129,42 @@ pub async fn replay(
     host: &Host,
     tell: &mut (dyn FnMut(&Replayed) + Send),
 ) -> Result<Replay> {
-    let recorded = Recorded::read(&store, row, &key)?;
-    let mut replay = Replay::default();
-    let line = recorded.line("");
-    let mut at = 0;
-    while at < line.len() {
-        let pins = line[at].pins;
-        let scene = ReplayContext::set(&*store, row, &recorded, at, (mode, given), project, host).await?;
-        for change in &scene.changes {
-            if !replay.changes.contains(change) {
-                replay.changes.push(change.clone());
+    let checkpoints = Arc::new(StoredCheckpoints::new(&store, &row.run_id));
+    let recorded = recorded::read(&*store, row, Arc::clone(&checkpoints), &key)?;
+    let options = ReplayOptions { live: mode.is_live() };
+    let mut machine = ReplayMachine::new(Arc::new(recorded), options);
+    let mut prepared = None;
+    loop {
+        let step = machine.next_step();
+        // The machine continues without a checkpoint that cannot be read.
+        checkpoints.check()?;
+        match (step, &prepared) {
+            (Step::Prepare { checkpoint }, _) => {
+                let stored = checkpoints.checkpoint("", checkpoint)?;
+                let context = ReplayContext::set(&*store, row, &stored, (mode, given), project, host).await?;
+                machine.changed(&context.changes);
+                prepared = Some(context);
+            }
+            (Step::Begin { checkpoint, is_start }, Some(context)) => {
+                let stored = checkpoints.checkpoint("", checkpoint)?;
+                machine.begin(context.tree(&*store, &stored.checkpoint, is_start, key)?);
+            }
+            (Step::Execute { spec, attempt }, Some(context)) => {
+                context.tape.load(attempt.entries().to_vec());
+                let report = context.executor.execute(*spec).await;
+                let difference = context.tape.difference().map(|difference| difference.to_string());
+                machine.executed(*attempt, report, difference);
+            }
+            (Step::LookUp(lookup), Some(context)) => {
+                let performer = context.executor.performer(&lookup.spec).await;
+                machine.looked_up(&lookup, performer);
+            }
+            (Step::Superstep(replayed), _) => tell(&replayed),
+            (Step::Finished, _) => return Ok(machine.finish()),
+            (Step::Begin { .. } | Step::Execute { .. } | Step::LookUp(_), None) => {
+                return Err(Error::new(Kind::Internal, "internal", "a replay begins without its components"));
             }
         }
-        // All supersteps with the same pins are run with one set of components.
-        while at < line.len() && line[at].pins == pins {
-            at = segment(&*store, &recorded, &scene, at, key, &mut replay, tell).await?;
-            recorded.check()?;
-        }
-    }
-    Ok(replay)
-}
-
-/// Executes the supersteps from one checkpoint up to the next event from outside or change of pins, and returns the
-/// index of the first checkpoint after them.
-async fn segment(
-    store: &dyn CheckpointStore,
-    recorded: &Recorded,
-    stage: &ReplayContext,
-    start: usize,
-    key: VerifyingKey,
-    replay: &mut Replay,
-    tell: &mut (dyn FnMut(&Replayed) + Send),
-) -> Result<usize> {
-    let line = recorded.line("");
-    let first = line[start];
-    let follows = |next: &recorded::Mark| next.is_superstep && next.pins == first.pins;
-    let mut end = start;
-    while line.get(end + 1).is_some_and(follows) {
-        end += 1;
-    }
-    let mut begins = first.is_start;
-    // A superstep that was resumed with accepted changes follows from the checkpoint before them.
-    let before = first.is_superstep.then(|| start.checked_sub(1)).flatten();
-    let mut at = before.unwrap_or(start);
-    if !begins && before.is_none() {
-        let first = recorded.checkpoint("", first.sequence)?;
-        replay.supersteps.push(taken(&first));
-        if let Some(last) = replay.supersteps.last() {
-            tell(last);
-        }
-    }
-    while begins || at < end {
-        let sequence = line[at].sequence;
-        let setup = stage.setup(store, &recorded.checkpoint("", sequence)?.checkpoint)?;
-        let (tree, event) = if begins {
-            (RunTree::new(Arc::clone(&stage.graph), setup), Event::Started)
-        } else {
-            let place = CheckpointSelector::Sequence(sequence);
-            let restored = restore::restore_at(store, &recorded.row.run_id, key, &place)?;
-            let tree = context::walker(&stage.graph, setup, Some(restored.into()))?;
-            (tree, Event::Resumed(Resume::default()))
-        };
-        let reached = if begins { None } else { Some(sequence) };
-        let mut walk = Walk::new(recorded, stage, tree, reached, line[end].sequence);
-        // After a difference, the next superstep starts again from its recorded checkpoint.
-        let reached = walk.go(event, replay, tell).await;
-        let next =
-            reached.and_then(|sequence| line.binary_search_by_key(&sequence, |mark| mark.sequence).ok());
-        at = match next {
-            Some(next) if next > at => next,
-            // A superstep that differs is not executed again: a live replay would repeat its calls of the world.
-            _ => at + 1,
-        };
-        begins = false;
-    }
-    Ok(end + 1)
-}
-
-/// Describes a checkpoint that no superstep made: the replay starts again from it.
-fn taken(stored: &recorded::Stored) -> Replayed {
-    let checkpoint = &stored.checkpoint;
-    let made_by = if checkpoint.source == Source::Superstep {
-        "first that is kept"
-    } else {
-        checkpoint.source.as_str()
-    };
-    Replayed {
-        namespace: String::new(),
-        checkpoint: checkpoint.sequence,
-        step: checkpoint.step,
-        made_by: made_by.to_owned(),
-        nodes: Vec::new(),
-        fuel: 0,
-        equal: true,
-        record: false,
     }
 }
 
@@ -285,7 +177,6 @@ struct ReplayContext {
     manifest: Arc<Manifest>,
     executor: Arc<ComponentExecutor>,
     tape: Arc<Tape>,
-    mode: Mode,
     changes: Vec<String>,
 }
 
@@ -293,13 +184,11 @@ impl ReplayContext {
     async fn set(
         store: &dyn CheckpointStore,
         row: &RunRow,
-        recorded: &Recorded,
-        at: usize,
+        stored: &StoredCheckpoint,
         (mode, given): (Mode, &Given),
         project: &Project,
         host: &Host,
     ) -> Result<Self> {
-        let stored = recorded.checkpoint("", recorded.line("")[at].sequence)?;
         let checkpoint = &stored.checkpoint;
         let mut row = row.clone();
         (row.graph, row.pins) = (checkpoint.graph, checkpoint.pins);
@@ -348,7 +237,24 @@ impl ReplayContext {
             ..ExecutorParts::bare(Arc::clone(&host.notices))
         };
         let executor = Arc::new(ComponentExecutor::new(components, plan, parts));
-        Ok(Self { row, graph, graphs, hooks, manifest, executor, tape, mode, changes })
+        Ok(Self { row, graph, graphs, hooks, manifest, executor, tape, changes })
+    }
+
+    /// Starts the run, or restores it at one of its checkpoints.
+    fn tree(
+        &self,
+        store: &dyn CheckpointStore,
+        checkpoint: &Checkpoint,
+        is_start: bool,
+        key: VerifyingKey,
+    ) -> Result<RunTree> {
+        let setup = self.setup(store, checkpoint)?;
+        if is_start {
+            return Ok(RunTree::new(Arc::clone(&self.graph), setup));
+        }
+        let place = CheckpointSelector::Sequence(checkpoint.sequence);
+        let restored = restore::restore_at(store, &self.row.run_id, key, &place)?;
+        context::walker(&self.graph, setup, Some(restored.into()))
     }
 
     /// Makes the setup that the walker had in the run.

@@ -128,6 +128,7 @@ pub(crate) use state::reduce::fold_fuel;
 pub use tasks::result_cache::{Answered, Lookup};
 pub use travel::ancestry::{warnings_on, way_to};
 pub use tree::{RestoredChild, RestoredTree, RunTree, cycles, is_child_of, named, task_of_child};
+pub(crate) use tree::{is_below, namespace_of};
 
 #[cfg(test)]
 mod tests;

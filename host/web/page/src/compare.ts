@@ -1,5 +1,5 @@
 // Compares a checkpoint of a replay with the recorded one, and finds the first key in which they differ. As
-// `host/runtime/src/replay/compare.rs`.
+// `host/walker/src/replay/compare.rs`.
 
 import { elements, escape, members, object } from "./json";
 import { string, type Mark } from "./recorded";

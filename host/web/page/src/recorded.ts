@@ -1,4 +1,4 @@
-// The records of a run, for look-ups of a replay. As `host/runtime/src/replay/recorded.rs`.
+// The records of a run, for look-ups of a replay. As `host/walker/src/replay/recorded.rs`.
 
 import { storedOf, type Archive, type RecordLine } from "./archive";
 import { elements, members } from "./json";

@@ -1,4 +1,4 @@
-// Executes a recorded run again, without the network, and compares. As `host/runtime/src/replay`: the walker makes the same decisions, as it
+// Executes a recorded run again, without the network, and compares. As `host/walker/src/replay`: the walker makes the same decisions, as it
 // receives the recorded times, seed and answers; components are answered from the journal; nothing is stored.
 
 import type { Archive } from "./archive";

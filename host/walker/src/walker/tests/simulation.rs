@@ -29,7 +29,7 @@ use graph_core::trust::SigningKey;
 pub(super) struct Stored {
     pub(super) checkpoints: Vec<SignedRecord>,
     /// Pending records, with their namespaces.
-    pending: Vec<(String, Record)>,
+    pub(super) pending: Vec<(String, Record)>,
     /// The inputs of child runs, by namespace.
     pub(super) inputs: BTreeMap<String, Value>,
     /// The documents of written graphs, by the digests in checkpoints.

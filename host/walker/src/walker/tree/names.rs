@@ -9,7 +9,7 @@ use graph_core::id::without_version;
 use graph_core::record::Checkpoint;
 
 /// Returns the namespace of a task: the part of its id before the last `/`.
-pub(super) fn namespace_of(task: &str) -> &str {
+pub(crate) fn namespace_of(task: &str) -> &str {
     task.rsplit_once('/').map_or("", |(namespace, _)| namespace)
 }
 
@@ -31,7 +31,7 @@ pub fn task_of_child(namespace: &str) -> &str {
 }
 
 /// Returns `true` if a run is below another one, at any level; the root run is below none.
-pub(super) fn is_below(namespace: &str, other: &str) -> bool {
+pub(crate) fn is_below(namespace: &str, other: &str) -> bool {
     let below = namespace.strip_prefix(other).unwrap_or_default();
     if other.is_empty() { !below.is_empty() } else { below.starts_with('/') }
 }

@@ -10,7 +10,7 @@ use graph_core::record::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::recorded::Stored;
+use super::recorded::StoredCheckpoint;
 
 /// Limit of a shown value, in characters.
 const SHOWN: usize = 200;
@@ -77,7 +77,7 @@ impl fmt::Display for Difference {
 /// not every boundary was recorded, so only the result digest can be compared. Answers of the world are compared
 /// elsewhere. `standing` is the cumulative state at the replay's checkpoint.
 pub(super) fn compare(
-    stored: &Stored,
+    stored: &StoredCheckpoint,
     replayed: &Checkpoint,
     values: &[ChannelValue],
     standing: &CumulativeState,
