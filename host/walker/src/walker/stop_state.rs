@@ -35,6 +35,16 @@ pub(super) enum Phase {
     Broken,
 }
 
+/// The stop that was requested of a run and is not fulfilled yet.
+#[derive(Clone, Copy, Debug)]
+enum StopRequest {
+    None,
+    /// Stop once running tasks have ended.
+    Cancel,
+    /// Stop and discard running tasks.
+    Kill,
+}
+
 /// Activity of a run: its phase, the stops requested, and the reason why it has stopped.
 #[derive(Debug)]
 #[allow(
@@ -50,9 +60,7 @@ pub(super) struct StopState {
     released: bool,
     /// `true` if the run crashed: a resume keeps the recorded starts of its tasks, from which reservations follow.
     recovered: bool,
-    cancel_requested: bool,
-    /// `true` if the requested stop discards running tasks.
-    kill_requested: bool,
+    request: StopRequest,
     timed_out: bool,
     /// Number of time slices that may still pass before a requested stop.
     patience: u32,
@@ -71,8 +79,7 @@ impl StopState {
             interrupts: Vec::new(),
             released: false,
             recovered: false,
-            cancel_requested: false,
-            kill_requested: false,
+            request: StopRequest::None,
             timed_out: false,
             patience: 0,
             end: None,
@@ -176,7 +183,7 @@ impl StopState {
     /// Returns `true` if a stop was requested.
     #[inline]
     pub(super) const fn is_cancel_requested(&self) -> bool {
-        self.cancel_requested
+        !matches!(self.request, StopRequest::None)
     }
 
     /// Returns `true` if the run is past its time limit and has not been stopped for it yet.
@@ -201,7 +208,7 @@ impl StopState {
 
     /// Returns the status of a run that stops on request.
     pub(super) fn stopped_as(&self) -> Status {
-        if self.kill_requested { Status::Killed } else { Status::Cancelled }
+        if matches!(self.request, StopRequest::Kill) { Status::Killed } else { Status::Cancelled }
     }
 
     /// Enters a phase.
@@ -212,26 +219,24 @@ impl StopState {
 
     /// Requests a stop once running tasks have ended; a run that has stopped for good ignores it.
     pub(super) const fn request_cancel(&mut self) {
-        if !matches!(self.phase, Phase::Finished | Phase::Broken) {
-            self.cancel_requested = true;
+        if !self.is_cancel_requested() && !matches!(self.phase, Phase::Finished | Phase::Broken) {
+            self.request = StopRequest::Cancel;
         }
     }
 
     /// Requests a stop at once of a run in which nothing is running: it stops as soon as it would continue.
     pub(super) const fn request_kill(&mut self) {
-        self.cancel_requested = true;
-        self.kill_requested = true;
+        self.request = StopRequest::Kill;
     }
 
     /// Clears the requests, which have been fulfilled.
     pub(super) const fn forget_requests(&mut self) {
-        self.cancel_requested = false;
-        self.kill_requested = false;
+        self.request = StopRequest::None;
     }
 
     /// Counts a time slice of a commit. Returns `true` once a requested stop must not wait for the commit any longer.
     pub(super) const fn spend_patience(&mut self) -> bool {
-        if !self.cancel_requested {
+        if !self.is_cancel_requested() {
             self.patience = PATIENCE;
             return false;
         }
@@ -266,11 +271,7 @@ impl StopState {
 
     /// Begins another turn of a run that has ended. Requests to stop remain.
     pub(super) fn begin_turn(&mut self) {
-        *self = Self {
-            cancel_requested: self.cancel_requested,
-            kill_requested: self.kill_requested,
-            ..Self::new()
-        };
+        *self = Self { request: self.request, ..Self::new() };
     }
 
     /// Begins a fork of an ended run with that end; it is complete once the end is stored.
@@ -374,8 +375,8 @@ impl StopState {
         }
     }
 
-    /// Keeps the request to stop of a run that went back to an earlier checkpoint.
+    /// Keeps the request to stop of a run that went back to an earlier checkpoint; the stop is then a cancellation.
     pub(super) const fn keep_requests(&mut self, of: &Self) {
-        self.cancel_requested = of.cancel_requested;
+        self.request = if of.is_cancel_requested() { StopRequest::Cancel } else { StopRequest::None };
     }
 }
