@@ -25,11 +25,13 @@ use graph_runtime::error::{Error, Result};
 use graph_runtime::executor::{ComponentExecutor, ExecutorParts};
 use graph_runtime::host::Host;
 use graph_runtime::items::locate::ItemLocator;
+use graph_runtime::items::sources::Sources;
 use graph_runtime::items::subgraphs::Subgraphs;
+use graph_runtime::plan::engine;
+use graph_runtime::plan::manifest_authority::AcceptedManifest;
 use graph_runtime::plan::{Plan, is_built_in};
 use graph_runtime::project::{self, Project};
-use graph_runtime::run::manifest_authority::AcceptedManifest;
-use graph_runtime::run::start::{self, Sources};
+use graph_runtime::run::start;
 use graph_runtime::trust::trusted_keys;
 
 /// Real items, for items without a double. By default there are none.
@@ -172,7 +174,7 @@ impl Items {
             return Ok(None);
         }
         let places = real.places(file, items_dir);
-        let components = start::components(
+        let components = engine::components(
             real.engine()?,
             places,
             real.trust.clone(),
@@ -207,7 +209,7 @@ impl Real {
             return Ok(engine.clone());
         }
         // Doubles answer for language models, so that keys are not required.
-        let made = start::engine(&self.host)?.opening(HostResources::WITHOUT_KEYS);
+        let made = engine::engine(&self.host)?.opening(HostResources::WITHOUT_KEYS);
         *engine = Some(made.clone());
         Ok(made)
     }

@@ -36,15 +36,19 @@
 //! Nothing here prints, ends the process, or knows exit codes. An [`error::Error`] has a [kind](error::Kind), and what
 //! happens around a run is a [`notice::Notice`] to an observer.
 
+pub mod authoring;
 #[cfg(feature = "bundle")]
 pub mod bundle;
 #[cfg(feature = "catalogue")]
 pub mod catalogue;
+pub mod clock;
 pub mod error;
 pub mod executor;
+pub mod functions;
 pub mod history;
 pub mod host;
 pub mod items;
+pub mod journal;
 pub mod notice;
 pub mod plan;
 pub mod project;
@@ -52,17 +56,19 @@ pub mod registry;
 pub mod replay;
 pub mod run;
 mod runtime;
+mod shown_paths;
 pub mod telemetry;
 pub mod trust;
+pub mod upkeep;
 
 pub use error::{Error, Kind};
-pub use executor::functions::{FunctionCall, Functions};
+pub use functions::{FunctionCall, Functions};
+pub use items::sources::Sources;
 pub use project::Project;
-pub use project::stores::StoreKind;
 pub use project::user_home::Home;
 pub use run::edit_and_fork::EditedRun;
 pub use run::resume::Opening;
-pub use run::start::Sources;
+pub use run::stores::StoreKind;
 pub use runtime::{
     ForkOptions, History, Options, PlanOptions, PlannedRun, ResumeOptions, RunHandle, Runtime, StartOptions,
 };

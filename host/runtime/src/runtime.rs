@@ -17,12 +17,12 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::project::Project;
 use crate::project::key_pairs::signing_key;
-use crate::project::stores::{self, StoreKind, Stores};
 use crate::project::user_home::Home;
 use crate::run::context::{PreparedRun, RunParent};
 use crate::run::edit_and_fork::{self, EditedRun};
 use crate::run::resume::{self, Opening, Resumable};
 use crate::run::start::{self, RunContext, Start};
+use crate::run::stores::{self, StoreKind, Stores};
 use crate::run::{restore, stop_notes, stop_unheld};
 
 pub use handle::{History, RunHandle};

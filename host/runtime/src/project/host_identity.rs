@@ -14,6 +14,12 @@ use crate::error::{Error, Result};
 use crate::project::text_file;
 use crate::project::user_home::{Home, create_private_folder, write_atomic};
 
+/// The knowledge that a host signs with its identity key as the state items of runs. The key is trusted for these and for
+/// transcripts only.
+pub const STATE_ITEMS: &str = "graphs/*";
+/// The knowledge that a host signs with its identity key as transcripts.
+pub const TRANSCRIPT_ITEMS: &str = "transcripts/*";
+
 const PRIVATE: &str = ".pem";
 const PUBLIC: &str = ".pub.pem";
 const ROTATION: &str = ".rotation.json";

@@ -18,9 +18,9 @@ use crate::error::Kind;
 use crate::error::{Error, Result};
 use crate::items::locate::judged;
 use crate::items::lock_file::LockFile;
+use crate::project::paths::absolute;
 use crate::project::user_home::Home;
 use crate::registry::named_registries::named;
-use crate::run::pins::absolute;
 
 /// Limit of the bytes that one command reads in all.
 const MOST: u64 = 1 << 30;
