@@ -51,7 +51,7 @@ type Closure = Arc<dyn Fn(FunctionCall) -> Answer + Send + Sync>;
 ///
 /// ```
 /// use graph_core::node::Outcome;
-/// use graph_runtime::functions::Functions;
+/// use graph_runtime::Functions;
 /// use serde_json::json;
 ///
 /// let functions = Functions::default().with("shop/price", |call| async move {
@@ -59,7 +59,7 @@ type Closure = Arc<dyn Fn(FunctionCall) -> Answer + Send + Sync>;
 ///     Ok(Outcome::Result(json!({ "cents": 250 * pieces })))
 /// })?;
 /// assert!(functions.contains("shop/price"));
-/// # Ok::<(), graph_runtime::error::Error>(())
+/// # Ok::<(), graph_runtime::Error>(())
 /// ```
 #[derive(Clone, Default)]
 pub struct Functions {

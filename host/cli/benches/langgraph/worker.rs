@@ -91,7 +91,7 @@ async fn carry_out(
     let options = PlanOptions { sources, manifest: args.caps.clone(), sign_with: None };
     let Value::Object(inputs) = request.inputs else { bail!("the inputs are a mapping") };
     let planned = runtime.open_graph(&request.graph, &options)?.planned(inputs).await?;
-    ensure!(planned.plan.missing().is_empty(), "{:?}", planned.plan.missing());
+    ensure!(planned.plan().missing().is_empty(), "{:?}", planned.plan().missing());
     let planned = planned.checked("graph-host caps suggest GRAPH")?;
     runtime.store()?;
     let options = StartOptions { durability: Some(request.durability), ..StartOptions::default() };

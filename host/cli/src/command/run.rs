@@ -200,7 +200,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     warn_of_inputs(&planned.unknown_inputs(), args.strict_inputs, output)?;
     let planned = planned.checked(&suggest).map_err(|error| refused(error, args.caps.is_none(), &suggest))?;
     let opening = opening_lines(&planned);
-    let warnings: Vec<_> = planned.plan.notices().into_iter().chain(unsigned(&planned.plan)).collect();
+    let warnings: Vec<_> = planned.plan().notices().into_iter().chain(unsigned(planned.plan())).collect();
 
     let telemetry = args.observe.telemetry()?;
     if detach {
@@ -272,7 +272,7 @@ struct Opening {
 }
 
 fn opening_lines(planned: &PlannedRun) -> Opening {
-    let PlannedRun { context: scene, plan, .. } = planned;
+    let (scene, plan) = (planned.context(), planned.plan());
     let inside = scene.subgraphs.files.iter();
     Opening {
         signed: standing_text(&scene.file.standing),

@@ -26,7 +26,7 @@ const ROTATION: &str = ".rotation.json";
 
 /// The result of a rotation of identity keys.
 #[derive(Clone, Debug)]
-pub struct Followed {
+pub struct IdentityRotation {
     /// The key that signed before the rotation.
     pub old: KeyId,
     /// The key that signs from now on.
@@ -130,7 +130,7 @@ impl Home {
     /// Gives this host a new identity key. The old key is kept, so that the runs that it has signed can be resumed;
     /// with `destroy`, only its public half is kept, and those runs can only be verified. The old key is stored safely
     /// before the new one replaces it.
-    pub fn rotate_identity(&self, destroy: bool, at: Timestamp) -> Result<Followed> {
+    pub fn rotate_identity(&self, destroy: bool, at: Timestamp) -> Result<IdentityRotation> {
         create_private_folder(self.root())?;
         let lock_path = self.rotation_lock();
         let failed = |error: &io::Error| Error::write("the lock file", &lock_path, error);
@@ -164,7 +164,7 @@ impl Home {
         }
         let pem = new.to_pem().map_err(|error| unwritable(&error))?;
         write(&self.identity_file(), &pem, true)?;
-        Ok(Followed { old: old.id(), new: new.id(), statement })
+        Ok(IdentityRotation { old: old.id(), new: new.id(), statement })
     }
 
     fn rotation_lock(&self) -> PathBuf {

@@ -157,6 +157,7 @@ fn more(others: usize) -> String {
     }
 }
 
+#[cfg(feature = "unstable")]
 impl From<ReplayError> for Error {
     fn from(error: ReplayError) -> Self {
         let message = error.to_string();
