@@ -93,7 +93,7 @@ const OF_THE_COMMAND_LINE: [&str; 8] =
     ["process::exit", "println!", "eprintln!", "print!(", "dbg!(", "clap::", "env::current_dir", "ExitCode"];
 
 /// Returns the code of a source without its tests: everything from a `#[cfg(test)]` of a module on.
-fn without_tests(text: &str) -> &str {
+pub(crate) fn without_tests(text: &str) -> &str {
     ["#[cfg(test)]\nmod tests {", "#[cfg(test)]\n#[allow"]
         .into_iter()
         .filter_map(|mark| text.find(mark))
@@ -101,7 +101,8 @@ fn without_tests(text: &str) -> &str {
         .map_or(text, |at| &text[..at])
 }
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+/// Lists the sources in a folder that are no tests.
+pub(crate) fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
@@ -253,7 +254,7 @@ const WITH_LINE_BREAKS: [(&str, &str); 17] = [
     ("cli/src/terminal/values.rs", "lines of values, which are indented"),
     ("cli/src/command/runs/transcript/lines.rs", "lines of messages, which are indented"),
     ("runtime/src/error.rs", "errors, which the terminal indents"),
-    ("runtime/src/history/run_knowledge_item.rs", "a document"),
+    ("runtime/src/run/state_item.rs", "a document"),
     ("runtime/src/history/transcript/knowledge_item.rs", "a document"),
     ("walker/src/topology/dot.rs", "labels of a picture"),
     ("walker/src/topology/facts.rs", "labels of a picture"),

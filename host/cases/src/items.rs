@@ -10,7 +10,7 @@ use graph_core::item::Primary;
 use graph_core::limits::RunLimits;
 use graph_core::trust::TrustStore;
 use graph_runtime::graph_engine::{Engine, HostResources, HttpDoubles, ModelDoubles};
-use graph_runtime::remedy::{ManifestSuggestion, RemedyWords};
+use graph_runtime::remedy::RemedyWords;
 use graph_walker::graph::{Action, Graph};
 use graph_walker::hook::{Hook, HookAction};
 use graph_walker::host_item::HostItem;
@@ -25,10 +25,12 @@ use graph_runtime::error::Kind;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::host::Host;
 use graph_runtime::items::locate::ItemLocator;
+use graph_runtime::items::sources::Sources;
 use graph_runtime::items::subgraphs::Subgraphs;
+use graph_runtime::plan::engine;
 use graph_runtime::plan::is_built_in;
 use graph_runtime::project::{self, Project};
-use graph_runtime::run::start::{self, Sources};
+use graph_runtime::run::start;
 use graph_runtime::trust::trusted_keys;
 use graph_runtime::{BareGraph, ItemSources};
 
@@ -217,7 +219,7 @@ impl Real {
             return Ok(engine.clone());
         }
         // Doubles answer for language models, so that keys are not required.
-        let made = start::engine(&self.host)?.opening(HostResources::WITHOUT_KEYS);
+        let made = engine::engine(&self.host)?.opening(HostResources::WITHOUT_KEYS);
         *engine = Some(made.clone());
         Ok(made)
     }

@@ -32,14 +32,14 @@ use crate::models::CaseModels;
 use crate::store::CaseStore;
 use graph_driver::{Clock as _, DriveError, Observer, StopRequest, TaskExecutor, WriteMode};
 use graph_runtime::error::{Error, Kind};
-use graph_runtime::history::checkpoints;
 use graph_runtime::history::events::{Kinds, Reader};
-use graph_runtime::history::gc;
 use graph_runtime::history::run_document::RunDocument;
 use graph_runtime::items::locate::id_of_graph;
 use graph_runtime::items::subgraphs::recursion_warnings;
+use graph_runtime::run::checkpoints;
 use graph_runtime::run::context::PreparedRun;
 use graph_runtime::run::restore;
+use graph_runtime::upkeep::gc;
 use graph_runtime::{BareGraph, BareRun, BareRuntime, BareStart};
 
 /// Id of the first run of every case; the ids of forks have a number after it.

@@ -22,9 +22,9 @@ use crate::terminal::output::error_document;
 use graph_runtime::error::{Error, Kind, Result};
 use graph_runtime::graph_driver::Observer;
 use graph_runtime::graph_store::held::{FilePlace, FolderPlace, Opening, Written};
+use graph_runtime::project::paths::absolute;
 use graph_runtime::project::run_folder::RunFolder;
 use graph_runtime::project::{self, Project, paths};
-use graph_runtime::run::pins::absolute;
 
 /// Interval at which the first process looks for the report of the second one.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -11,9 +11,9 @@ use crate::terminal::text::TerminalNotices;
 use crate::terminal::typed;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::host::Host;
+use graph_runtime::project::paths::absolute;
 use graph_runtime::project::user_home::Home;
 use graph_runtime::project::{self, Project};
-use graph_runtime::run::pins::absolute;
 
 /// Number of tasks that a thread polls before it looks at timers, signals and sockets, unless it is idle. The default of tokio, 61,
 /// with an epoch of 5 ms makes a deadline late by up to 0.3 s.

@@ -114,6 +114,9 @@ impl Embedded {
 /// The `Result` of this crate's operations: its error is an `Error` unless another type is named.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// Limit of a text file, in bytes. It is higher than that of documents, so that the reader of a document reports its own limit.
+pub const LARGEST_TEXT: u64 = 16 << 20;
+
 impl Error {
     /// An error of this kind. `code` is its stable name in `--json`, such as `not_found`.
     pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
@@ -177,7 +180,7 @@ impl Error {
             Io::InvalidInput => Self::usage(format!("{what} {shown} is not a regular file")),
             Io::InvalidData => Self::invalid(format!("{what} {shown} is not text in UTF-8")),
             Io::FileTooLarge => {
-                let largest = || format!("{} MiB", crate::project::text_file::LARGEST >> 20);
+                let largest = || format!("{} MiB", LARGEST_TEXT >> 20);
                 let limit = error.get_ref().map_or_else(largest, ToString::to_string);
                 Self::invalid(format!("{what} {shown} is larger than {limit}"))
             }

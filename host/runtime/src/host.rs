@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use graph_core::time::Timestamp;
-use graph_driver::{Clock as _, SystemClock};
 use graph_engine::Compiler;
 
-use crate::executor::functions::Functions;
+use crate::functions::Functions;
 use crate::notice::NoticeObserver;
 use crate::project::user_home::Home;
 
@@ -21,9 +19,4 @@ pub struct Host {
     pub notices: Arc<dyn NoticeObserver>,
     /// The items that the program performs itself.
     pub functions: Arc<Functions>,
-}
-
-/// The present time by the system's clock.
-pub fn now() -> Timestamp {
-    SystemClock.now()
 }

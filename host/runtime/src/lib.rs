@@ -1,9 +1,5 @@
 //! The runtime of graph-host: everything that a program needs which runs graphs, without a command line around it.
 //!
-//! In a [`project`], [`items`] that [`trust`] admits are [planned](plan) and [executed](executor) in a [`run`], whose
-//! [`history`] is kept. A run can be [replayed](replay), items come from a [`registry`] and go there, and [`telemetry`] is
-//! sent about runs.
-//!
 //! A program opens a project for a user, plans a graph, starts it, and waits for its outcome. This one runs the signed
 //! components of an example, under the example's manifest and with the key that the example is signed with:
 //!
@@ -33,39 +29,124 @@
 //! # tokio::runtime::Runtime::new().unwrap().block_on(run()).unwrap();
 //! ```
 //!
-//! Nothing here prints, ends the process, or knows exit codes. An [`error::Error`] has a [kind](error::Kind), and what
-//! happens around a run is a [`notice::Notice`] to an observer.
+//! Nothing here prints, ends the process, or knows exit codes. An [`Error`] has a [kind](Kind), and what happens around a
+//! run is a [`Notice`] to an observer.
+//!
+//! The names at the root are what a program can rely on. The feature `unstable` opens the modules below as well: they
+//! are for the crates of this project, and change without notice.
 
-#[cfg(feature = "bundle")]
+#![cfg_attr(
+    not(feature = "unstable"),
+    deny(unnameable_types),
+    allow(
+        dead_code,
+        unreachable_pub,
+        unused_imports,
+        reason = "the crates of this project use what is within, too"
+    )
+)]
+
+#[cfg(feature = "unstable")]
+pub mod authoring;
+#[cfg(not(feature = "unstable"))]
+mod authoring;
+#[cfg(all(feature = "bundle", feature = "unstable"))]
 pub mod bundle;
-#[cfg(feature = "catalogue")]
+#[cfg(all(feature = "bundle", not(feature = "unstable")))]
+mod bundle;
+#[cfg(all(feature = "catalogue", feature = "unstable"))]
 pub mod catalogue;
+#[cfg(all(feature = "catalogue", not(feature = "unstable")))]
+mod catalogue;
+#[cfg(feature = "unstable")]
+pub mod clock;
+#[cfg(not(feature = "unstable"))]
+mod clock;
+#[cfg(feature = "unstable")]
 pub mod error;
+#[cfg(not(feature = "unstable"))]
+mod error;
+#[cfg(feature = "unstable")]
 pub mod executor;
+#[cfg(not(feature = "unstable"))]
+mod executor;
+#[cfg(feature = "unstable")]
+pub mod functions;
+#[cfg(not(feature = "unstable"))]
+mod functions;
+#[cfg(feature = "unstable")]
 pub mod history;
+#[cfg(not(feature = "unstable"))]
+mod history;
+#[cfg(feature = "unstable")]
 pub mod host;
+#[cfg(not(feature = "unstable"))]
+mod host;
+#[cfg(feature = "unstable")]
 pub mod items;
+#[cfg(not(feature = "unstable"))]
+mod items;
+#[cfg(feature = "unstable")]
+pub mod journal;
+#[cfg(not(feature = "unstable"))]
+mod journal;
+#[cfg(feature = "unstable")]
 pub mod notice;
+#[cfg(not(feature = "unstable"))]
+mod notice;
+#[cfg(feature = "unstable")]
 pub mod plan;
+#[cfg(not(feature = "unstable"))]
+mod plan;
+#[cfg(feature = "unstable")]
 pub mod project;
+#[cfg(not(feature = "unstable"))]
+mod project;
+#[cfg(feature = "unstable")]
 pub mod registry;
+#[cfg(not(feature = "unstable"))]
+mod registry;
+#[cfg(feature = "unstable")]
 pub mod remedy;
+#[cfg(not(feature = "unstable"))]
+mod remedy;
+#[cfg(feature = "unstable")]
 pub mod replay;
+#[cfg(not(feature = "unstable"))]
+mod replay;
+#[cfg(feature = "unstable")]
 pub mod run;
-mod runtime;
+#[cfg(not(feature = "unstable"))]
+mod run;
+#[cfg(feature = "unstable")]
 pub mod telemetry;
+#[cfg(not(feature = "unstable"))]
+mod telemetry;
+#[cfg(feature = "unstable")]
+pub mod trust;
+#[cfg(not(feature = "unstable"))]
+mod trust;
+#[cfg(feature = "unstable")]
+pub mod upkeep;
+#[cfg(not(feature = "unstable"))]
+mod upkeep;
+
+mod runtime;
+mod shown_paths;
 #[cfg(test)]
 mod tests;
-pub mod trust;
 
-pub use error::{Error, Kind};
-pub use executor::functions::{FunctionCall, Functions};
+pub use error::{Error, Kind, Result};
+pub use functions::{FunctionCall, Functions};
+pub use items::sources::Sources;
+pub use notice::{Notice, NoticeObserver};
 pub use project::Project;
-pub use project::stores::StoreKind;
+pub use project::host_identity::IdentityRotation;
 pub use project::user_home::Home;
+pub use remedy::{ManifestSuggestion, Remedy, RemedyWords, SuggestedGraph};
 pub use run::edit_and_fork::EditedRun;
 pub use run::resume::Opening;
-pub use run::start::Sources;
+pub use run::stores::StoreKind;
 pub use runtime::{
     BareGraph, BareRun, BareRuntime, BareStart, ForkOptions, HeldRun, History, ItemSources, NewFork, Options,
     PlanOptions, PlannedRun, ResumeOptions, RunHandle, Runtime, StartOptions,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use graph_core::capability::CapabilityKind;
 
-use crate::run::start::Sources;
+use crate::items::sources::Sources;
 
 /// Wording of remedies by a program that shows errors to people.
 pub type RemedyWords = fn(&Remedy) -> String;

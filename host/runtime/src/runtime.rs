@@ -5,12 +5,14 @@ mod handle;
 mod item_executor;
 mod options;
 mod planned;
+#[cfg(any(feature = "unstable", test))]
+mod unstable;
 
 use std::sync::{Arc, OnceLock};
 
 use graph_core::record::{CheckpointSelector, Status};
 use graph_driver::{Driver, Observer, ObserverPair, StopRequest};
-use graph_store::{CheckpointStore, RunRow};
+use graph_store::CheckpointStore;
 use graph_walker::builder::BuiltGraph;
 use graph_walker::walker::{Edit, Event, Resume, Summary};
 use serde_json::{Map, Value};
@@ -19,12 +21,12 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::project::Project;
 use crate::project::key_pairs::signing_key;
-use crate::project::stores::{self, StoreKind, Stores};
 use crate::project::user_home::Home;
 use crate::run::context::{PreparedRun, RunParent};
 use crate::run::edit_and_fork::{self, EditedRun};
 use crate::run::resume::{self, Opening, Resumable};
 use crate::run::start::{self, RunContext, Start};
+use crate::run::stores::{self, StoreKind, Stores};
 use crate::run::{restore, stop_notes, stop_unheld};
 
 pub use bare::{BareGraph, BareRun, BareRuntime, BareStart, HeldRun, NewFork};
@@ -83,7 +85,7 @@ impl Runtime {
     pub fn open(project: Project, home: Home, options: Options) -> Result<Self> {
         let Options { sources, manifest, kept, store, compiler, notices, functions } = options;
         let host = Host { home, compiler, notices, functions: Arc::new(functions) };
-        let mut runtime = Self::new(host, project, kept);
+        let mut runtime = Self::with_host(host, project, kept);
         runtime.plan_options = PlanOptions { sources, manifest, sign_with: None };
         if let Some(store) = store {
             runtime.store = Arc::new(OnceLock::from(store));
@@ -92,16 +94,8 @@ impl Runtime {
         Ok(runtime)
     }
 
-    /// Makes a runtime that opens the project's store when the first run needs it: a plan alone creates no state.
-    pub fn new(host: Host, project: Project, kept: StoreKind) -> Self {
+    fn with_host(host: Host, project: Project, kept: StoreKind) -> Self {
         Self { host, project, plan_options: PlanOptions::default(), kept, store: Arc::default() }
-    }
-
-    /// Finds a run in the stores of a project by its id, a prefix of it, or `@last`, and makes a runtime with the store that
-    /// keeps it. Nothing is created if there is no such run.
-    pub fn of_run(host: Host, project: Project, name: &str) -> Result<(Self, RunRow)> {
-        let (kept, _, row) = Stores::to_read(&project, &host.home)?.find(name)?;
-        Ok((Self::new(host, project, kept), row))
     }
 
     /// The kind of the project's store that keeps the runs.
@@ -118,9 +112,8 @@ impl Runtime {
         Ok(Arc::clone(self.store.get_or_init(|| opened)))
     }
 
-    /// Reads a graph, its manifest and its trust, by its file or its item id. [`RunContext::planned`] plans it, once the
-    /// inputs of a run are known.
-    pub fn open_graph(&self, graph: &str, options: &PlanOptions) -> Result<RunContext> {
+    /// Reads a graph, its manifest and its trust, by its file or its item id.
+    fn context_of(&self, graph: &str, options: &PlanOptions) -> Result<RunContext> {
         let PlanOptions { sources, manifest, sign_with } = options;
         let mut context = RunContext::open(graph, manifest.as_deref(), sources, &self.project, &self.host)?;
         context.components.signing_key =
@@ -135,7 +128,7 @@ impl Runtime {
 
     /// Reads and checks a graph with options of its own, and runs nothing.
     pub async fn plan_with(&self, graph: &str, options: &PlanOptions) -> Result<PlannedRun> {
-        self.open_graph(graph, options)?.planned(Map::new()).await
+        self.context_of(graph, options)?.planned(Map::new()).await
     }
 
     /// Checks a graph that the program has built, and runs nothing. A run of it is resumed by its id, as any other.
@@ -145,9 +138,7 @@ impl Runtime {
         context.planned(Map::new()).await
     }
 
-    /// Creates a run of a graph that was planned, and holds it for this process: the caller drives it. Without a run, it
-    /// fails if the inputs do not match the graph's schema or if something is missing from the plan.
-    pub async fn begin(&self, planned_run: PlannedRun, options: StartOptions) -> Result<PreparedRun> {
+    async fn prepare(&self, planned_run: PlannedRun, options: StartOptions) -> Result<PreparedRun> {
         let StartOptions { inputs, run_id, parent, seed, max_steps, durability, state_item, no_cache } =
             options;
         let planned_run = match inputs {
@@ -208,14 +199,12 @@ impl Runtime {
                 "`resume_run_id` and `async` among the inputs are for a command line: resume the run itself",
             ));
         }
-        let prepared = Box::pin(self.begin(planned_run, options)).await?;
+        let prepared = Box::pin(self.prepare(planned_run, options)).await?;
         let store = self.store()?;
         Ok(self.handle(prepared, Event::Started, store, observer))
     }
 
-    /// Restores a run that is suspended or was cut short, by its id or a prefix of it, and holds it for this process: the
-    /// caller drives it. It fails if a definition that the run is pinned to has changed.
-    pub async fn reopen(&self, run: &str, opening: Opening) -> Result<Resumable> {
+    async fn restore(&self, run: &str, opening: Opening) -> Result<Resumable> {
         resume::open(run, self.store()?, opening, &self.project, &self.host).await
     }
 
@@ -229,7 +218,7 @@ impl Runtime {
     ) -> Result<RunHandle> {
         let ResumeOptions { mut opening, answers, inputs, update, max_steps } = options.into();
         opening.begins_turn |= inputs.is_some();
-        let mut resumable = Box::pin(self.reopen(run, opening)).await?;
+        let mut resumable = Box::pin(self.restore(run, opening)).await?;
         let inputs = inputs.map(|inputs| resumable.merged_inputs(inputs)).transpose()?;
         resumable.check_changes(inputs.is_some() || update.is_some())?;
         let event = resumable.event(Resume { answers, max_steps, inputs, update });

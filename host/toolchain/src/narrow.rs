@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use graph_core::capability::{CapabilityKind, InterfaceName, Provision};
 use graph_core::node::WantedInterface;
-use graph_runtime::trust::signing::wanted_kind;
+use graph_runtime::authoring::signing::wanted_kind;
 use wac_graph::types::{InterfaceId, ItemKind, Package, WorldId as World};
 use wac_graph::{CompositionGraph, EncodeOptions, NodeId};
 use wit_component::{ComponentEncoder, DecodedWasm, StringEncoding, embed_component_metadata};

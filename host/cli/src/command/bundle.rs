@@ -14,10 +14,10 @@ use graph_host::terminal::run_report::counted;
 use graph_runtime::bundle::{Bundle, BundleOptions, check, gather, plan_for_page, replaceable, write};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::project::key_pairs::{signing_key, verifying_key};
-use graph_runtime::project::stores::StoreKind;
 use graph_runtime::project::{shown, text_file};
 use graph_runtime::remedy::{ManifestSuggestion, SuggestedGraph};
 use graph_runtime::run::start::{RunContext, check_inputs, run_parameters};
+use graph_runtime::run::stores::StoreKind;
 use graph_runtime::{PlanOptions, Runtime};
 use serde_json::{Map, Value, json};
 

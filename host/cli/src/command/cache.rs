@@ -12,8 +12,9 @@ use graph_host::terminal::output::{BOLD, DIM, styled};
 use graph_host::terminal::run_report::counted;
 use graph_runtime::error::Result;
 use graph_runtime::graph_engine::CachePolicy;
-use graph_runtime::project::caches::{self, Cached};
+use graph_runtime::project::cache_limit;
 use graph_runtime::project::shown;
+use graph_runtime::upkeep::caches::{self, Cached};
 use serde::Serialize;
 
 use super::runs::parse_span;
@@ -71,7 +72,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
             let policy = CachePolicy {
                 all: args.all,
                 older_than: args.older_than,
-                most_bytes: if is_chosen { args.max_size } else { caches::limit()? },
+                most_bytes: if is_chosen { args.max_size } else { cache_limit::limit()? },
                 dry_run: args.dry_run,
             };
             let report = PruneReport {
@@ -191,7 +192,7 @@ struct ListReport {
 impl ListReport {
     fn of(cached: &Cached, context: &Context) -> Result<Self> {
         let folder = shown(context.host.home.cache());
-        Ok(Self { folder, limit: caches::limit()?, entries: Entries::of(cached) })
+        Ok(Self { folder, limit: cache_limit::limit()?, entries: Entries::of(cached) })
     }
 
     fn render(&self) -> String {

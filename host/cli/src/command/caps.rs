@@ -8,7 +8,7 @@ use graph_host::context::named_project;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_runtime::error::Result;
-use graph_runtime::project::stores::StoreKind;
+use graph_runtime::run::stores::StoreKind;
 use graph_runtime::{PlanOptions, Runtime};
 use serde_json::json;
 

@@ -17,8 +17,8 @@ use graph_runtime::error::Result;
 use graph_runtime::graph_store::RunFilter;
 use graph_runtime::items::locate::ItemLocator;
 use graph_runtime::project::key_pairs::Pairs;
-use graph_runtime::project::stores::Stores;
 use graph_runtime::project::user_home::Home;
+use graph_runtime::run::stores::Stores;
 use graph_runtime::trust::trusted_keys;
 
 /// Environment variable by which a shell's script asks for candidates; its value names the shell.

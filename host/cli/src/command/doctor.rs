@@ -11,13 +11,13 @@ use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::run_report;
+use graph_runtime::clock::now;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::{Holder, RunFilter};
-use graph_runtime::host::now;
-use graph_runtime::project::stores::{self, Stores};
+use graph_runtime::plan::engine;
 use graph_runtime::project::user_home::Home;
 use graph_runtime::project::{self, Project};
-use graph_runtime::run::start;
+use graph_runtime::run::stores::{self, Stores};
 use graph_runtime::trust::trusted_keys;
 use graph_toolchain::c::{Compiler, INSTALL as INSTALL_CLANG};
 use graph_toolchain::javascript::{self, OLDEST_NODE};
@@ -178,7 +178,7 @@ fn writable(folder: &Path) -> Result<String> {
 }
 
 fn engine(context: &Context) -> Finding {
-    match start::engine(&context.host) {
+    match engine::engine(&context.host) {
         Ok(engine) if engine.pooled() => Finding::new(
             "engine",
             Health::Good,

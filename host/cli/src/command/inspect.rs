@@ -23,8 +23,9 @@ use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, Output, styled};
 use graph_host::terminal::run_report;
 use graph_host::terminal::text::standing_text;
+use graph_runtime::authoring::signing::Target;
+use graph_runtime::clock::now;
 use graph_runtime::error::{Error, Result};
-use graph_runtime::host::now;
 use graph_runtime::items::built_in;
 use graph_runtime::items::graph_file::standing_json;
 use graph_runtime::items::locate::{
@@ -34,14 +35,13 @@ use graph_runtime::items::locate::{
 use graph_runtime::items::precedence::{self, Rank};
 use graph_runtime::items::text_items::format_of;
 use graph_runtime::plan::admission::Admitted;
+use graph_runtime::plan::describe::ComponentDescription;
+use graph_runtime::plan::engine::{components, engine};
+use graph_runtime::plan::manifest_authority::AcceptedManifest;
 use graph_runtime::project;
 use graph_runtime::project::text_file;
 use graph_runtime::registry::fetch_cache::{self, Fetched};
 use graph_runtime::registry::yank;
-use graph_runtime::run::manifest_authority::AcceptedManifest;
-use graph_runtime::run::start::{components, engine};
-use graph_runtime::trust::describe::ComponentDescription;
-use graph_runtime::trust::signing::Target;
 use graph_runtime::trust::trusted_keys;
 use graph_walker::host_item::HostItem;
 use serde_json::{Value, json};

@@ -91,7 +91,7 @@ fn update(args: &Args, mut lock: LockFile, puller: &Puller<'_>, context: &Contex
             if let Some(held) = &held {
                 one.follows(held, "locked", allowed)?;
             }
-            lock.insert(&one);
+            lock.insert(&one.pulled.id, one.locked());
             changes.push((one, held, yank));
         }
     }

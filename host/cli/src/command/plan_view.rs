@@ -27,7 +27,7 @@ pub(super) fn show(
     suggest: &str,
     context: &Context,
 ) -> Result<Exit> {
-    let PlannedRun { context: scene, plan, .. } = planned;
+    let (scene, plan) = (planned.context(), planned.plan());
     let output = context.output;
     let missing = plan.missing();
     let exit = if missing.is_empty() { Exit::Ok } else { Exit::Denied };

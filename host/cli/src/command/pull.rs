@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         log.accept_pulled(&one.pulled)?;
         done.push((one, installed::install(&root, &one.pulled, &one.reference)?, yank.as_ref()));
         if !args.no_lock && !args.references.is_empty() {
-            lock.insert(one);
+            lock.insert(&one.pulled.id, one.locked());
         }
     }
     let mut files = Vec::new();

@@ -10,8 +10,8 @@ use graph_host::terminal::output::{self, BAD, CAUTION, DIM, GOOD, styled};
 use graph_host::terminal::run_report::{self, counted, short_number};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::history::verify::audit;
-use graph_runtime::project::stores::Stores;
 use graph_runtime::replay::{self, Given, LiveDifference, Mode, Replay, ReplayError, Replayed};
+use graph_runtime::run::stores::Stores;
 use serde_json::json;
 
 use crate::command::args::GivenArgs;

@@ -6,9 +6,9 @@ use graph_host::context::named_project;
 use graph_host::terminal::exit::Exit;
 use graph_runtime::StoreKind;
 use graph_runtime::error::{Error, Result};
-use graph_runtime::project::stores::Stores;
 use graph_runtime::run::restore;
 use graph_runtime::run::start::RunContext;
+use graph_runtime::run::stores::Stores;
 use graph_walker::parameters::is_about_the_run;
 use serde_json::{Map, Value};
 

@@ -23,10 +23,10 @@ use graph_runtime::error::{Error, Result};
 use graph_runtime::items::subgraphs::recursion_warnings;
 use graph_runtime::plan::Plan;
 use graph_runtime::project::run_folder::RunFolder;
-use graph_runtime::project::stores::StoreKind;
 use graph_runtime::project::{self, Project};
 use graph_runtime::run::run_id;
 use graph_runtime::run::start::{RunContext, run_parameters};
+use graph_runtime::run::stores::StoreKind;
 use graph_runtime::run::typed_answers::TypedAnswers;
 use graph_runtime::run::typed_inputs;
 use graph_runtime::{PlanOptions, PlannedRun, Runtime, StartOptions};
@@ -205,7 +205,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     let planned =
         planned.checked(suggestion).map_err(|error| refused(error, args.caps.is_none(), &suggest))?;
     let opening = opening_lines(&planned);
-    let warnings: Vec<_> = planned.plan.notices().into_iter().chain(unsigned(&planned.plan)).collect();
+    let warnings: Vec<_> = planned.plan().notices().into_iter().chain(unsigned(planned.plan())).collect();
 
     let telemetry = args.observe.telemetry()?;
     if detach {
@@ -277,7 +277,7 @@ struct Opening {
 }
 
 fn opening_lines(planned: &PlannedRun) -> Opening {
-    let PlannedRun { context: scene, plan, .. } = planned;
+    let (scene, plan) = (planned.context(), planned.plan());
     let inside = scene.subgraphs.files.iter();
     Opening {
         signed: standing_text(&scene.file.standing),

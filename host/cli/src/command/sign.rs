@@ -15,16 +15,16 @@ use graph_core::trust::{
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BOLD, DIM, GOOD, styled};
+use graph_runtime::authoring::signing::{
+    Claims, Target, countersign, describe, kind_of_text, replace_text, sign_component_file,
+};
+use graph_runtime::clock::now;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_registry::reference::Reference;
 use graph_runtime::graph_store::held::FilePlace;
-use graph_runtime::host::now;
 use graph_runtime::items::locate::{envelope_path, refused};
 use graph_runtime::project::key_pairs::signing_key;
 use graph_runtime::project::shown;
-use graph_runtime::trust::signing::{
-    Claims, Target, countersign, describe, kind_of_text, replace_text, sign_component_file,
-};
 use serde::Serialize;
 
 use super::args::NetworkArgs;

@@ -15,7 +15,7 @@ use graph_core::work::{Meter, rates};
 use graph_runtime::error::Result;
 use graph_runtime::items::subgraphs::Subgraphs;
 use graph_runtime::plan::admission::{Admitted, Components};
-use graph_runtime::trust::describe::ComponentDescription;
+use graph_runtime::plan::describe::ComponentDescription;
 use graph_walker::graph::{Action as Dispatch, Graph};
 use graph_walker::hook::{Hook, HookAction, is_control_item};
 use graph_walker::host_item::HostItem;

@@ -14,8 +14,8 @@ use graph_core::trust::{
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BAD, BOLD, CAUTION, DIM, GOOD, styled};
+use graph_runtime::clock::now;
 use graph_runtime::error::{Error, Result};
-use graph_runtime::host::now;
 use graph_runtime::project::key_pairs::verifying_key;
 use graph_runtime::project::shown;
 use graph_runtime::project::text_file;

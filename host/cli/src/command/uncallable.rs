@@ -1,7 +1,7 @@
 //! Reports of a component's functions that nodes cannot call.
 
 use graph_host::terminal::output::Output;
-use graph_runtime::trust::describe::ComponentDescription;
+use graph_runtime::plan::describe::ComponentDescription;
 use serde::Serialize;
 
 /// A function that nodes cannot call, in a JSON document.

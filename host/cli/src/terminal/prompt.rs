@@ -16,7 +16,7 @@ use crate::terminal::run_report::{all_of_it, short_span};
 use crate::terminal::values::{Extent, ValueLines};
 use crate::terminal::width::{one_line, width, wrapped};
 use graph_core::diagnostic::{block, printable, printable_lines};
-use graph_runtime::host::now;
+use graph_runtime::clock::now;
 use graph_runtime::run::typed_answers::AS_TEXT;
 
 /// Asks the user the open questions on stderr; `None` if the user leaves, by the end of input or by Ctrl-C, which resolves `leave`.

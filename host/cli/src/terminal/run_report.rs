@@ -17,9 +17,9 @@ use crate::terminal::output::{self, Output, styled};
 use crate::terminal::report;
 use crate::terminal::values::{Extent, ValueLines};
 use crate::terminal::width::{one_line, width};
+use graph_runtime::clock::now;
 use graph_runtime::error::{Kind, Result};
 use graph_runtime::history::run_document::RunDocument;
-use graph_runtime::host::now;
 
 /// Prints the document of a run.
 pub fn print(document: &RunDocument<'_>, output: Output) -> Result<()> {

@@ -370,7 +370,7 @@ impl Gatherer<'_> {
                 }
             }
         }
-        let texts = components.primaries().texts;
+        let texts = components.texts();
         for item_type in [ItemType::Knowledge, ItemType::Directive] {
             for file in components.places.list(item_type) {
                 let ItemFile { id, .. } = &file;

@@ -28,8 +28,9 @@ use graph_walker::walker::{CustomEvent, HookSpec, TaskReport, TaskSpec};
 use crate::executor::component_calls::Caller;
 use crate::executor::item_operations::{Primaries, Request};
 use crate::executor::ledger::Ledger;
-use crate::executor::tape::Tape;
-use crate::executor::{functions, operation_journal as items};
+use crate::functions;
+use crate::journal::Tape;
+use crate::journal::operation_journal as items;
 use crate::notice::{Notice, NoticeObserver};
 use crate::plan::admission::{Components, LinkedComponent};
 use crate::plan::{Plan, PlannedId, Scope};
@@ -192,7 +193,7 @@ impl ComponentExecutor {
     /// Makes an executor over the components that a plan has linked.
     pub fn new(components: Components, plan: Plan, parts: ExecutorParts) -> Self {
         let ExecutorParts { notices, tape, keeps_texts, knowledge, http, model } = parts;
-        let mut primaries = components.primaries();
+        let mut primaries = Primaries::of(&components);
         primaries.store = keeps_texts;
         // Later reads belong to later supersteps, to which the recorded time of the resumed superstep does not apply.
         primaries.texts.recorded = None;

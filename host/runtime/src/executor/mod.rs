@@ -3,12 +3,8 @@
 mod component_calls;
 #[allow(clippy::module_inception, reason = "what it has is re-exported")]
 mod executor;
-pub mod functions;
 pub mod item_operations;
 mod ledger;
-mod operation_journal;
-mod tape;
 
 pub(crate) use executor::{CallSite, Shared, knowledge_of};
 pub use executor::{ComponentExecutor, ExecutorParts};
-pub use tape::Tape;

@@ -10,8 +10,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
-use crate::history::checkpoints::Names;
 use crate::history::streamed::Streamed;
+use crate::run::checkpoints::Names;
 use crate::run::restore::Checked;
 use crate::run::typed_answers::TypedAnswers;
 

@@ -1,15 +1,13 @@
 //! Checks a whole run: every signature, every link of its chains, the claims of its row, and the texts that it keeps.
 
 use graph_core::digest::Digest;
-use graph_core::record::{
-    Checkpoint, Pruning, Record, RecordKind, ResultDigest, SignedRecord, Source, Status,
-};
+use graph_core::record::{Checkpoint, Pruning, Record, RecordKind, ResultDigest, SignedRecord, Status};
 use graph_core::trust::VerifyingKey;
 use graph_store::{CheckpointStore, RunRow};
 
 use crate::error::{Error, Result};
-use crate::history::events::History;
 use crate::remedy::Remedy;
+use crate::run::history_audit::{History, check_pause};
 use crate::run::pins::Pins;
 use crate::run::restore;
 use crate::run::stop_notes::StopNote;
@@ -58,7 +56,7 @@ pub fn audit(
     for namespace in &namespaces {
         prunings.extend(restore::verifier(store, run, namespace, *key)?.1);
     }
-    let history = crate::history::events::audit(store, run, key, &prunings)?;
+    let history = crate::run::history_audit::audit(store, run, key, &prunings)?;
     let mut found = Audit {
         checkpoints: 0,
         records: 0,
@@ -96,7 +94,7 @@ pub fn audit(
 }
 
 fn untold(record: &SignedRecord) -> Error {
-    crate::history::events::untold(&record.run, record.kind, record.sequence)
+    crate::run::history_audit::untold(&record.run, record.kind, record.sequence)
 }
 
 type Newest = Option<(Checkpoint, Digest)>;
@@ -181,30 +179,6 @@ fn check_child(run: &str, newest: &Checkpoint, store: &dyn CheckpointStore) -> R
         }
     }
     Ok(())
-}
-
-/// Checks that a run which stopped short of its end has a signed record of its status under its newest checkpoint.
-pub(crate) fn check_pause(
-    row: &RunRow,
-    newest: Option<&Checkpoint>,
-    store: &dyn CheckpointStore,
-) -> Result<()> {
-    let Some(newest) = newest else { return Ok(()) };
-    // An edit from outside replaces such a record, and leaves the status unchanged.
-    let from_outside = !matches!(newest.source, Source::Input | Source::Superstep);
-    if row.status == Status::Running || row.status.is_end() || from_outside {
-        return Ok(());
-    }
-    if let Some(record) = restore::pending_status(store, &row.run_id, "")? {
-        let opened = record.decode().map_err(|error| Error::integrity(error.to_string()).caused_by(error))?;
-        if matches!(opened, Record::Status(status) if status.status == row.status) {
-            return Ok(());
-        }
-    }
-    Err(Error::integrity(format!(
-        "the row of run {} says {}, and no signed record says so: the row was changed, or the record was removed",
-        row.run_id, row.status
-    )))
 }
 
 /// Checks the claims of the row against signed records, and the texts that the records name.

@@ -10,8 +10,8 @@ use graph_core::trust::{TextRefusal, TextStanding, TrustStore};
 use graph_walker::builder::BuiltGraph;
 use graph_walker::graph::Graph;
 
+use crate::clock::now;
 use crate::error::{Error, Result};
-use crate::host::now;
 use crate::items::locate::{
     FindError, ItemFile, ItemLocator, LocatedItem, Space, id_of_graph, judged, names_file,
 };

@@ -19,8 +19,8 @@ use graph_registry::reference::Reference;
 use graph_store::held::{FolderPlace, HeldFolder, Refusal, Written};
 use serde::{Deserialize, Serialize};
 
+use crate::clock::now;
 use crate::error::{Error, Result};
-use crate::host::now;
 use crate::items::locate::{envelope_path, extensions};
 use crate::items::lock_file::LockFile;
 use crate::project::text_file;

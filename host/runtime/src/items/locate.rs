@@ -18,8 +18,8 @@ use graph_registry::artifact::is_version;
 use graph_store::held::{FolderPlace, Opening};
 use serde::Serialize;
 
+use crate::clock::now;
 use crate::error::{Error, Kind, Result};
-use crate::host::now;
 use crate::items::precedence::{Candidate, Others, choose};
 use crate::items::{built_in, installed};
 use crate::project::paths::{self, FileKind};
@@ -135,7 +135,7 @@ impl ItemFile {
 
     /// Reads the text of the file. In a project, no link on its path is followed.
     pub fn text(&self) -> std::io::Result<String> {
-        text_file::read_of(self.space, &self.path)
+        read_of(self.space, &self.path)
     }
 
     /// Reads the document of a graph, from its file or from the program.
@@ -627,6 +627,14 @@ pub fn verify(
             VerifiedComponent::under_development(bytes, item, trust).map_err(|error| refused(&error))
         }
         Err(error) => Err(refused(&error)),
+    }
+}
+
+/// Reads the text of an item. In a project, no link on its path is followed.
+pub(crate) fn read_of(space: Space, path: &Path) -> std::io::Result<String> {
+    match space {
+        Space::Project => text_file::read_in_project(path),
+        _ => text_file::read(path),
     }
 }
 

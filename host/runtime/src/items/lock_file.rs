@@ -8,10 +8,9 @@ use graph_registry::reference::Reference;
 
 use crate::error::{Error, Result};
 use crate::project;
+use crate::project::paths::absolute;
 use crate::project::text_file;
 use crate::project::user_home::write_atomic;
-use crate::registry::pull::Brought;
-use crate::run::pins::absolute;
 
 /// The lockfile of a project, `graph-host.lock` in its folder.
 #[derive(Debug)]
@@ -63,8 +62,7 @@ impl LockFile {
     }
 
     /// Adds an entry. A directory below the lockfile's is stored relative to it, so that the project can be moved.
-    pub fn insert(&mut self, brought: &Brought) {
-        let mut locked = brought.locked();
+    pub fn insert(&mut self, id: &str, mut locked: LockedItem) {
         let root = absolute(self.folder());
         locked.reference = Reference { digest: None, ..locked.reference }.in_folder(|folder| {
             let folder = absolute(folder);
@@ -74,7 +72,7 @@ impl LockFile {
                 Err(_) => folder,
             }
         });
-        self.lock.insert(&brought.pulled.id, locked);
+        self.lock.insert(id, locked);
     }
 
     /// Writes the file and returns `true`, or returns `false` if it is unchanged.

@@ -28,9 +28,9 @@ use graph_registry::artifact::{Kind, read_text};
 use semver::Version;
 use serde::Serialize;
 
+use crate::clock::now;
 use crate::error::{Error, Kind as ErrorKind, Result};
-use crate::host::now;
-use crate::items::locate::{ItemFile, ItemLocator, Space, envelope_path, read_component};
+use crate::items::locate::{ItemFile, ItemLocator, Space, envelope_path, read_component, read_of};
 use crate::project;
 use crate::project::text_file;
 use crate::remedy::Remedy;
@@ -120,7 +120,7 @@ fn claims_signature(id: &str, candidate: &Candidate) -> bool {
     if is_component(&candidate.path) {
         return envelope_path(&candidate.path).symlink_metadata().is_ok();
     }
-    let Ok(text) = text_file::read_of(candidate.space, &candidate.path) else { return true };
+    let Ok(text) = read_of(candidate.space, &candidate.path) else { return true };
     // The signer and the kind of item are checked when the item is used.
     let standing = verify_text(TextKind::Graph, id, &text, &TrustStore::default(), now());
     !matches!(standing, TextStanding::Unsigned | TextStanding::Legacy { .. })
@@ -256,7 +256,7 @@ fn release(
         let verified = VerifiedComponent::verify(bytes, Some(&envelope), trust, id, at).ok()?;
         return Release::of_component(&verified);
     }
-    let text = text_file::read_of(candidate.space, path).ok()?;
+    let text = read_of(candidate.space, path).ok()?;
     Release::of_text(item_type, id, path, &text, &verify_text(item_type.into(), id, &text, trust, at))
 }
 

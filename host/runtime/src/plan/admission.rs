@@ -20,14 +20,15 @@ use graph_core::trust::{ComponentStanding, SigningKey, TrustStore, VerifiedCompo
 use graph_engine::{DescribeError, Engine, Import, LoadError, LoadedComponent, PrepareError, PreparedNode};
 
 use crate::error::{Error, Kind};
-use crate::executor::functions::Functions;
-use crate::executor::item_operations::Primaries;
-use crate::items::locate::{self, FindError, ItemLocator, LocatedItem, Space};
-use crate::items::precedence::{self, Precedence};
+use crate::functions::Functions;
+use crate::items::locate::{FindError, ItemLocator, LocatedItem, Space};
+use crate::items::precedence::Precedence;
+use crate::items::text_items::Texts;
+use crate::items::{locate, precedence};
 use crate::plan::PlanProblem;
+use crate::plan::describe::ComponentDescription;
 use crate::project;
 use crate::remedy::{BoundedKey, Remedy};
-use crate::trust::describe::ComponentDescription;
 use crate::trust::log::TrustLog;
 
 /// Means to admit and link components.
@@ -161,14 +162,14 @@ impl fmt::Display for AdmitError {
 }
 
 impl Components {
-    /// Returns the operations on items other than running them.
-    pub(crate) fn primaries(&self) -> Primaries {
-        let dispatch = self.manifest.dispatch();
-        let mut primaries = Primaries::new(&self.places, &self.trust, dispatch, self.allow_unsigned);
-        primaries.texts.kept = Arc::clone(&self.kept_texts);
-        primaries.texts.recorded = self.recorded;
-        primaries.signing_key.clone_from(&self.signing_key);
-        primaries
+    /// Returns the reader of knowledge and directives.
+    pub(crate) fn texts(&self) -> Texts {
+        Texts {
+            places: self.places.clone(),
+            trust: self.trust.clone(),
+            kept: Arc::clone(&self.kept_texts),
+            recorded: self.recorded,
+        }
     }
 
     /// Finds, verifies and compiles an item. This call blocks.

@@ -1,7 +1,11 @@
 //! Plans of runs: the items that a run dispatches, their signers and grants, and everything that is missing.
 
+mod acceptance;
 pub mod admission;
+pub mod describe;
+pub mod engine;
 mod host_items;
+pub mod manifest_authority;
 mod models;
 #[allow(clippy::module_inception, reason = "what it has is re-exported")]
 mod plan;

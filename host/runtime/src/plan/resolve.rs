@@ -15,7 +15,7 @@ use super::work::PlanWork;
 use super::{PlanProblem, PlannedId, PlannedNode};
 use super::{models, scripts};
 use crate::error::Error;
-use crate::executor::functions;
+use crate::functions;
 use crate::items::locate::judged;
 use crate::plan::admission::{Admitted, Components, cannot_prepare};
 use crate::remedy::Remedy;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::work::PlanWork;
 use super::{PlanProblem, PlannedId, PlannedNode};
 use crate::error::Error;
-use crate::executor::item_operations::{NO_TOOLS, params_schema};
+use crate::items::operation_params::{NO_TOOLS, params_schema};
 use crate::items::text_items::{Text, TextError};
 use crate::plan::admission::{AdmitError, Components};
 use crate::remedy::Remedy;
@@ -57,7 +57,7 @@ pub(super) fn check_node(
             Err(error) => Err(TextError::Find(error).into_error().into()),
         },
         (Primary::Execute | Primary::Load, _) => {
-            let texts_of = components.primaries().texts;
+            let texts_of = components.texts();
             let text = texts.entry((item_type.as_str(), id.clone())).or_insert_with(|| {
                 texts_of.read(item_type, &id).map(Arc::new).map_err(|error| problem(error).into())
             });

@@ -14,13 +14,19 @@ use crate::error::{Error, Result};
 use crate::project::text_file;
 use crate::project::user_home::{Home, create_private_folder, write_atomic};
 
+/// The knowledge that a host signs with its identity key as the state items of runs. The key is trusted for these and for
+/// transcripts only.
+pub const STATE_ITEMS: &str = "graphs/*";
+/// The knowledge that a host signs with its identity key as transcripts.
+pub const TRANSCRIPT_ITEMS: &str = "transcripts/*";
+
 const PRIVATE: &str = ".pem";
 const PUBLIC: &str = ".pub.pem";
 const ROTATION: &str = ".rotation.json";
 
 /// The result of a rotation of identity keys.
 #[derive(Clone, Debug)]
-pub struct Followed {
+pub struct IdentityRotation {
     /// The key that signed before the rotation.
     pub old: KeyId,
     /// The key that signs from now on.
@@ -124,7 +130,7 @@ impl Home {
     /// Gives this host a new identity key. The old key is kept, so that the runs that it has signed can be resumed;
     /// with `destroy`, only its public half is kept, and those runs can only be verified. The old key is stored safely
     /// before the new one replaces it.
-    pub fn rotate_identity(&self, destroy: bool, at: Timestamp) -> Result<Followed> {
+    pub fn rotate_identity(&self, destroy: bool, at: Timestamp) -> Result<IdentityRotation> {
         create_private_folder(self.root())?;
         let lock_path = self.rotation_lock();
         let failed = |error: &io::Error| Error::write("the lock file", &lock_path, error);
@@ -158,7 +164,7 @@ impl Home {
         }
         let pem = new.to_pem().map_err(|error| unwritable(&error))?;
         write(&self.identity_file(), &pem, true)?;
-        Ok(Followed { old: old.id(), new: new.id(), statement })
+        Ok(IdentityRotation { old: old.id(), new: new.id(), statement })
     }
 
     fn rotation_lock(&self) -> PathBuf {

@@ -1,6 +1,6 @@
 //! Projects and the user's space, which store items, keys, runs and the knowledge of components.
 
-pub mod caches;
+pub mod cache_limit;
 pub mod host_identity;
 pub mod key_pairs;
 pub(crate) mod knowledge;
@@ -12,11 +12,11 @@ mod project;
 pub mod run_folder;
 pub mod state;
 pub mod stored_formats;
-pub mod stores;
 pub mod text_file;
 pub mod user_home;
 #[cfg(any(feature = "bundle", feature = "catalogue"))]
 pub(crate) mod whole_folder;
 
+pub use crate::shown_paths::{show_paths_from, shown};
 pub(crate) use project::MARK;
-pub use project::{Project, check_folder, nearest, show_paths_from, shown};
+pub use project::{Project, check_folder, nearest};

@@ -132,3 +132,8 @@ fn refused(refusal: &Refusal) -> Error {
     };
     error.help("look at what is there, and move it away")
 }
+
+/// Makes a path independent of the folder that a later command is called in.
+pub fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}

@@ -1,12 +1,11 @@
 //! Projects: folders with a `.ai` folder, which contains items and the state of runs.
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
-use graph_core::diagnostic::printable;
 use graph_store::held::FolderPlace;
 
 use crate::error::{Error, Result};
+use crate::shown_paths::shown;
 
 /// Name of the folder that makes a folder a project.
 pub(crate) const MARK: &str = ".ai";
@@ -75,22 +74,6 @@ pub fn check_folder(folder: &Path) -> Result<()> {
         Ok(_) => Err(Error::usage(format!("{} is a file, a folder is needed", shown(folder)))),
         Err(error) => Err(Error::read("the folder", Path::new(&shown(folder)), &error)),
     }
-}
-
-/// The folder that [`shown`] makes paths relative to.
-static SHOWN_FROM: OnceLock<PathBuf> = OnceLock::new();
-
-/// Makes messages show paths in this folder relative to it, for command lines. Otherwise they show paths unchanged.
-/// Only the first call has an effect.
-pub fn show_paths_from(folder: PathBuf) {
-    let _ = SHOWN_FROM.set(folder);
-}
-
-/// Formats a path for messages.
-pub fn shown(path: &Path) -> String {
-    let relative = SHOWN_FROM.get().and_then(|folder| path.strip_prefix(folder).ok());
-    let path = relative.filter(|path| !path.as_os_str().is_empty()).unwrap_or(path);
-    printable(&path.display().to_string()).into_owned()
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use graph_core::trust::StateMarker;
 use graph_store::held::{FilePlace, FolderPlace, HeldFolder, Written};
 
+use crate::clock::now;
 use crate::error::{Error, Result};
-use crate::host::now;
 use crate::project::paths::{self, FileKind};
 use crate::project::user_home::Home;
 use crate::project::{Project, shown};

@@ -8,14 +8,10 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-use crate::error::{Error, Result};
-use crate::items::locate::Space;
+use crate::error::{Error, LARGEST_TEXT as LARGEST, Result};
 use crate::project::paths;
 
-/// Limit of a text, in bytes. It is higher than that of documents, so that the reader of a document reports its own limit.
-pub const LARGEST: u64 = 16 << 20;
-
-/// Reads a text of at most [`LARGEST`] bytes. A larger one is `FileTooLarge`, one that is not UTF-8 `InvalidData`, and
+/// Reads a text of at most [`LARGEST_TEXT`](LARGEST) bytes. A larger one is `FileTooLarge`, one that is not UTF-8 `InvalidData`, and
 /// anything but a regular file or a folder `InvalidInput`: a pipe in a stranger's project would block without end.
 pub fn read(path: &Path) -> io::Result<String> {
     read_from(open(path)?)
@@ -75,14 +71,6 @@ fn check_kind(found: &Metadata) -> io::Result<()> {
 /// Like [`read`], for a file below the `.ai` folder of a project: no link on its path is followed from there on.
 pub(crate) fn read_in_project(path: &Path) -> io::Result<String> {
     String::from_utf8(paths::named(path).read(LARGEST)?).map_err(|_| ErrorKind::InvalidData.into())
-}
-
-/// Like [`read`], for the text of an item. In a project, no link on its path is followed.
-pub(crate) fn read_of(space: Space, path: &Path) -> io::Result<String> {
-    match space {
-        Space::Project => read_in_project(path),
-        _ => read(path),
-    }
 }
 
 /// Like [`read`], with a name of the file for the message: `the graph`, `the manifest`.

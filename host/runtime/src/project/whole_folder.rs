@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::project;
+use crate::project::paths::absolute;
 use crate::project::text_file;
-use crate::run::pins::absolute;
 
 /// Limit of a file, in bytes.
 const LARGEST_FILE: u64 = 128 << 20;

@@ -23,19 +23,19 @@ use graph_walker::hook::HookAction;
 use graph_walker::host_item::HostItem;
 use serde_json::Value;
 
+use crate::authoring::signing::Target;
+use crate::clock::now;
 use crate::error::{Error, Kind as ErrorKind, Result};
-use crate::host::now;
-use crate::items::built_in;
 use crate::items::graph_file::wrongly_signed;
 use crate::items::locate::{
-    self, FindError, ItemLocator, LocatedItem, Space, envelope_path, id_of_file, id_of_graph, names_file,
+    FindError, ItemLocator, LocatedItem, Space, envelope_path, id_of_file, id_of_graph, names_file,
     type_of_file,
 };
+use crate::items::{built_in, locate};
 use crate::project;
 use crate::registry::companions::{CompanionSource, graph_title};
 use crate::registry::pull::Puller;
 use crate::remedy::Remedy;
-use crate::trust::signing::Target;
 use graph_core::diagnostic::printable;
 
 /// Environment variable with the creation time of artifacts, in seconds since 1970.

@@ -14,14 +14,13 @@ use graph_registry::range::{self, RangeError, Request};
 use graph_registry::reference::{Reference, ReferenceError};
 use graph_registry::transport::{self, Transport, TransportError};
 
-use crate::error::Kind;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::items::locate::judged;
 use crate::items::lock_file::LockFile;
+use crate::project::paths::absolute;
 use crate::project::user_home::Home;
 use crate::registry::named_registries::named;
 use crate::remedy::{Remedy, WithoutSignature};
-use crate::run::pins::absolute;
 
 /// Limit of the bytes that one command reads in all.
 const MOST: u64 = 1 << 30;

@@ -20,15 +20,17 @@ use graph_walker::replay::{ReplayMachine, ReplayOptions, Step, StoredCheckpoint}
 use graph_walker::walker::{Graphs, RunTree, Setup};
 
 use crate::error::{Error, Kind, Result};
-use crate::executor::functions::Functions;
-use crate::executor::{ComponentExecutor, ExecutorParts, Tape, knowledge_of};
+use crate::executor::{ComponentExecutor, ExecutorParts, knowledge_of};
+use crate::functions::Functions;
 use crate::host::Host;
 use crate::items::locate::judged;
+use crate::items::sources::Sources;
+use crate::journal::Tape;
 use crate::plan::Plan;
+use crate::plan::engine::{components, engine};
+use crate::plan::manifest_authority::{Permitted, Purpose};
 use crate::project::Project;
-use crate::run::manifest_authority::{Permitted, Purpose};
 use crate::run::snapshot::{PinnedBy, RunSnapshot};
-use crate::run::start::{Sources, components, engine};
 use crate::run::{context, drift, restore, resume};
 use crate::trust::trusted_keys;
 
@@ -105,6 +107,7 @@ fn more(others: usize) -> String {
     }
 }
 
+#[cfg(feature = "unstable")]
 impl From<ReplayError> for Error {
     fn from(error: ReplayError) -> Self {
         let message = error.to_string();

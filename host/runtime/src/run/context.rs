@@ -23,10 +23,10 @@ use graph_walker::walker::{
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Kind, Result};
-use crate::history::run_knowledge_item::StateItem;
 use crate::run::edit_and_fork::inputs;
 use crate::run::restore;
 use crate::run::start_note::RunStart;
+use crate::run::state_item::StateItem;
 
 /// The graph, hooks and manifest of a run: everything that its pins cover.
 #[derive(Clone, Debug)]

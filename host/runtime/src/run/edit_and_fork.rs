@@ -11,16 +11,17 @@ use graph_store::{CheckpointStore, RunRow};
 use graph_walker::walker::{Edit, Restored, Setup, Summary, TaskReport, TaskSpec};
 use serde_json::Value;
 
+use crate::clock::now;
 use crate::error::{Error, Result};
-use crate::history::run_knowledge_item::StateItem;
-use crate::history::verify::check_pause;
-use crate::host::{Host, now};
+use crate::host::Host;
 use crate::project::Project;
 use crate::remedy::Remedy;
 use crate::run::context::Environment;
+use crate::run::history_audit::check_pause;
 use crate::run::restore;
 use crate::run::resume::{self, own_key, pinned_by};
 use crate::run::snapshot::{PinnedBy, RunSnapshot};
+use crate::run::state_item::StateItem;
 use graph_driver::{SystemClock, TaskExecutor, WriteMode};
 
 /// A run after an edit, or a new fork.

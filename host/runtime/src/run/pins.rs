@@ -1,7 +1,7 @@
 //! The pins of a run: the digests of the texts and components that it was started with, and their origins.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::format;
@@ -201,9 +201,4 @@ impl Pins {
 pub(crate) fn kept_text(value: &serde_json::Value) -> (Digest, String) {
     let text = json::canonical_string(value);
     (Digest::of_bytes(text.as_bytes()), text)
-}
-
-/// Makes a path independent of the folder that a later command is called in.
-pub fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }

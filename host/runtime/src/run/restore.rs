@@ -21,14 +21,14 @@ use graph_walker::walker::{Restored, RestoredChild, RestoredTree, inputs_text_di
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::clock::now;
 use crate::error::{Error, Result};
-use crate::history::checkpoints::{self, Line};
-use crate::history::events::audit_end;
-use crate::host::now;
 use crate::project::state::{self, OwnState};
 use crate::project::user_home::Home;
 use crate::project::{self, Project};
 use crate::remedy::Remedy;
+use crate::run::checkpoints::{self, Line};
+use crate::run::history_audit::audit_end;
 use crate::run::pins::Pins;
 use crate::run::start_note::RunStart;
 

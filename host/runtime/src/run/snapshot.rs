@@ -18,13 +18,16 @@ use crate::host::Host;
 use crate::items::built_in;
 use crate::items::locate::ItemLocator;
 use crate::items::outer_hooks::OuterHooks;
+use crate::items::sources::Sources;
+use crate::plan::manifest_authority::{AcceptedManifest, KeptManifest, Origin, Permitted, Purpose};
+use crate::project;
+use crate::project::Project;
+use crate::project::paths::absolute;
 use crate::project::user_home::Home;
-use crate::project::{self, Project};
 use crate::remedy::Remedy;
-use crate::run::manifest_authority::{AcceptedManifest, KeptManifest, Origin, Permitted, Purpose};
-use crate::run::pins::{Pins, absolute, kept_text};
+use crate::run::pins::{Pins, kept_text};
 use crate::run::restore;
-use crate::run::start::{Sources, check_folders, read_manifest};
+use crate::run::start::{check_folders, read_manifest};
 use crate::run::start_note::RunStart;
 
 /// Proof of a run's pins.

@@ -10,50 +10,39 @@ use graph_core::policy::Durability;
 use graph_core::schema::SchemaProblem;
 use graph_core::trust::{SigningKey, TrustStore};
 use graph_core::work::Meter;
-use graph_engine::{Engine, EngineConfig};
 use graph_store::{CheckpointStore, Snapshot};
 use graph_walker::builder::BuiltGraph;
 use graph_walker::graph::Graph;
-use graph_walker::host_item::HostItem;
 use graph_walker::parameters;
 use graph_walker::parameters::{CheckedInputs, InputsError, Parameters};
 use graph_walker::walker::Graphs;
 use serde_json::{Map, Value};
 
+use crate::clock::now;
 use crate::error::{Error, Kind, Result};
 use crate::executor::{ComponentExecutor, ExecutorParts, knowledge_of};
-use crate::history::run_knowledge_item::StateItem;
-use crate::host::{Host, now};
+use crate::host::Host;
 use crate::items::built_in;
 use crate::items::graph_file::{GraphFile, locate};
-use crate::items::locate::{ItemLocator, Space, judged};
+use crate::items::locate::{ItemLocator, Space};
 use crate::items::outer_hooks::OuterHooks;
+use crate::items::sources::Sources;
 use crate::items::subgraphs::Subgraphs;
-use crate::notice::{CompileNotices, Notice};
+use crate::notice::Notice;
 use crate::plan::Plan;
 use crate::plan::admission::Components;
-use crate::project::{self, Project};
-use crate::project::{caches, text_file};
+use crate::plan::engine::{components, engine};
+use crate::plan::manifest_authority::AcceptedManifest;
+use crate::project;
+use crate::project::paths::absolute;
+use crate::project::{Project, text_file};
 use crate::remedy::Remedy;
 use crate::run::context::{Beginning, Definition, Environment, PreparedRun, RunParent};
-use crate::run::manifest_authority::AcceptedManifest;
-use crate::run::pins::{Pins, absolute, kept_text};
+use crate::run::pins::{Pins, kept_text};
+use crate::run::state_item::StateItem;
 use crate::trust::log::TrustLog;
 use crate::trust::trusted_keys;
 use graph_driver::{SystemClock, WriteMode};
-
-/// Sources of items and trusted keys.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sources {
-    /// Trust files whose keys are trusted, in addition to those of the user's trust store.
-    pub trust: Vec<PathBuf>,
-    /// Folders that are searched first for items, as `DIR/ID.wasm`.
-    pub items: Vec<PathBuf>,
-    /// Project with items in its `.ai/tools`. Without it, the nearest folder with `.ai` at or above the graph.
-    pub project: Option<PathBuf>,
-    /// Admits components without a signature: for components under development.
-    pub allow_unsigned: bool,
-}
 
 /// A graph with everything that is needed to plan it.
 #[derive(Debug)]
@@ -183,49 +172,6 @@ impl RunContext {
 /// Checks that the folders of the sources exist and are folders.
 pub fn check_folders(sources: &Sources) -> Result<()> {
     sources.items.iter().chain(&sources.project).try_for_each(|folder| project::check_folder(folder))
-}
-
-/// Makes the components of a run context.
-pub fn components(
-    engine: Engine,
-    places: ItemLocator,
-    trust: TrustStore,
-    manifest: AcceptedManifest,
-    allow_unsigned: bool,
-) -> Components {
-    let manifest = manifest.into_manifest();
-    // No key signs a graph that a run writes: if the user requires signatures of such graphs, none runs.
-    let manifest = match trust.still_enough(HostItem::Run.id(), &[], judged(None)) {
-        Ok(()) => manifest,
-        Err(few) => {
-            manifest.without_written_graphs(&format!("no key signs a graph that a run writes itself: {few}"))
-        }
-    };
-    Components {
-        engine,
-        places,
-        trust,
-        manifest: Arc::new(manifest),
-        allow_unsigned,
-        kept_texts: Arc::default(),
-        recorded: None,
-        log: None,
-        signing_key: None,
-        without_secrets: false,
-        functions: Arc::default(),
-    }
-}
-
-/// Makes the engine, with the user's cache of compiled components.
-pub fn engine(host: &Host) -> Result<Engine> {
-    let config = EngineConfig {
-        cache_dir: Some(host.home.cache().to_path_buf()),
-        cache_bytes: caches::limit()?,
-        compiler: host.compiler.clone(),
-        compile_observer: Some(Arc::new(CompileNotices(Arc::clone(&host.notices)))),
-        ..EngineConfig::default()
-    };
-    Engine::new(config).map_err(|error| Error::storage(error.to_string()).caused_by(error))
 }
 
 /// Reads a manifest, and reports its warnings.

@@ -7,13 +7,13 @@ use graph_store::CheckpointStore;
 use graph_walker::walker::{Event, Resume};
 
 use crate::error::Result;
-use crate::history::run_knowledge_item::StateItem;
 use crate::host::Host;
 use crate::project::Project;
 use crate::run::context::Environment;
 use crate::run::edit_and_fork::still;
 use crate::run::restore;
 use crate::run::resume::{Unheld, own_key};
+use crate::run::state_item::StateItem;
 use graph_driver::StopRequest;
 
 /// Acquires a run that no process runs, and has its walker stop it before any task runs. The stop is stored and signed

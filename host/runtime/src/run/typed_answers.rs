@@ -14,8 +14,8 @@ use graph_core::record::{ErrorCode, InterruptRecord};
 use graph_walker::walker::{AnsweredQuestion, Answers, RunTree};
 use serde_json::Value;
 
+use crate::clock::now;
 use crate::error::{Error, Result};
-use crate::host::now;
 use crate::remedy::Remedy;
 
 /// Help for a text that would be read as JSON.

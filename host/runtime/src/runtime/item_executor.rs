@@ -12,9 +12,8 @@ use crate::executor::{ComponentExecutor, ExecutorParts};
 use crate::items::locate::ItemLocator;
 use crate::notice::NoticeObserver;
 use crate::plan::Plan;
+use crate::plan::manifest_authority::AcceptedManifest;
 use crate::remedy::ManifestSuggestion;
-use crate::run::manifest_authority::AcceptedManifest;
-use crate::run::start;
 use crate::runtime::bare::BareGraph;
 
 /// Means to find, verify, link and execute items.
@@ -45,8 +44,13 @@ impl ItemSources {
         wanted: impl Fn(&Action) -> bool,
     ) -> Result<Arc<dyn TaskExecutor>> {
         let manifest = AcceptedManifest::given((*graph.manifest).clone());
-        let components =
-            start::components(self.engine, self.places, self.trust, manifest, self.allow_unsigned);
+        let components = crate::plan::engine::components(
+            self.engine,
+            self.places,
+            self.trust,
+            manifest,
+            self.allow_unsigned,
+        );
         let plan = Plan::make_for(&graph.graph, &graph.graphs, &graph.hooks, &components, wanted).await;
         if let Some(refusal) = plan.refusal(ManifestSuggestion::default()) {
             return Err(refusal);

@@ -10,11 +10,11 @@ use graph_store::CheckpointStore;
 use graph_walker::walker::{Answers, Edit};
 use serde_json::{Map, Value};
 
-use crate::executor::functions::Functions;
+use crate::functions::Functions;
+use crate::items::sources::Sources;
 use crate::notice::NoticeObserver;
-use crate::project::stores::StoreKind;
 use crate::run::resume::Opening;
-use crate::run::start::Sources;
+use crate::run::stores::StoreKind;
 
 /// Settings of a [`Runtime`](super::Runtime), in addition to its project and its user's space. By default, runs are kept
 /// in the project's database, components are compiled in this process, nothing is granted, and notices are ignored.

@@ -16,9 +16,9 @@ use crate::run::start::{self, RunContext};
 #[derive(Debug)]
 pub struct PlannedRun {
     /// The graph, its items, and their origins.
-    pub context: RunContext,
+    pub(super) context: RunContext,
     /// The dispatched items, the grants, and what is missing.
-    pub plan: Plan,
+    pub(super) plan: Plan,
     /// The inputs that are about the run itself.
     pub(super) parameters: Parameters,
     inputs: PlannedInputs,

@@ -6,18 +6,15 @@ use std::path::PathBuf;
 
 use graph_core::digest::Digest;
 use graph_core::trust::{
-    ComponentStanding, KeyId, LogEnd, LogEntry, LogError, LogEvent, SigningKey, TextStanding,
-    VerifiedComponent, peek_log, read_first_write, read_log, unsigned_text,
+    ComponentStanding, KeyId, LogEnd, LogEntry, LogError, LogEvent, SigningKey, VerifiedComponent, peek_log,
+    read_first_write, read_log, unsigned_text,
 };
 use graph_registry::artifact::Kind;
 use graph_registry::pull::{PulledArtifact, PulledContent};
 use graph_walker::document;
 
+use crate::clock::now;
 use crate::error::{Error, Result};
-use crate::host::now;
-use crate::items::graph_file::GraphFile;
-use crate::items::text_items;
-use crate::plan::Plan;
 use crate::project;
 use crate::project::text_file;
 use crate::project::user_home::{Home, create_private_folder, sync_folder, write_atomic};
@@ -156,27 +153,6 @@ impl TrustLog {
         Ok(Some(end.lines))
     }
 
-    /// Logs all items that a run is started or resumed with.
-    pub fn accept_plan(&self, plan: &Plan, graphs: &[(&str, &GraphFile)]) -> Result<()> {
-        let components = plan.items.values().filter_map(|item| item.as_ref().ok());
-        let mut entries: Vec<_> = components.map(|admitted| of_component(&admitted.verified)).collect();
-        for text in plan.texts.values().filter_map(|text| text.as_ref().ok()) {
-            if let TextStanding::Signed { key, .. } = &text.standing {
-                let item = text_items::key(text.item_type, &text.id, text.format);
-                entries.push(accepted(item, text.digest, vec![key.id]));
-            }
-        }
-        for (id, file) in graphs {
-            let keys = match &file.standing {
-                TextStanding::Signed { key, .. } => vec![key.id],
-                TextStanding::BuiltIn => Vec::new(),
-                _ => continue,
-            };
-            entries.push(accepted(format!("graph {id}"), file.graph.digest, keys));
-        }
-        self.add(entries)
-    }
-
     /// Logs a component that became known while a run was under way.
     pub(crate) fn accept_component(&self, component: &VerifiedComponent) -> Result<()> {
         self.add(vec![of_component(component)])
@@ -255,7 +231,8 @@ impl TrustLog {
     }
 }
 
-fn of_component(component: &VerifiedComponent) -> LogEntry {
+/// Makes the entry of a component that is admitted.
+pub(crate) fn of_component(component: &VerifiedComponent) -> LogEntry {
     let version = component.version().map(|version| format!("@{version}")).unwrap_or_default();
     let item = format!("{}{version}", component.id());
     let event = match component.standing() {
@@ -269,7 +246,8 @@ fn of_component(component: &VerifiedComponent) -> LogEntry {
     }
 }
 
-fn accepted(item: String, digest: Digest, keys: Vec<KeyId>) -> LogEntry {
+/// Makes the entry of an item that is admitted now.
+pub(crate) fn accepted(item: String, digest: Digest, keys: Vec<KeyId>) -> LogEntry {
     LogEntry { at: now(), digest: Some(digest), event: LogEvent::Accepted, item, keys, statement: None }
 }
 

@@ -1,6 +1,4 @@
-//! Trusted keys, signing, and the log of what was admitted.
+//! Trusted keys, and the log of what was admitted.
 
-pub mod describe;
 pub mod log;
-pub mod signing;
 pub mod trusted_keys;

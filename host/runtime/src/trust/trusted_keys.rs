@@ -8,9 +8,9 @@ use graph_core::capability::{Ceiling, ItemPattern};
 use graph_core::trust::{EditError, TrustStore, TrustedKey};
 
 use crate::error::{Error, Result};
-use crate::history::{run_knowledge_item, transcript};
 use crate::notice::{Notice, NoticeObserver};
 use crate::project;
+use crate::project::host_identity::{STATE_ITEMS, TRANSCRIPT_ITEMS};
 use crate::project::text_file;
 use crate::project::user_home::{Home, create_private_folder, write_atomic};
 use crate::remedy::Remedy;
@@ -39,7 +39,7 @@ fn own(home: &Home) -> Result<TrustStore> {
     if !home.identity_file().exists() {
         return Ok(TrustStore::default());
     }
-    let items: Vec<_> = [run_knowledge_item::ITEMS, transcript::ITEMS]
+    let items: Vec<_> = [STATE_ITEMS, TRANSCRIPT_ITEMS]
         .into_iter()
         .map(ItemPattern::parse)
         .collect::<Result<_, _>>()

@@ -17,12 +17,12 @@ use graph_runtime::error::Result;
 use graph_runtime::graph_registry::companions::{CompanionKind, Companions, ListedCompanion};
 use graph_runtime::items::installed::origin;
 use graph_runtime::items::locate::ItemLocator;
+use graph_runtime::plan::engine;
+use graph_runtime::plan::manifest_authority::AcceptedManifest;
 use graph_runtime::project;
 use graph_runtime::registry::fetch_cache::Fetched;
 use graph_runtime::registry::publish::named;
 use graph_runtime::registry::pull::{Network, Puller};
-use graph_runtime::run::manifest_authority::AcceptedManifest;
-use graph_runtime::run::start;
 use graph_walker::graph::Graph;
 use serde_json::{Value, json};
 
@@ -76,8 +76,8 @@ impl PublishedGraph {
         let keeper = named_project(sources.project.as_deref())?;
         let project = sources.project.clone().or_else(|| project::nearest(keeper.folder()));
         let places = ItemLocator::new(&sources.items, project.as_deref(), &context.host.home, &keeper);
-        let engine = start::engine(&context.host)?;
-        let components = start::components(
+        let engine = engine::engine(&context.host)?;
+        let components = engine::components(
             engine,
             places,
             trust.clone(),

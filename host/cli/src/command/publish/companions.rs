@@ -17,12 +17,12 @@ use graph_host::terminal::remedies;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_registry::companions::{Companion, CompanionKind, MOST_COMPANIONS};
 use graph_runtime::items::locate::ItemLocator;
+use graph_runtime::plan::engine;
+use graph_runtime::plan::manifest_authority::AcceptedManifest;
 use graph_runtime::project::key_pairs::Pairs;
 use graph_runtime::project::{Project, nearest, shown, text_file};
 use graph_runtime::registry::companions::CompanionSource;
 use graph_runtime::registry::publish::Ready;
-use graph_runtime::run::manifest_authority::AcceptedManifest;
-use graph_runtime::run::start;
 use graph_walker::graph::Graph;
 use graph_walker::topology::Topology;
 
@@ -193,9 +193,9 @@ impl<'g> CompanionCollector<'g> {
         let own = own.or_else(|| nearest(self.project.folder()));
         let home = &self.context.host.home;
         let places = ItemLocator::new(self.items, own.as_deref(), home, self.project);
-        let engine = start::engine(&self.context.host)?;
+        let engine = engine::engine(&self.context.host)?;
         let components =
-            start::components(engine, places, self.trust.clone(), AcceptedManifest::nothing(), false);
+            engine::components(engine, places, self.trust.clone(), AcceptedManifest::nothing(), false);
         let suggested = self.context.block_on(suggestion::of(graph, &[], &components))?;
         let reason = match suggested {
             Ok(SuggestedManifest { suggestion, unknown, .. }) if unknown.is_empty() => {

@@ -8,9 +8,9 @@ use graph_host::terminal::run_report::counted;
 use graph_runtime::error::Result;
 use graph_runtime::graph_store::RunFilter;
 use graph_runtime::project::state::OwnState;
-use graph_runtime::project::stores::{self, Stores};
 use graph_runtime::project::{self, Project};
 use graph_runtime::run::restore;
+use graph_runtime::run::stores::{self, Stores};
 use serde_json::json;
 
 /// Accept the state of a project that you have moved or copied here yourself

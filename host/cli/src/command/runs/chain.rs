@@ -11,8 +11,8 @@ use graph_host::terminal::run_report::counted;
 use graph_host::terminal::text::branch;
 use graph_runtime::error::Result;
 use graph_runtime::graph_store::{CheckpointStore, RunFilter, RunRow};
-use graph_runtime::project::stores::Stores;
 use graph_runtime::run::restore;
+use graph_runtime::run::stores::Stores;
 use serde_json::{Map, Value, json};
 
 use super::relations::Relations;

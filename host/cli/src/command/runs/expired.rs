@@ -5,9 +5,9 @@ use graph_core::record::{InterruptRecord, Status};
 use graph_host::context::Context;
 use graph_host::terminal::prompt::expired_line;
 use graph_host::terminal::width::one_line;
+use graph_runtime::clock::now;
 use graph_runtime::error::Result;
 use graph_runtime::graph_store::{CheckpointStore, RunRow};
-use graph_runtime::host::now;
 use serde_json::{Value, json};
 
 use super::{run_view, tree};

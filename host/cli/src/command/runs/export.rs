@@ -10,9 +10,9 @@ use graph_host::terminal::run_report;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::{Holder, RunRow};
 use graph_runtime::history::archive;
-use graph_runtime::project::stores::Stores;
 use graph_runtime::project::user_home::is_stream;
 use graph_runtime::project::{self, Project};
+use graph_runtime::run::stores::Stores;
 use serde_json::json;
 
 /// Write a whole run to a file, to be verified or stored elsewhere

@@ -9,10 +9,10 @@ use graph_host::terminal::exit::Exit;
 use graph_host::terminal::run_report::counted;
 use graph_runtime::error::Result;
 use graph_runtime::graph_store::FileStore;
-use graph_runtime::history::gc::{Cached, Policy, Report, collect};
 use graph_runtime::project::Project;
 use graph_runtime::project::state::{self, OwnState};
 use graph_runtime::run::restore;
+use graph_runtime::upkeep::gc::{Cached, Policy, Report, collect};
 
 use super::span::parse_span;
 

@@ -14,7 +14,7 @@ use graph_host::terminal::run_report;
 use graph_host::terminal::table::{Columns, widest};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::CheckpointStore;
-use graph_runtime::history::checkpoints::{self, Line};
+use graph_runtime::run::checkpoints::{self, Line};
 use graph_runtime::run::restore;
 use serde_json::{Map, Value, json};
 

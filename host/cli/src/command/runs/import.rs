@@ -17,8 +17,8 @@ use graph_runtime::history::archive;
 use graph_runtime::project::Project;
 use graph_runtime::project::key_pairs::signing_key;
 use graph_runtime::project::state::OwnState;
-use graph_runtime::project::stores::{self, StoreKind, Stores};
 use graph_runtime::run::restore;
+use graph_runtime::run::stores::{self, StoreKind, Stores};
 
 use serde_json::json;
 

@@ -14,8 +14,8 @@ use graph_host::terminal::run_report::short_number;
 use graph_host::terminal::table::{Columns, widest};
 use graph_runtime::error::Result;
 use graph_runtime::graph_store::{CheckpointStore, RunFilter, RunRow, StorageError};
-use graph_runtime::project::stores::Stores;
 use graph_runtime::run::restore;
+use graph_runtime::run::stores::Stores;
 use serde_json::Map;
 
 use super::expired::{self, ExpiredInterrupt};

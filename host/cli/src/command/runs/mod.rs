@@ -41,7 +41,7 @@ use clap::Subcommand;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_runtime::error::Result;
-use graph_runtime::project::stores::Stores;
+use graph_runtime::run::stores::Stores;
 
 /// Look at runs, wait for them, stop them, edit them, fork them
 #[derive(Debug, clap::Args)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use graph_core::record::Status;
 use graph_runtime::error::Result;
 use graph_runtime::graph_store::{CheckpointPosition, CheckpointStore, Holder, RunFilter, RunRow};
-use graph_runtime::project::stores::Stores;
+use graph_runtime::run::stores::Stores;
 use serde_json::{Map, Value, json};
 
 use super::namespace;

@@ -16,7 +16,7 @@ use graph_core::trust::VerifyingKey;
 use graph_host::context::Context;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::{CheckpointStore, RunRow};
-use graph_runtime::history::checkpoints::{self, Line, Way};
+use graph_runtime::run::checkpoints::{self, Line, Way};
 use graph_runtime::run::restore;
 use graph_walker::walker::{CheckpointRef, Summary};
 use serde_json::{Map, Value};

@@ -13,14 +13,14 @@ use graph_host::terminal::output::{self, Output, styled};
 use graph_host::terminal::run_report::{self, HookLines, short_number, short_span, step_line};
 use graph_host::terminal::values::{Extent, ValueLines};
 use graph_host::terminal::width::{one_line, width, wrapped};
+use graph_runtime::clock::now;
 use graph_runtime::error::Result;
 use graph_runtime::graph_store::{CheckpointStore, Holder, RunRow};
 use graph_runtime::history::run_document::RunDocument;
-use graph_runtime::host::now;
 use graph_runtime::project::Project;
-use graph_runtime::project::stores::Stores;
 use graph_runtime::run::pins::Pins;
 use graph_runtime::run::restore;
+use graph_runtime::run::stores::Stores;
 use serde_json::{Map, Value, json};
 
 use super::accepted;

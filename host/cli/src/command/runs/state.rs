@@ -13,12 +13,12 @@ use graph_host::terminal::values::{Extent, ValueLines};
 use graph_host::terminal::width::width;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::{CheckpointStore, RunRow};
-use graph_runtime::history::checkpoints::{self, Line};
 use graph_runtime::project::Project;
-use graph_runtime::project::stores::Stores;
+use graph_runtime::run::checkpoints::{self, Line};
 use graph_runtime::run::edit_and_fork::{inputs, parse_selector};
 use graph_runtime::run::restore;
 use graph_runtime::run::resume;
+use graph_runtime::run::stores::Stores;
 use graph_walker::walker::Restored;
 use serde_json::{Map, Value, json};
 

@@ -16,9 +16,9 @@ use graph_runtime::graph_driver::StopRequest;
 use graph_runtime::graph_store::held::{Entry, FilePlace};
 use graph_runtime::graph_store::{CheckpointStore, Holder, Owner, RunRow};
 use graph_runtime::project::run_folder::{GRACE, RunFolder};
-use graph_runtime::project::stores;
 use graph_runtime::run::restore;
 use graph_runtime::run::resume;
+use graph_runtime::run::stores;
 use serde_json::json;
 
 use super::span::parse_span;

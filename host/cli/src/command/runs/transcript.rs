@@ -12,16 +12,16 @@ use graph_host::terminal::exit::Exit;
 use graph_host::terminal::json_document::Document;
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::run_report::counted;
+use graph_runtime::clock::now;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::{CheckpointStore, Holder, RunRow};
 use graph_runtime::history::transcript::{
     self, Message, Totals, Transcript, Wanted, end_line, header_line, message_line,
 };
 use graph_runtime::history::verify::audit;
-use graph_runtime::host::now;
-use graph_runtime::project::stores::Stores;
 use graph_runtime::project::{self, Project};
 use graph_runtime::run::restore;
+use graph_runtime::run::stores::Stores;
 use serde_json::{Map, Value, json};
 
 use self::lines::Lines;

@@ -12,7 +12,7 @@ use graph_host::terminal::run_report::{counted, short_number, task_labels};
 use graph_host::terminal::text::branch;
 use graph_runtime::error::Result;
 use graph_runtime::graph_store::{CheckpointStore, RunRow};
-use graph_runtime::history::checkpoints::{self, Line};
+use graph_runtime::run::checkpoints::{self, Line};
 use graph_runtime::run::pins::Pins;
 use graph_runtime::run::restore;
 use graph_walker::document::load_snapshot;

@@ -6,11 +6,11 @@ use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::run_report::{self, resume_command};
 use graph_runtime::Runtime;
+use graph_runtime::clock::now;
 use graph_runtime::error::{Error, Result};
-use graph_runtime::history::checkpoints;
 use graph_runtime::history::run_document::RunDocument;
-use graph_runtime::host::now;
 use graph_runtime::project::Project;
+use graph_runtime::run::checkpoints;
 use graph_runtime::run::edit_and_fork::{EditedRun, parse_selector};
 
 use super::edit::EditArgs;

@@ -9,13 +9,13 @@ use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::run_report;
+use graph_runtime::clock::now;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::{CheckpointStore, Holder, RunRow};
-use graph_runtime::history::checkpoints;
 use graph_runtime::history::run_document::RunDocument;
-use graph_runtime::host::now;
-use graph_runtime::project::stores::Stores;
+use graph_runtime::run::checkpoints;
 use graph_runtime::run::restore;
+use graph_runtime::run::stores::Stores;
 use serde_json::Value;
 
 use super::span::parse_span;

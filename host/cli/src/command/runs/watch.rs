@@ -13,8 +13,8 @@ use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::CheckpointStore;
 use graph_runtime::history::events::{Kinds, Namespaces, Reader, StreamKind};
 use graph_runtime::project::Project;
-use graph_runtime::project::stores::Stores;
 use graph_runtime::run::restore;
+use graph_runtime::run::stores::Stores;
 
 use super::tree;
 use super::wait::{self, PAUSE, Watch};

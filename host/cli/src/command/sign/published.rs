@@ -7,12 +7,12 @@ use graph_core::diagnostic::printable;
 use graph_core::id::ItemId;
 use graph_core::trust::{SigningKey, TrustStore, VerifiedComponent};
 use graph_host::context::Context;
+use graph_runtime::authoring::signing::{Claims, component_envelope, describe};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_registry::attach::attach;
 use graph_runtime::graph_registry::pull::unvouched;
 use graph_runtime::items::locate::refused;
 use graph_runtime::registry::pull::{Puller, reference};
-use graph_runtime::trust::signing::{Claims, component_envelope, describe};
 
 use super::{Args, Report, component_report};
 use crate::command::trust::kind_of_a_component;

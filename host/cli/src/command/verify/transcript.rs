@@ -3,9 +3,10 @@
 use graph_core::capability::{Ceiling, ItemPattern};
 use graph_core::trust::{KeyId, TrustStore, TrustedKey, VerifyingKey};
 use graph_host::context::Context;
+use graph_runtime::clock::now;
 use graph_runtime::error::{Error, Result};
-use graph_runtime::history::transcript::{ITEMS, VerifiedTranscript, verify};
-use graph_runtime::host::now;
+use graph_runtime::history::transcript::{VerifiedTranscript, verify};
+use graph_runtime::project::host_identity::TRANSCRIPT_ITEMS;
 use graph_runtime::project::shown;
 
 use super::super::trust::TrustedReport;
@@ -53,7 +54,7 @@ pub(super) fn verified(args: &Args, store: &TrustStore, context: &Context) -> Re
 
 /// Returns the key of a host that the user trusted when a run of it was imported.
 fn known_host(key: VerifyingKey) -> Result<TrustedKey> {
-    let items = ItemPattern::parse(ITEMS).map_err(|error| Error::invalid(error.to_string()))?;
+    let items = ItemPattern::parse(TRANSCRIPT_ITEMS).map_err(|error| Error::invalid(error.to_string()))?;
     Ok(TrustedKey {
         name: "a known host".to_owned(),
         key,

@@ -6,7 +6,7 @@ use graph_core::trust::{ComponentStanding, TextStanding};
 use serde_json::{Value, json};
 
 use super::Primaries;
-use crate::host::now;
+use crate::clock::now;
 use crate::items::graph_file::standing_json;
 use crate::items::locate::{self, LocatedItem};
 use crate::items::precedence;

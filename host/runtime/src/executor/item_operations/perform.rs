@@ -10,17 +10,17 @@ use graph_core::item::{ItemType, Primary};
 use graph_core::json::canonical_size;
 use graph_core::node::{Category, Failure, Outcome};
 use graph_core::schema::{InputSchema, SchemaFailure};
-use graph_core::text_item::{Directive, SEARCH_FIELDS};
-use graph_core::trust::{SigningKey, TrustStore};
+use graph_core::text_item::Directive;
+use graph_core::trust::SigningKey;
 use graph_core::work::{FuelExhausted, Meter, rates, size};
 use graph_store::CheckpointStore;
 use graph_walker::walker::TaskReport;
 use serde_json::{Map, Value, json};
 
-use super::search::{DEFAULT_LIMIT, MOST_RESULTS};
-use super::{load, search};
-use crate::items::locate::ItemLocator;
+use super::load;
+use crate::items::operation_params::{NO_TOOLS, params_schema};
 use crate::items::text_items::{Text, Texts};
+use crate::plan::admission::Components;
 
 /// Operations on items other than running components.
 pub struct Primaries {
@@ -56,25 +56,15 @@ pub struct Request<'r> {
 }
 
 impl Primaries {
-    /// Makes the operations on the items that `places` finds.
-    pub fn new(
-        places: &ItemLocator,
-        trust: &TrustStore,
-        dispatch: &DispatchPatterns,
-        allow_unsigned: bool,
-    ) -> Self {
+    /// Makes the operations on the items that the components of a run are found among.
+    pub fn of(components: &Components) -> Self {
         Self {
-            texts: Texts {
-                places: places.clone(),
-                trust: trust.clone(),
-                kept: Arc::default(),
-                recorded: None,
-            },
-            dispatch: dispatch.clone(),
-            allow_unsigned,
+            texts: components.texts(),
+            dispatch: components.manifest.dispatch().clone(),
+            allow_unsigned: components.allow_unsigned,
             pinned: BTreeMap::new(),
             store: None,
-            signing_key: None,
+            signing_key: components.signing_key.clone(),
         }
     }
 
@@ -163,33 +153,10 @@ impl Primaries {
     }
 }
 
-/// The refusal to sign tools in a run.
-pub(crate) const NO_TOOLS: &str =
-    "a run never signs tools: what runs is vouched for by a person, with `graph-host sign`";
-
 /// Names the operation in messages.
 fn what(request: Request<'_>) -> String {
     let Request { primary, item_type, item_id, .. } = request;
     format!("{} {} {item_id}", primary.as_str(), item_type.as_str()).trim_end().to_owned()
-}
-
-/// Returns the JSON Schema of the params of an operation. The schema of a directive is in the directive itself.
-pub fn params_schema(primary: Primary) -> Value {
-    let mut properties = Map::new();
-    if primary == Primary::Search {
-        let fields: Vec<_> = SEARCH_FIELDS.iter().map(|(name, _)| *name).collect();
-        properties.insert("query".to_owned(), json!({ "type": "string", "default": "" }));
-        properties.insert(
-            "limit".to_owned(),
-            json!({ "type": "integer", "minimum": 1, "maximum": MOST_RESULTS, "default": DEFAULT_LIMIT }),
-        );
-        properties.insert("source".to_owned(), json!({ "enum": search::SOURCES, "default": "all" }));
-        properties.insert(
-            "fields".to_owned(),
-            json!({ "type": "array", "items": { "enum": fields }, "uniqueItems": true, "default": [] }),
-        );
-    }
-    json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
 /// Makes the failure of an operation that would need more of the host's work than a task may use.

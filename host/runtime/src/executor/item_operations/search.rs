@@ -8,17 +8,12 @@ use graph_core::work::{FuelExhausted, Meter, rates};
 use serde_json::{Map, Value, json};
 
 use super::{Primaries, Request};
-use crate::host::now;
+use crate::clock::now;
 use crate::items::locate::{self, ItemFile, Space, envelope_path};
+use crate::items::operation_params::{DEFAULT_LIMIT, MOST_RESULTS};
 use crate::items::precedence;
 use crate::project;
 
-/// Default `limit` of a search.
-pub(crate) const DEFAULT_LIMIT: u64 = 10;
-/// The largest `limit` of a search.
-pub(crate) const MOST_RESULTS: u64 = 1000;
-/// The values of `source`. `system` is Rye's name for items outside of projects and users' spaces.
-pub(super) const SOURCES: [&str; 5] = ["all", "project", "user", "installed", "system"];
 /// Limit of the unusable items that warnings name.
 const MOST_WARNINGS: usize = 5;
 

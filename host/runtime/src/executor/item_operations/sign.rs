@@ -13,12 +13,12 @@ use graph_store::held::FilePlace;
 use serde_json::{Value, json};
 
 use super::Primaries;
+use crate::authoring::signing::replace_text;
+use crate::clock::now;
 use crate::error::Error;
-use crate::host::now;
 use crate::items::locate::Space;
 use crate::items::text_items::{TextError, format_of};
 use crate::project::{self, paths};
-use crate::trust::signing::replace_text;
 
 impl Primaries {
     /// Signs a text item in place.

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use super::kind::{Kinds, MESSAGE, TASK_STARTED};
 use super::line::Details;
 use super::reader::Reader;
+use crate::clock::now;
 use crate::error::{Error, Result};
-use crate::host::now;
 use graph_driver::{CallObserver, Observer};
 
 /// Receives the lines of a stream.

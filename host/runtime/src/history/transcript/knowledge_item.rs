@@ -20,9 +20,6 @@ use crate::error::{Error, Result};
 use crate::project::{Project, paths};
 use crate::remedy::Remedy;
 
-/// The items that a host signs with its identity key, in addition to the state items of runs.
-pub const ITEMS: &str = "transcripts/*";
-
 /// Limit of a written item, in bytes: larger ones are not read.
 const LARGEST: usize = 16 << 20;
 /// Part of the limit that is reserved for the front matter and the signature line, in bytes.

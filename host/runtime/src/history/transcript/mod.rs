@@ -16,7 +16,7 @@ pub use file::{
     FORMAT, Saved, VERSION, VerifiedTranscript, end_line, header_line, is_transcript, message_line, save,
     verify, write,
 };
-pub use knowledge_item::{ITEMS, write_item};
+pub use knowledge_item::write_item;
 pub use message::{Answer, Block, FileDigest, Message, Reasoning, Role, ToolCall, ToolResult, Totals};
 pub use reader::{Transcript, Visit};
 pub use search::{Found, Searched, Wanted, search};

@@ -11,7 +11,7 @@ use graph_host::terminal::run_report::counted;
 use graph_runtime::error::{Kind, Result};
 use graph_runtime::graph_store::{CheckpointStore, RunRow};
 use graph_runtime::history::transcript::{Found, Transcript, Wanted, message_line, search};
-use graph_runtime::project::stores::Stores;
+use graph_runtime::run::stores::Stores;
 use serde_json::{Map, Value, json};
 
 use super::super::namespace;

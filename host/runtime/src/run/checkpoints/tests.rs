@@ -24,8 +24,8 @@ use serde_json::json;
 
 use super::{Line, Way, visited};
 use crate::error::Result;
-use crate::history::gc;
 use crate::run::restore;
+use crate::upkeep::gc;
 
 /// A store in memory that counts the records that are read from it.
 #[derive(Debug, Default)]

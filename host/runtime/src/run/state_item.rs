@@ -17,15 +17,13 @@ use graph_store::{CheckpointPosition, CheckpointStore, RunRow};
 use graph_walker::graph::Graph;
 use serde_json::{Map, Value};
 
+use crate::clock::now;
 use crate::error::{Error, Result};
-use crate::host::{Host, now};
+use crate::host::Host;
 use crate::notice::{Notice, NoticeObserver};
 use crate::project::{Project, paths};
 use crate::run::restore;
 use graph_core::diagnostic::visible;
-
-/// The items that a host signs with its identity key, which is trusted for these and for transcripts only.
-pub const ITEMS: &str = "graphs/*";
 
 /// Writes the state items of runs.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use graph_core::record::{JournalEntry, JournalReader};
 use graph_walker::walker::{TaskReport, TaskSpec};
 use serde_json::{Value, json};
 
-use crate::executor::tape::Tape;
+use crate::journal::Tape;
 
 /// The interface under which loads, searches and signatures are recorded; the function of such an entry is the primary.
 pub(crate) const ITEMS: &str = "graph-host:items";

@@ -9,42 +9,25 @@ use std::time::{Duration, SystemTime};
 
 use graph_core::digest::Digest;
 use graph_core::record::Status;
-use graph_core::yaml::parse_size;
 use graph_engine::{CacheFolder, CachePolicy, CachedComponent};
 use graph_store::RunFilter;
 
 use crate::error::{Error, Result};
 use crate::items::installed::is_marked;
 use crate::items::lock_file::LockFile;
-use crate::project::stores::{self, Stores};
+use crate::project::paths::absolute;
 use crate::project::text_file;
 use crate::project::user_home::Home;
 use crate::project::{self, Project};
 use crate::registry::fetch_cache::{ITEM, UNFINISHED};
-use crate::run::pins::{Pins, absolute};
+use crate::run::pins::Pins;
 use crate::run::restore;
+use crate::run::stores::{self, Stores};
 
-/// The environment variable that limits the cache of compiled components.
-pub(crate) const LIMIT_VARIABLE: &str = "GRAPH_HOST_CACHE_LIMIT";
-/// Default limit, in bytes.
-pub(crate) const DEFAULT_LIMIT: u64 = 2 << 30;
 /// The file that cargo writes into each of its build folders.
 const CARGO_FILE: &str = ".rustc_info.json";
 /// Age from which an unfinished fetch counts as abandoned.
 const ABANDONED: Duration = Duration::from_hours(24);
-
-/// Returns the limit of the cache of compiled components: that of the environment, or the default; `None` for `none`.
-pub fn limit() -> Result<Option<u64>> {
-    match std::env::var(LIMIT_VARIABLE) {
-        Ok(text) if text == "none" => Ok(None),
-        Ok(text) if !text.is_empty() => parse_size(&text).map(Some).map_err(|error| {
-            Error::usage(format!("{LIMIT_VARIABLE} is no size: {error}"))
-                .caused_by(error)
-                .help("a size is a number of bytes or has a unit, as in 512MiB; `none` is no limit")
-        }),
-        _ => Ok(Some(DEFAULT_LIMIT)),
-    }
-}
 
 /// An item that a command has named by a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graph_core::digest::Digest;
-use graph_core::record::{Pruning, Record, RecordKind, SignedRecord};
+use graph_core::record::{Checkpoint, Pruning, Record, RecordKind, SignedRecord, Source, Status};
 use graph_core::trust::VerifyingKey;
-use graph_store::CheckpointStore;
+use graph_store::{CheckpointStore, RunRow};
 
 use crate::error::{Error, Result};
-use crate::history::checkpoints;
 use crate::remedy::Remedy;
-use crate::run::restore;
+use crate::run::{checkpoints, restore};
 
 /// Number of records that are read at a time.
 const PAGE: usize = 256;
@@ -88,6 +87,30 @@ pub(crate) fn audit_end(
         }
         _ => Ok(()),
     }
+}
+
+/// Checks that a run which stopped short of its end has a signed record of its status under its newest checkpoint.
+pub(crate) fn check_pause(
+    row: &RunRow,
+    newest: Option<&Checkpoint>,
+    store: &dyn CheckpointStore,
+) -> Result<()> {
+    let Some(newest) = newest else { return Ok(()) };
+    // An edit from outside replaces such a record, and leaves the status unchanged.
+    let from_outside = !matches!(newest.source, Source::Input | Source::Superstep);
+    if row.status == Status::Running || row.status.is_end() || from_outside {
+        return Ok(());
+    }
+    if let Some(record) = restore::pending_status(store, &row.run_id, "")? {
+        let opened = record.decode().map_err(|error| Error::integrity(error.to_string()).caused_by(error))?;
+        if matches!(opened, Record::Status(status) if status.status == row.status) {
+            return Ok(());
+        }
+    }
+    Err(Error::integrity(format!(
+        "the row of run {} says {}, and no signed record says so: the row was changed, or the record was removed",
+        row.run_id, row.status
+    )))
 }
 
 /// Makes the error of a record that is missing from the history.

@@ -15,14 +15,14 @@ use graph_store::{
 };
 use serde::Serialize;
 
+use crate::clock::now;
 use crate::error::{Error, Result};
-use crate::history::checkpoints::Line;
-use crate::history::run_knowledge_item;
-use crate::host::now;
 use crate::project::Project;
 use crate::project::run_folder::RunFolder;
 use crate::project::user_home::Home;
+use crate::run::checkpoints::Line;
 use crate::run::restore;
+use crate::run::state_item;
 use crate::run::stop_notes;
 
 /// Number of runs that are held and removed together. Each is held by an open file, of which a process may have about a thousand.
@@ -235,7 +235,7 @@ fn remove(
     // The run's folder is removed before the run: if this process ends in between, the run can still be removed.
     for row in &going {
         RunFolder::of(project, &row.run_id).remove();
-        run_knowledge_item::remove(project, row);
+        state_item::remove(project, row);
     }
     let freed = store.remove_runs(&guards)?;
     report.bytes = freed.iter().map(|freed| freed.bytes).fold(report.bytes, u64::saturating_add);

@@ -11,13 +11,13 @@ use graph_store::{
 };
 
 use crate::error::{Error, Result};
-use crate::history::run_knowledge_item::Projection;
 use crate::host::Host;
 use crate::notice::Notice;
 use crate::project::Project;
 use crate::project::state::{self, OwnState};
 use crate::project::user_home::Home;
 use crate::run::restore;
+use crate::run::state_item::Projection;
 
 /// Kinds of stores for runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -19,9 +19,9 @@ use graph_store::held::{FilePlace, Written};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::items::locate::{read_component, type_of_file};
+use crate::plan::describe::ComponentDescription;
 use crate::project::user_home::write_atomic;
 use crate::remedy::Remedy;
-use crate::trust::describe::ComponentDescription;
 
 /// The largest text item that is read, in bytes.
 const LARGEST_TEXT: u64 = 16 << 20;
@@ -139,7 +139,7 @@ pub struct Described {
 
 /// Compiles a component, and reads its description and its imports.
 pub async fn describe(component: &VerifiedComponent, host: &Host) -> Result<Described> {
-    let engine = crate::run::start::engine(host)?;
+    let engine = crate::plan::engine::engine(host)?;
     let loaded =
         engine.load(component).map_err(|error| Error::integrity(error.to_string()).caused_by(error))?;
     let interfaces: Vec<String> = loaded

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::run::restore;
 
 /// Finds the question of a run that was answered last under a name: an id, a node, or a path such as `each#2/ask`.
-pub fn find(
+pub(crate) fn find(
     store: &dyn CheckpointStore,
     run: &str,
     key: &VerifyingKey,

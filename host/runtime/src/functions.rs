@@ -23,8 +23,8 @@ use graph_walker::walker::{TaskReport, TaskSpec};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::executor::operation_journal as journal;
-use crate::executor::tape::Tape;
+use crate::journal::Tape;
+use crate::journal::operation_journal as journal;
 use crate::remedy::Remedy;
 
 /// The interface under which the answers of functions are recorded in journals.
@@ -52,7 +52,7 @@ type Closure = Arc<dyn Fn(FunctionCall) -> Answer + Send + Sync>;
 ///
 /// ```
 /// use graph_core::node::Outcome;
-/// use graph_runtime::executor::functions::Functions;
+/// use graph_runtime::Functions;
 /// use serde_json::json;
 ///
 /// let functions = Functions::default().with("shop/price", |call| async move {
@@ -60,7 +60,7 @@ type Closure = Arc<dyn Fn(FunctionCall) -> Answer + Send + Sync>;
 ///     Ok(Outcome::Result(json!({ "cents": 250 * pieces })))
 /// })?;
 /// assert!(functions.contains("shop/price"));
-/// # Ok::<(), graph_runtime::error::Error>(())
+/// # Ok::<(), graph_runtime::Error>(())
 /// ```
 #[derive(Clone, Default)]
 pub struct Functions {

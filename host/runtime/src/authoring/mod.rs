@@ -1,0 +1,3 @@
+//! Signatures of items that their author makes.
+
+pub mod signing;
