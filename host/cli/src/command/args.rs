@@ -34,12 +34,9 @@ pub(crate) fn typed_run(run: &str, project: &Path) -> String {
 
 /// Names the run in the commands of an error's remedy.
 pub(crate) fn about_run(error: Error, typed: &str) -> Error {
-    match remedies::of_error(&error)
-        .map(|help| help.replace(" RUN`", &format!(" {typed}`")).replace(" RUN ", &format!(" {typed} ")))
-    {
-        Some(help) => error.help(help),
-        None => error,
-    }
+    let Some(help) = remedies::of_error(&error) else { return error };
+    let named = help.replace(" RUN`", &format!(" {typed}`")).replace(" RUN ", &format!(" {typed} "));
+    if named == help { error } else { remedies::reworded(error, named) }
 }
 
 /// Where things are taken from: the options that say so are the same wherever components are used.

@@ -54,6 +54,19 @@ pub fn of_error(error: &Error) -> Option<String> {
     error.remedy().map(words)
 }
 
+/// Replaces the help of an error by a text. The command that `--json` names apart from it stays.
+pub fn reworded(error: Error, help: String) -> Error {
+    let command = error.remedy().and_then(command);
+    let error = match (command, error.more(words)) {
+        (Some(command), Some(mut details)) => {
+            details["command"] = command.into();
+            error.details(details)
+        }
+        _ => error,
+    };
+    error.help(help)
+}
+
 /// Words the message of an error, with the remedies in it.
 pub fn message(error: &Error) -> String {
     error.worded(words)

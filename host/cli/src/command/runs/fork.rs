@@ -116,7 +116,7 @@ async fn carry_out(args: Args, project: &Project, context: &Context) -> Result<E
                 "{help}\nthe fork is kept; resume it with: graph-host resume {}",
                 typed_run(&done.run, project.folder())
             );
-            error.help(kept.trim().to_owned())
+            remedies::reworded(error, kept.trim().to_owned())
         });
     }
     let code = if args.go { run_report::exit(&done.summary) } else { Exit::Ok };
