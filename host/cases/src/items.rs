@@ -25,12 +25,12 @@ use graph_runtime::error::Kind;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::host::Host;
 use graph_runtime::items::locate::ItemLocator;
-use graph_runtime::items::sources::Sources;
 use graph_runtime::items::subgraphs::Subgraphs;
 use graph_runtime::plan::engine;
 use graph_runtime::plan::is_built_in;
 use graph_runtime::project::{self, Project};
 use graph_runtime::run::start;
+use graph_runtime::sources::Sources;
 use graph_runtime::trust::trusted_keys;
 use graph_runtime::{BareGraph, ItemSources};
 

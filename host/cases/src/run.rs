@@ -158,9 +158,9 @@ mod tests {
 
     use super::*;
     use graph_runtime::host::Host;
-    use graph_runtime::items::sources::Sources;
     use graph_runtime::project::Project;
     use graph_runtime::project::user_home::Home;
+    use graph_runtime::sources::Sources;
 
     const GRAPH: &str = "graph: { start: a, nodes: { a: { action: { item_id: t/one }, assign: { x: \"${result}\" } } } }\n\
                          items: { t/one: { result: 1 } }\n";

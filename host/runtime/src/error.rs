@@ -254,7 +254,8 @@ impl Error {
     /// Puts the path of the file that the error is about in front of the message.
     #[must_use]
     pub fn within(mut self, file: &Path) -> Self {
-        let file = if file.as_os_str() == "-" { "<stdin>".to_owned() } else { crate::project::shown(file) };
+        let file =
+            if file.as_os_str() == "-" { "<stdin>".to_owned() } else { crate::shown_paths::shown(file) };
         let before = self.0.message.len();
         self.0.message = format!("{file}: {}", self.0.message);
         let moved = self.0.message.len() - before;

@@ -119,6 +119,10 @@ pub mod run;
 #[cfg(not(feature = "unstable"))]
 mod run;
 #[cfg(feature = "unstable")]
+pub mod sources;
+#[cfg(not(feature = "unstable"))]
+mod sources;
+#[cfg(feature = "unstable")]
 pub mod telemetry;
 #[cfg(not(feature = "unstable"))]
 mod telemetry;
@@ -138,7 +142,6 @@ mod tests;
 
 pub use error::{Error, Kind, Result};
 pub use functions::{FunctionCall, Functions};
-pub use items::sources::Sources;
 pub use notice::{Notice, NoticeObserver};
 pub use project::Project;
 pub use project::host_identity::IdentityRotation;
@@ -151,5 +154,6 @@ pub use runtime::{
     BareGraph, BareRun, BareRuntime, BareStart, ForkOptions, HeldRun, History, ItemSources, NewFork, Options,
     PlanOptions, PlannedRun, ResumeOptions, RunHandle, Runtime, StartOptions,
 };
+pub use sources::Sources;
 // Their types are in the signatures of this crate.
 pub use {graph_driver, graph_engine, graph_registry, graph_store};

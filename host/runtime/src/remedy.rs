@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use graph_core::capability::CapabilityKind;
 
-use crate::items::sources::Sources;
+use crate::sources::Sources;
 
 /// Wording of remedies by a program that shows errors to people.
 pub type RemedyWords = fn(&Remedy) -> String;

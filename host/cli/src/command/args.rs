@@ -13,12 +13,12 @@ use graph_host::terminal::remedies;
 use graph_host::terminal::typed::project_option;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::history::events::{Namespaces, StreamKind};
-use graph_runtime::items::sources::Sources;
 use graph_runtime::project::Project;
 use graph_runtime::project::paths::absolute;
 use graph_runtime::registry::fetch_cache::{self, Fetched};
 use graph_runtime::registry::pull::{Network, Puller, reference};
 use graph_runtime::run::stores::StoreKind;
+use graph_runtime::sources::Sources;
 use graph_runtime::trust::trusted_keys;
 
 /// Reads a size, such as `512MiB`.

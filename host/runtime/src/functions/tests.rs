@@ -7,9 +7,9 @@ use serde_json::Map;
 
 use super::*;
 use crate::error::Kind;
-use crate::items::sources::Sources;
 use crate::project::Project;
 use crate::project::user_home::Home;
+use crate::sources::Sources;
 use crate::{Options, Runtime};
 
 const PERMIT: &str = "dispatch: ['execute.tool.shop.*']\nitems: { 'shop/*': { unsandboxed: true } }\n";

@@ -8,6 +8,5 @@ pub mod lock_file;
 pub(crate) mod operation_params;
 pub mod outer_hooks;
 pub mod precedence;
-pub mod sources;
 pub mod subgraphs;
 pub mod text_items;

@@ -16,12 +16,12 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::items::installed::{self, install, mark};
 use crate::items::lock_file::LockFile;
-use crate::items::sources::Sources;
 use crate::project::text_file;
 use crate::project::user_home::{create_private_folder, write_atomic};
 use crate::project::{MARK, Project};
 use crate::registry::pull::{Network, Puller, reference};
 use crate::registry::yank::{Override, YankCheck, is_locked};
+use crate::sources::Sources;
 use crate::trust::trusted_keys;
 
 /// Name of the file with the path of the folder's main item.

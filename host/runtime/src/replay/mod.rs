@@ -24,7 +24,6 @@ use crate::executor::{ComponentExecutor, ExecutorParts, knowledge_of};
 use crate::functions::Functions;
 use crate::host::Host;
 use crate::items::locate::judged;
-use crate::items::sources::Sources;
 use crate::journal::Tape;
 use crate::plan::Plan;
 use crate::plan::engine::{components, engine};
@@ -32,6 +31,7 @@ use crate::plan::manifest_authority::{Permitted, Purpose};
 use crate::project::Project;
 use crate::run::snapshot::{PinnedBy, RunSnapshot};
 use crate::run::{context, drift, restore, resume};
+use crate::sources::Sources;
 use crate::trust::trusted_keys;
 
 use recorded::StoredCheckpoints;

@@ -25,7 +25,6 @@ use crate::error::{EmbeddedPlace, Error, Kind, Result};
 use crate::functions::Functions;
 use crate::host::Host;
 use crate::items::locate::judged;
-use crate::items::sources::Sources;
 use crate::items::{built_in, text_items};
 use crate::plan::Plan;
 use crate::plan::engine::{components, engine};
@@ -45,6 +44,7 @@ use crate::run::start_note::RunStart;
 use crate::run::state_item::StateItem;
 use crate::run::typed_answers::TypedAnswers;
 use crate::run::{answered, drift, restore};
+use crate::sources::Sources;
 use crate::trust::log::TrustLog;
 use crate::trust::trusted_keys;
 

@@ -18,7 +18,6 @@ use crate::host::Host;
 use crate::items::built_in;
 use crate::items::locate::ItemLocator;
 use crate::items::outer_hooks::OuterHooks;
-use crate::items::sources::Sources;
 use crate::plan::manifest_authority::{AcceptedManifest, KeptManifest, Origin, Permitted, Purpose};
 use crate::project;
 use crate::project::Project;
@@ -29,6 +28,7 @@ use crate::run::pins::{Pins, kept_text};
 use crate::run::restore;
 use crate::run::start::{check_folders, read_manifest};
 use crate::run::start_note::RunStart;
+use crate::sources::Sources;
 
 /// Proof of a run's pins.
 #[derive(Clone, Copy, Debug)]

@@ -11,10 +11,10 @@ use graph_walker::walker::{Answers, Edit};
 use serde_json::{Map, Value};
 
 use crate::functions::Functions;
-use crate::items::sources::Sources;
 use crate::notice::NoticeObserver;
 use crate::run::resume::Opening;
 use crate::run::stores::StoreKind;
+use crate::sources::Sources;
 
 /// Settings of a [`Runtime`](super::Runtime), in addition to its project and its user's space. By default, runs are kept
 /// in the project's database, components are compiled in this process, nothing is granted, and notices are ignored.
