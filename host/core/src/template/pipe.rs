@@ -43,7 +43,7 @@ pub enum Pipe {
     Min,
     /// The largest of a list of numbers or texts; null if it is empty.
     Max,
-    /// A number with at most so many digits after the point.
+    /// A number, rounded to a number of digits after the point.
     Round,
     /// A time in another format.
     Time,

@@ -73,7 +73,7 @@ pub(super) struct Section {
     hooks: VecDeque<HookSpec>,
     lookups: VecDeque<Lookup>,
     pub(super) persisted: VecDeque<(PersistId, String)>,
-    /// Checkpoints that were compared, and that the driver has not been told of.
+    /// Checkpoints that were compared and that the driver has not taken.
     compared: VecDeque<Replayed>,
     /// Namespace of a run whose deadline passed before it was notified of the stop of a child run.
     pub(super) untold: Option<String>,
