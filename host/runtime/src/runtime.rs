@@ -314,7 +314,7 @@ mod tests {
     use super::*;
     use crate::error::Kind;
     use crate::remedy::ManifestSuggestion;
-    use crate::run::start::Sources;
+    use crate::sources::Sources;
 
     const STEPS: u64 = 900;
     /// The superstep at which the test's run is blocked.

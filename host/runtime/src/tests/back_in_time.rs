@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::test_project::{TestProject, completes, waits};
 use crate::ForkOptions;
-use crate::history::checkpoints;
 use crate::history::run_document::RunDocument;
+use crate::run::checkpoints;
 use crate::run::restore;
 
 const ASKING: &str = r#"start: draft

@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::test_project::{TestProject, completes, waits};
 use crate::error::Kind;
-use crate::history::gc::{Policy, Report, collect};
 use crate::project::state::OwnState;
 use crate::run::restore;
+use crate::upkeep::gc::{Policy, Report, collect};
 
 const ASKING: &str = r#"start: ask
 nodes:

@@ -46,7 +46,7 @@ async fn a_graph_that_names_itself_and_narrows_what_it_may_use_is_looked_at_once
     );
     let graph = project.path(".ai/tools/t/self.yaml").to_string_lossy().into_owned();
     let planned = project.runtime().plan_with(&graph, &project.plan_options()).await.unwrap();
-    assert!(planned.plan.nodes.len() < 5, "{}", planned.plan.nodes.len());
+    assert!(planned.plan().nodes.len() < 5, "{}", planned.plan().nodes.len());
     let ended = project.run(".ai/tools/t/self.yaml", "r").await.unwrap();
     let error = ended.error.as_ref().unwrap();
     assert_eq!((ended.status, error.category), (Status::Failed, Some(Category::Limit)), "{ended:?}");

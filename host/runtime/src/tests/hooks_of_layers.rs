@@ -58,6 +58,6 @@ async fn a_hook_has_no_more_than_the_manifest_grants() {
     assert!(message.contains("hook `must`") && message.contains("execute.tool.other.thing"), "{message}");
     let graph = project.path("graph.yaml").to_string_lossy().into_owned();
     let planned = project.runtime().plan_with(&graph, &project.plan_options()).await.unwrap();
-    let hooks: Vec<_> = planned.plan.hooks.iter().map(|hook| hook.name.as_str()).collect();
+    let hooks: Vec<_> = planned.plan().hooks.iter().map(|hook| hook.name.as_str()).collect();
     assert_eq!(hooks, ["noted", "must", "bye"]);
 }

@@ -11,14 +11,15 @@ use graph_walker::walker::{Answers, Summary};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
+use crate::authoring::signing::{Claims, Target, describe, kind_of_text, sign_component_file};
+use crate::clock::now;
 use crate::error::Result;
 use crate::history::verify::{Audit, audit};
-use crate::host::{Host, now};
+use crate::host::Host;
 use crate::items::locate::envelope_path;
-use crate::project::stores::Stores;
 use crate::replay::{Given, Mode, Replay, replay};
 use crate::run::stop_notes;
-use crate::trust::signing::{Claims, Target, describe, kind_of_text, sign_component_file};
+use crate::run::stores::Stores;
 use crate::{Home, PlanOptions, Project, ResumeOptions, Runtime, Sources, StartOptions, StoreKind};
 
 /// A project in a folder of its own. Every operation opens it anew, as a process of its own does.
