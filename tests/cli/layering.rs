@@ -201,7 +201,7 @@ fn only_the_runtime_assembles_runs() {
 
 /// Files of the runtime with texts that name commands or options, with the number of these texts, each with the reason.
 const WITH_COMMANDS: [(&str, usize, &str); 4] = [
-    ("executor/item_operations/perform.rs", 1, "the failure of a task, which its run records"),
+    ("items/operation_params.rs", 1, "the failure of a task, which its run records"),
     ("executor/item_operations/sign.rs", 1, "the failure of a task, which its run records"),
     ("items/locate.rs", 2, "the failure of a task that finds no item, and the name of a place in warnings"),
     ("items/precedence.rs", 1, "a warning of a plan, which is a text"),
