@@ -12418,69 +12418,27 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     const trampoline4 = rscTableCreateOwn.bind(null, handleTable2);
     const trampoline5 = rscTableCreateOwn.bind(null, handleTable1);
     const trampoline6 = rscTableCreateOwn.bind(null, handleTable5);
-    function trampoline7(handle) {
-      const handleEntry = rscTableRemove(handleTable5, handle);
-      if (handleEntry.own) {
-        exports0['0'](handleEntry.rep);
-      }
-    }
-    const trampoline8 = rscTableCreateOwn.bind(null, handleTable6);
-    function trampoline9(handle) {
-      const handleEntry = rscTableRemove(handleTable6, handle);
-      if (handleEntry.own) {
-        exports0['2'](handleEntry.rep);
-      }
-    }
-    const trampoline10 = rscTableCreateOwn.bind(null, handleTable7);
-    function trampoline11(handle) {
-      const handleEntry = rscTableRemove(handleTable7, handle);
-      if (handleEntry.own) {
-        exports0['1'](handleEntry.rep);
-      }
-    }
-    const trampoline12 = rscTableCreateOwn.bind(null, handleTable8);
-    function trampoline13(handle) {
-      const handleEntry = rscTableRemove(handleTable8, handle);
-      if (handleEntry.own) {
-        exports0['3'](handleEntry.rep);
-      }
-    }
-    const trampoline14 = rscTableCreateOwn.bind(null, handleTable3);
-    function trampoline15(handle) {
-      const handleEntry = rscTableRemove(handleTable3, handle);
-      if (handleEntry.own) {
-        exports0['5'](handleEntry.rep);
-      }
-    }
-    const trampoline16 = rscTableCreateOwn.bind(null, handleTable4);
-    function trampoline17(handle) {
-      const handleEntry = rscTableRemove(handleTable4, handle);
-      if (handleEntry.own) {
-        exports0['6'](handleEntry.rep);
-      }
-    }
+    const trampoline7 = rscTableCreateOwn.bind(null, handleTable6);
+    const trampoline8 = rscTableCreateOwn.bind(null, handleTable7);
+    const trampoline9 = rscTableCreateOwn.bind(null, handleTable8);
+    const trampoline10 = rscTableCreateOwn.bind(null, handleTable3);
+    const trampoline11 = rscTableCreateOwn.bind(null, handleTable4);
     Promise.all([module0, module1, module2]).catch(() => {});
     ({ exports: exports0 } = yield instantiateCore(yield module1));
     ({ exports: exports1 } = yield instantiateCore(yield module0, {
       '[export]graph-host:walker/functions@0.1.0': {
-        '[resource-drop]function-call': Object.assign(_guardMayLeave(0, trampoline7), { _jcoMaySuspend: false }),
         '[resource-new]function-call': Object.assign(_guardMayLeave(0, trampoline6), { _jcoMaySuspend: false }),
       },
       '[export]graph-host:walker/host@0.1.0': {
-        '[resource-drop]outgoing': Object.assign(_guardMayLeave(0, trampoline11), { _jcoMaySuspend: false }),
-        '[resource-drop]random': Object.assign(_guardMayLeave(0, trampoline9), { _jcoMaySuspend: false }),
-        '[resource-drop]ranking': Object.assign(_guardMayLeave(0, trampoline13), { _jcoMaySuspend: false }),
-        '[resource-new]outgoing': Object.assign(_guardMayLeave(0, trampoline10), { _jcoMaySuspend: false }),
-        '[resource-new]random': Object.assign(_guardMayLeave(0, trampoline8), { _jcoMaySuspend: false }),
-        '[resource-new]ranking': Object.assign(_guardMayLeave(0, trampoline12), { _jcoMaySuspend: false }),
+        '[resource-new]outgoing': Object.assign(_guardMayLeave(0, trampoline8), { _jcoMaySuspend: false }),
+        '[resource-new]random': Object.assign(_guardMayLeave(0, trampoline7), { _jcoMaySuspend: false }),
+        '[resource-new]ranking': Object.assign(_guardMayLeave(0, trampoline9), { _jcoMaySuspend: false }),
       },
       '[export]graph-host:walker/models@0.1.0': {
         '[resource-drop]budget': Object.assign(_guardMayLeave(0, trampoline3), { _jcoMaySuspend: false }),
-        '[resource-drop]call': Object.assign(_guardMayLeave(0, trampoline15), { _jcoMaySuspend: false }),
-        '[resource-drop]provider': Object.assign(_guardMayLeave(0, trampoline17), { _jcoMaySuspend: false }),
         '[resource-new]budget': Object.assign(_guardMayLeave(0, trampoline4), { _jcoMaySuspend: false }),
-        '[resource-new]call': Object.assign(_guardMayLeave(0, trampoline14), { _jcoMaySuspend: false }),
-        '[resource-new]provider': Object.assign(_guardMayLeave(0, trampoline16), { _jcoMaySuspend: false }),
+        '[resource-new]call': Object.assign(_guardMayLeave(0, trampoline10), { _jcoMaySuspend: false }),
+        '[resource-new]provider': Object.assign(_guardMayLeave(0, trampoline11), { _jcoMaySuspend: false }),
       },
       '[export]graph-host:walker/runs@0.1.0': {
         '[resource-drop]run': Object.assign(_guardMayLeave(0, trampoline1), { _jcoMaySuspend: false }),

@@ -37,6 +37,9 @@ pub struct Scope<'a> {
     roots: SmallVec<[(&'a str, Root<'a>); 8]>,
 }
 
+/// A value that a path begins at, and the steps that follow.
+type Start<'a, 'p> = (Cow<'a, Value>, &'p [Segment]);
+
 impl<'a> Scope<'a> {
     /// Creates a scope without roots.
     pub fn new() -> Self {
@@ -64,7 +67,7 @@ impl<'a> Scope<'a> {
                 rest.iter().try_fold(value, |value, segment| segment.of(value)).map(Cow::Borrowed)
             }
             // Only a path of a root alone leads to a copy.
-            whole => Some(whole),
+            whole @ Cow::Owned(_) => Some(whole),
         })
     }
 
@@ -85,11 +88,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Returns the value of the root of a path, or of a field of the root, and the steps that follow. Charges the cost of the path.
-    fn start<'p>(
-        &self,
-        path: &'p Path,
-        meter: &Meter,
-    ) -> Result<Option<(Cow<'a, Value>, &'p [Segment])>, FuelExhausted> {
+    fn start<'p>(&self, path: &'p Path, meter: &Meter) -> Result<Option<Start<'a, 'p>>, FuelExhausted> {
         meter.charge(path.cost())?;
         let name = path.root();
         let Some((_, root)) = self.roots.iter().find(|(known, _)| *known == name) else { return Ok(None) };

@@ -318,13 +318,13 @@ impl Section {
     }
 
     /// Returns the step that executes an attempt, or the attempt itself if it had not ended when its run stopped.
-    fn attempt(&mut self, mut spec: TaskSpec, replay: &mut Replay) -> Result<Step, TaskSpec> {
+    fn attempt(&mut self, mut spec: TaskSpec, replay: &mut Replay) -> Result<Step, Box<TaskSpec>> {
         let is_cut = self.was_cut(&spec);
         let (task, attempt) = (spec.activation.task.clone(), spec.activation.attempt);
         let dispatch = self.dispatches.entry(task.clone()).or_default();
         *dispatch += 1;
         if is_cut {
-            return Err(spec);
+            return Err(Box::new(spec));
         }
         let dispatch = *dispatch;
         let known = self.known(&task);

@@ -155,6 +155,11 @@ fn pipes_convert_texts_lists_and_numbers() {
         ("'2030-01-31' | time('%A, %d %B %Y')", json!("Thursday, 31 January 2030")),
         ("state.at | time('%H:%M %:z', '+05:30')", json!("17:30 +05:30")),
         ("state.seconds | time", json!("2030-03-17T17:46:40.500Z")),
+        (
+            "state.at | time('%a %e %b %y, %I:%M:%S.%f %p, %j %u %F %T %z %s %%')",
+            json!("Thu 31 Jan 30, 12:00:00.250 PM, 031 4 2030-01-31 12:00:00 +0000 1896091200 %"),
+        ),
+        ("'2030-01-01T00:30:00Z' | time('%I %p %F', '-01:00')", json!("11 PM 2029-12-31")),
         ("state.z | sort", json!(null)),
     ] {
         assert_eq!(text(&format!("${{{expression}}}"), &state), expected, "{expression}");
@@ -196,7 +201,7 @@ fn arguments_of_pipes_are_checked_when_they_are_read() {
         ("${a | sort(1)}", 11, "`sort` takes no argument", "`sort`"),
         ("${a | slice(1.5)}", 12, "the from of `slice` is a whole number", "`slice(from[, to])`"),
         ("${a | round(99)}", 12, "the digits of `round` is a whole number from 0 to 15", "`round([digits])`"),
-        ("${a | time('%!')}", 11, "the format cannot be used", "strftime"),
+        ("${a | time('%!')}", 11, "there is no directive `%!`", "reference"),
         ("${a | time('%H', 'Europe/Berlin')}", 17, "is not an offset from UTC", "+02:00"),
     ] {
         let error = ValueTemplate::parse(&json!(template)).unwrap_err();

@@ -11,8 +11,8 @@ use crate::work::{FuelExhausted, Meter};
 
 /// Largest length of a format, in bytes.
 const MAX_FORMAT: usize = 256;
-/// Largest growth of a directive of a format, such as `%255Y`, per byte of the format.
-const GROWTH: u64 = 256;
+/// Largest growth of a directive, such as `%F`, per byte of the format.
+const GROWTH: u64 = 6;
 /// The first second after the year 9999.
 const END: f64 = 253_402_300_800.0;
 
@@ -29,15 +29,16 @@ pub(in crate::template) fn check(given: &[(usize, Value)]) -> Result<(), Mistake
             Some(format!("the format has more than {MAX_FORMAT} bytes"))
         } else {
             let zero = jiff::Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC);
-            jiff::fmt::strtime::format(format, &zero)
-                .err()
-                .map(|error| format!("the format cannot be used: {error}"))
+            let unknown = written(format, &zero).err();
+            unknown.map(|directive| {
+                format!("the format cannot be used: there is no directive `{}`", shown(&directive))
+            })
         };
         if let Some(message) = message {
             return Err(Mistake::new(
                 *at,
                 message,
-                "such as `time('%Y-%m-%d %H:%M')`; the directives are those of strftime",
+                "such as `time('%Y-%m-%d %H:%M')`; the reference lists the directives",
             ));
         }
     }
@@ -89,7 +90,82 @@ pub(super) fn format(
         .and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok())
         .ok_or_else(unsuitable)?;
     let zoned = at.to_zoned(offset.and_then(zone).unwrap_or(TimeZone::UTC));
-    jiff::fmt::strtime::format(format, &zoned).map(Value::from).map_err(|_| unsuitable())
+    written(format, &zoned).map(Value::from).map_err(|_| unsuitable())
+}
+
+/// Writes a time by a format of `strftime`. The error is a directive that is not known.
+fn written(format: &str, at: &jiff::Zoned) -> Result<String, String> {
+    let mut text = String::with_capacity(format.len());
+    let mut rest = format.chars();
+    while let Some(c) = rest.next() {
+        if c != '%' {
+            text.push(c);
+            continue;
+        }
+        let directive = rest.next();
+        let part = match directive {
+            Some('%') => "%".to_owned(),
+            Some('Y') => format!("{:04}", at.year()),
+            Some('y') => format!("{:02}", at.year() % 100),
+            Some('m') => format!("{:02}", at.month()),
+            Some('d') => format!("{:02}", at.day()),
+            Some('e') => at.day().to_string(),
+            Some('j') => format!("{:03}", at.day_of_year()),
+            Some('H') => format!("{:02}", at.hour()),
+            Some('I') => format!("{:02}", (at.hour() + 11) % 12 + 1),
+            Some('M') => format!("{:02}", at.minute()),
+            Some('S') => format!("{:02}", at.second()),
+            Some('f') => format!("{:03}", at.millisecond()),
+            Some('p') => if at.hour() < 12 { "AM" } else { "PM" }.to_owned(),
+            Some('A') => day_name(at).to_owned(),
+            Some('a') => day_name(at)[..3].to_owned(),
+            Some('B') => month_name(at).to_owned(),
+            Some('b') => month_name(at)[..3].to_owned(),
+            Some('u') => at.weekday().to_monday_one_offset().to_string(),
+            Some('F') => written("%Y-%m-%d", at)?,
+            Some('T') => written("%H:%M:%S", at)?,
+            Some('s') => at.timestamp().as_second().to_string(),
+            Some('z') => offset_text(at, ""),
+            Some(':') if rest.as_str().starts_with('z') => {
+                rest.next();
+                offset_text(at, ":")
+            }
+            other => return Err(format!("%{}", other.map_or(String::new(), |c| c.to_string()))),
+        };
+        text.push_str(&part);
+    }
+    Ok(text)
+}
+
+fn day_name(at: &jiff::Zoned) -> &'static str {
+    const NAMES: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+    let day = usize::try_from(at.weekday().to_sunday_zero_offset()).unwrap_or_default();
+    NAMES.get(day).copied().unwrap_or_default()
+}
+
+fn month_name(at: &jiff::Zoned) -> &'static str {
+    const NAMES: [&str; 12] = [
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
+    ];
+    let month = usize::try_from(at.month()).unwrap_or(1);
+    NAMES.get(month - 1).copied().unwrap_or_default()
+}
+
+fn offset_text(at: &jiff::Zoned, between: &str) -> String {
+    let seconds = at.offset().seconds();
+    let (sign, minutes) = (if seconds < 0 { '-' } else { '+' }, seconds.unsigned_abs() / 60);
+    format!("{sign}{:02}{between}{:02}", minutes / 60, minutes % 60)
 }
 
 /// Returns the zone of an offset from UTC: `UTC`, `Z`, `+02:00` or `-0530`.
