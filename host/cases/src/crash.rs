@@ -223,19 +223,19 @@ impl Session<'_> {
         // A request to cancel is lost with the process that received it.
         self.cancel = cancelled;
         let Operation::Resume(options) = operation else {
-            return self.resume_cut_short(&ResumeOptions::default()).await.map(Some);
+            return Box::pin(self.resume_cut_short(&ResumeOptions::default())).await.map(Some);
         };
         // Only the answers that are still needed are given at first. If the outcome then differs, the run is resumed
         // again with those that are needed now.
         let rest = still_open(options, &stored, &asked_before).unwrap_or_default();
-        let resumed = self.resume_cut_short(&rest).await?;
+        let resumed = Box::pin(self.resume_cut_short(&rest)).await?;
         let is_refused =
             resumed.error.as_ref().is_some_and(|error| error.refused && error.code == "answer_needed");
         if !is_refused && differences(intended, &resumed).is_empty() {
             return Ok(Some(resumed));
         }
         match still_open(options, &resumed, &asked_before) {
-            Some(rest) => self.resume_cut_short(&rest).await.map(Some),
+            Some(rest) => Box::pin(self.resume_cut_short(&rest)).await.map(Some),
             None if is_refused => Ok(None),
             None => Ok(Some(resumed)),
         }

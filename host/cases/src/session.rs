@@ -180,14 +180,14 @@ impl<'c> Session<'c> {
         let held = self.held.take();
         let done = match operation {
             Operation::Run(options) => Box::pin(self.run(options)).await,
-            Operation::Resume(options) => self.resume(options).await,
+            Operation::Resume(options) => Box::pin(self.resume(options)).await,
             Operation::Cancel => {
                 self.cancel = true;
                 Ok(None)
             }
             Operation::Update(options) => self.update(options).await,
             Operation::Fork(options) => self.fork(options).await,
-            Operation::Replay(options) => self.replay(options).await,
+            Operation::Replay(options) => Box::pin(self.replay(options)).await,
             Operation::Hold => self.hold(),
             Operation::Prune(most) => self.prune(*most),
         };
@@ -205,7 +205,7 @@ impl<'c> Session<'c> {
 
     /// Resumes the run after an operation that was aborted.
     pub(crate) async fn resume_cut_short(&mut self, options: &ResumeOptions) -> Result<Actual, String> {
-        let done = self.resume(options).await;
+        let done = Box::pin(self.resume(options)).await;
         self.outcome(done)
     }
 

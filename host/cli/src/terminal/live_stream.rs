@@ -17,6 +17,6 @@ impl LineSink for PrintedLines {
     }
 
     fn failed(&mut self, error: &Error) {
-        self.0.warn(format_args!("the stream ends here: {}", remedies::message(&error)));
+        self.0.warn(format_args!("the stream ends here: {}", remedies::message(error)));
     }
 }

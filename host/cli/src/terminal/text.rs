@@ -109,7 +109,7 @@ impl NoticeObserver for TerminalNotices {
             Notice::YanksNotKept { item, error } => {
                 self.output.warn(format_args!(
                     "the yanks of `{item}` are not remembered, so that they can be hidden later: {}",
-                    remedies::message(&error)
+                    remedies::message(error)
                 ));
             }
             Notice::YankUnknown { item, reason } => {

@@ -195,7 +195,7 @@ impl Plan {
         let missing: Vec<_> = self
             .missing()
             .iter()
-            .map(|(node, problem)| problem.to_json(node, problem.help.as_ref().map(words)))
+            .map(|(node, problem)| problem.to_json(node, problem.help.as_ref().map(words).as_deref()))
             .collect();
         let texts: Vec<_> = self
             .texts
@@ -219,7 +219,7 @@ impl Plan {
 }
 
 impl PlanProblem {
-    fn to_json(&self, node: &PlannedNode, help: Option<String>) -> Value {
+    fn to_json(&self, node: &PlannedNode, help: Option<&str>) -> Value {
         json!({
             node.kind(): node.name,
             "code": self.code,

@@ -58,6 +58,7 @@ pub(super) fn check_node(
         },
         (Primary::Execute | Primary::Load, _) => {
             let texts_of = components.texts();
+            #[allow(clippy::result_large_err, reason = "it is kept for each text that cannot be read")]
             let text = texts.entry((item_type.as_str(), id.clone())).or_insert_with(|| {
                 texts_of.read(item_type, &id).map(Arc::new).map_err(|error| problem(error).into())
             });

@@ -111,7 +111,7 @@ impl From<TransportError> for Error {
         let made = match &error {
             Trouble::NotFound { listing, .. } => {
                 Self::not_found(message).help(match listing {
-                    Some(listing) => Remedy::SearchListing { place: listing.to_string() },
+                    Some(listing) => Remedy::SearchListing { place: listing.clone() },
                     None => "name a directory that has an image layout, as `publish` writes it".into(),
                 })
             }
@@ -119,7 +119,7 @@ impl From<TransportError> for Error {
                 "log in with `docker login`, or set GRAPH_HOST_REGISTRY to the registry's host, and \
                  GRAPH_HOST_REGISTRY_USERNAME and GRAPH_HOST_REGISTRY_PASSWORD as well",
             ),
-            Trouble::Realm { realm, .. } => Self::denied(message).help(Remedy::AllowTokenRealm { realm: realm.to_string() }),
+            Trouble::Realm { realm, .. } => Self::denied(message).help(Remedy::AllowTokenRealm { realm: realm.clone() }),
             Trouble::Credentials { error, .. } => credentials(message, error),
             Trouble::CutOff { .. } => Self::limit(message).help(
                 "nothing was selected from an incomplete listing: name a tag or a digest in place of a range, or have the \
@@ -133,7 +133,7 @@ impl From<TransportError> for Error {
             }
             Trouble::Timeout { .. } => Self::new(Kind::TimedOut, "timed_out", message)
                 .help(Remedy::GiveMoreTime),
-            Trouble::NotNamed { place } => Self::denied(message).help(Remedy::AllowRegistry { place: place.to_string() }),
+            Trouble::NotNamed { place } => Self::denied(message).help(Remedy::AllowRegistry { place: place.clone() }),
             Trouble::Network { .. } => Self::new(Kind::Storage, "network", message).help(
                 "check the name of the registry and the connection; proxies are taken from the environment",
             ),
@@ -225,7 +225,7 @@ impl From<PullError> for Error {
 impl From<Box<Departure>> for Error {
     fn from(error: Box<Departure>) -> Self {
         let help = match &*error {
-            Departure::Moved { reference, .. } => Remedy::AcceptMoved { reference: reference.to_string() },
+            Departure::Moved { reference, .. } => Remedy::AcceptMoved { reference: reference.clone() },
             Departure::Rollback { .. } => Remedy::AllowDowngrade,
             Departure::OtherKey { .. } => Remedy::AcceptOtherKey,
         };

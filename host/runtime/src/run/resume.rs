@@ -212,15 +212,7 @@ pub(crate) async fn open(
     let trust = trusted_keys::load(&host.home, &pins.trust_files, &*host.notices)?;
     let recorded = kept.judged_at(restored.as_ref().map(|tree| tree.root.checkpoint.at));
     let judged = judged(recorded);
-    let accept = opening.accept_changes;
-    let mut present = CurrentSources {
-        kept: &kept,
-        accept,
-        trust: &trust,
-        judged,
-        changes: Vec::new(),
-        remedies: BTreeMap::new(),
-    };
+    let mut present = CurrentSources::new(&kept, opening.accept_changes, &trust, judged);
     let graph = Arc::new(present.graph(&mut pins)?);
     let inputs = restore::inputs(&*store, &row.inputs)?;
     let manifest = present.manifest(permitted.manifest, opening.caps.as_deref())?;

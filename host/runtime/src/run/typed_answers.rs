@@ -249,7 +249,7 @@ fn named<'t>(
 }
 
 fn choice(open: &[InterruptRecord]) -> Remedy {
-    Remedy::ChooseQuestion { open: (!open.is_empty()).then(|| listed(open).to_string()) }
+    Remedy::ChooseQuestion { open: (!open.is_empty()).then(|| listed(open)) }
 }
 
 fn was_answered(answered: &AnsweredQuestion) -> Error {

@@ -383,7 +383,7 @@ config:
     fn graph() -> BareGraph {
         let graph = Arc::new(load("asking.yaml", ASKING, "asking").unwrap().graph);
         let manifest =
-            Arc::new(Manifest::of_dispatch(DispatchPatterns::parse(&["execute.tool.own.*"]).unwrap()));
+            Arc::new(Manifest::of_dispatch(DispatchPatterns::parse(["execute.tool.own.*"]).unwrap()));
         let pins = Digest::of_bytes(b"pins");
         BareGraph { graph, graphs: Arc::default(), hooks: Arc::default(), manifest, pins }
     }
@@ -425,8 +425,8 @@ config:
         assert_eq!(runtime.create(fork, None).await.unwrap().state["log"], json!([7]));
         for (run, state) in [(&mut run, json!([7, "by hand", "yes"])), (&mut forked, json!([7, "yes"]))] {
             // An edit and a fork stop before the question, which is asked first.
-            assert_eq!(resumed(&runtime, run, Answers::None).await.status, Status::Interrupted);
-            let summary = resumed(&runtime, run, Answers::Bare(json!("yes"))).await;
+            assert_eq!(Box::pin(resumed(&runtime, run, Answers::None)).await.status, Status::Interrupted);
+            let summary = Box::pin(resumed(&runtime, run, Answers::Bare(json!("yes")))).await;
             assert_eq!((summary.status, &summary.state["log"]), (Status::Completed, &state));
         }
     }

@@ -38,7 +38,12 @@ pub(crate) struct CurrentSources<'k> {
     pub(crate) remedies: BTreeMap<usize, Remedy>,
 }
 
-impl CurrentSources<'_> {
+impl<'k> CurrentSources<'k> {
+    /// Creates sources without differences.
+    pub(crate) fn new(kept: &'k RunSnapshot, accept: bool, trust: &'k TrustStore, judged: Moment) -> Self {
+        Self { kept, accept, trust, judged, changes: Vec::new(), remedies: BTreeMap::new() }
+    }
+
     /// Returns the graph. An expired or revoked signature is an error, even if changes are accepted.
     pub(crate) fn graph(&mut self, pins: &mut Pins) -> Result<Graph> {
         let keep = || {

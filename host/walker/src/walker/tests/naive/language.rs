@@ -283,7 +283,7 @@ fn through(pipe: &str, value: V) -> Option<V> {
             V::Half(halves.sum::<Option<i64>>()?)
         }
         // Halves are rounded away from zero.
-        ("round", V::Half(half)) => V::Half((half + half.signum() * (half % 2).abs()) / 2 * 2),
+        ("round", V::Half(half)) => V::Half(half + half % 2),
         _ => return None,
     })
 }
