@@ -147,13 +147,19 @@ pub use notice::{Notice, NoticeObserver};
 pub use project::Project;
 pub use project::host_identity::IdentityRotation;
 pub use project::user_home::Home;
-pub use remedy::{ManifestSuggestion, Remedy, RemedyWords, SuggestedGraph};
+pub use remedy::{
+    BoundedKey, ManifestPurpose, ManifestSuggestion, NewerVersion, Remedy, RemedyWords, SuggestedGraph,
+    WithoutSignature,
+};
+pub use run::context::PreparedRun;
 pub use run::edit_and_fork::EditedRun;
 pub use run::resume::Opening;
 pub use run::stores::StoreKind;
+#[cfg(feature = "unstable")]
+pub use runtime::ItemSources;
 pub use runtime::{
-    BareGraph, BareRun, BareRuntime, BareStart, ForkOptions, HeldRun, History, ItemSources, NewFork, Options,
-    PlanOptions, PlannedRun, ResumeOptions, RunHandle, Runtime, StartOptions,
+    BareGraph, BareRun, BareRuntime, BareStart, ForkOptions, HeldRun, History, NewFork, Options, PlanOptions,
+    PlannedRun, ResumeOptions, RunHandle, Runtime, StartOptions,
 };
 pub use sources::Sources;
 // Their types are in the signatures of this crate.
