@@ -108,6 +108,15 @@ mod tests {
     }
 
     #[test]
+    fn the_fields_of_a_value_are_charged_at_each_place() {
+        let parts: Vec<Value> = (0..10).map(|_| json!({ "type": "object" })).collect();
+        let value: Value = (0..100).map(|key| (key.to_string(), Value::Null)).collect();
+        let meter = Meter::new(rates::STEP);
+        assert!(super::texts_of_format(&json!({ "anyOf": parts }), &value, "model", &meter).is_empty());
+        assert!(meter.spent() >= 11 * 100 * rates::LOOKUP, "{}", meter.spent());
+    }
+
+    #[test]
     fn texts_are_found_in_every_part_of_a_value() {
         let schema = json!({
             "properties": {
