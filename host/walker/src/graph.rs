@@ -4,6 +4,7 @@
 mod bounds;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -241,6 +242,8 @@ pub enum NodeKind {
 pub struct Foreach {
     /// The list, or a JSON string of one.
     pub over: ValueTemplate,
+    /// The number of elements in each item; without it, each element is an item.
+    pub batch: Option<NonZeroUsize>,
     /// The item's name in the action's templates.
     pub variable: String,
     /// The channel that receives the results in item order.

@@ -265,6 +265,7 @@ pub static NODE: KeyTable = KeyTable {
             .only_for(DISPATCHING)
             .blank(),
         Key::new("over", Either(&[List(&Template), TemplateText, Text("JSON text of a list")]), "The list whose elements are the tasks").only_for(&["foreach"]),
+        Key::new("batch", Integer(1, 10_000_000), "The number of elements that one task receives, as a list; the last task may receive fewer. Without it, each task receives one element").only_for(&["foreach"]),
         Key::new("as", Text("a name"), "The name under which templates of the node read the element").only_for(&["foreach"]).or("`item`").blank(),
         Key::new("collect", Text("a state key"), "The state key that receives the list of the results, in the order of the elements. The whole list is one write; it is written only if the node succeeds").only_for(&["foreach"]).blank(),
         Key::new("parallel", Bool, "Runs the tasks at the same time, not one after the other").only_for(&["foreach"]).or("`false`"),

@@ -181,6 +181,13 @@ impl NodeBuilder {
         self
     }
 
+    /// Sets the number of elements that each task of a `foreach` receives, as a list. By default a task receives one element.
+    #[must_use]
+    pub fn batch(mut self, elements: u64) -> Self {
+        self.0.set("batch", elements);
+        self
+    }
+
     /// Sets the channel that receives the results of a `foreach` in the order of the elements.
     #[must_use]
     pub fn collect(mut self, channel: &str) -> Self {

@@ -25,6 +25,7 @@ pub use hooks::{LoadedHooks, load_hook_list, load_hooks, load_hooks_snapshot};
 pub use load::{
     LoadedGraph, SignatureKind, SignatureLine, document_digest, load, load_config, load_snapshot, load_within,
 };
+pub(crate) use scope::ITEM_INDEX;
 
 #[cfg(test)]
 mod key_tables_tests;

@@ -1,10 +1,12 @@
 //! The keys of a node.
 
+use std::num::NonZeroUsize;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::bounds::{self, TemplateReader};
-use super::scope::{DocumentReader, IN_ACTION, IN_ASSIGN, IN_EDGE};
+use super::scope::{DocumentReader, IN_ACTION, IN_ASSIGN, IN_EDGE, ITEM_INDEX};
 use super::{ask, cache, revisit};
 use crate::graph::{
     Action, Assignment, CommandGrant, Edge, Foreach, Next, Node as GraphNode, NodeKind, NodeTemplates,
@@ -25,7 +27,7 @@ const RETRY_ATTEMPTS: u32 = 3;
 /// Default name of a `foreach` item.
 const DEFAULT_VARIABLE: &str = "item";
 /// Names that templates use for other roots.
-const TAKEN: [&str; 6] = ["state", "inputs", "result", "argument", "node", "run"];
+const TAKEN: [&str; 7] = ["state", "inputs", "result", "argument", "node", "run", ITEM_INDEX];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -149,7 +151,7 @@ fn variable(fields: &mut Fields<'_>, kind: Option<Kind>, reader: &DocumentReader
     let name = node.text("`as`", reader.problems)?;
     if let Err(error) = id::check_variable(name) {
         reader.bad_name(codes::BAD_VARIABLE, node, "`as`", &error);
-    } else if TAKEN.contains(&name) {
+    } else if TAKEN.contains(&name) && !reader.is_snapshot {
         let message = format!("`as` cannot be `{name}`: templates read something else under that name");
         let problem = Diagnostic::error(codes::BAD_VARIABLE, node.span, message);
         reader.problems.push(problem.help("choose another name, for example `item`"));
@@ -167,6 +169,8 @@ fn node_kind(
     let problems = reader.problems;
     let output = fields.get("output").and_then(|node| reader.template(node, IN_ACTION, None));
     let parallel = fields.bool("parallel");
+    let batch =
+        fields.u64("batch", 1..=10_000_000).and_then(|batch| NonZeroUsize::new(usize::try_from(batch).ok()?));
     let on_item_error = fields.choice("on_item_error", OnItemError::CHOICES);
     match kind? {
         Kind::Default => Some(NodeKind::Default),
@@ -187,6 +191,7 @@ fn node_kind(
                 action.and_then(|node| node.descend(["params", "async_exec"]).as_bool()).unwrap_or(false);
             Some(NodeKind::Foreach(Foreach {
                 over: over?,
+                batch,
                 variable: variable.unwrap_or_else(|| DEFAULT_VARIABLE.to_owned()),
                 collect,
                 parallel: parallel.unwrap_or(detached),

@@ -49,6 +49,9 @@ const MOST_REPORTED: usize = 20;
 /// State keys that the graph must not write.
 const RESERVED: [&str; 4] = ["inputs", "_last_error", "_retries", rye::THREADS];
 
+/// Root of templates of a `foreach`, in addition to its variable: the index of the item.
+pub(crate) const ITEM_INDEX: &str = "item_index";
+
 /// Roots of templates in an action and in a node's output, in addition to a `foreach` variable.
 pub(super) const IN_ACTION: &[&str] = &["state", "inputs", "node", "run", "argument"];
 /// Roots of templates in `assign`.
@@ -197,7 +200,8 @@ impl<'n> DocumentReader<'n> {
         let mut sound = true;
         template.each_path(&mut |used| {
             let root = used.path.root();
-            let exists = roots.contains(&root) || variable == Some(root);
+            let of_item = variable.is_some_and(|variable| root == variable || root == ITEM_INDEX);
+            let exists = roots.contains(&root) || of_item;
             sound &= exists;
             if self.problems.is_full() {
                 return;
@@ -210,7 +214,7 @@ impl<'n> DocumentReader<'n> {
                     .map_or(leaf.span, |at| leaf.span_inside(self.text, at, written.len()))
             };
             if exists {
-                if !used.optional && variable != Some(root) {
+                if !used.optional && !of_item {
                     self.warn_of_nothing(used.path, place);
                 }
                 return;
@@ -221,7 +225,7 @@ impl<'n> DocumentReader<'n> {
                 place,
                 written,
                 root,
-                roots.iter().copied().chain(variable),
+                roots.iter().copied().chain(variable).chain(variable.map(|_| ITEM_INDEX)),
             );
         });
         sound

@@ -40,7 +40,7 @@ impl Walker {
         let mut plain = Vec::new();
         let mut sends = Vec::new();
         let mut seen = BTreeSet::new();
-        let run = self.run_document();
+        let run = self.run_fields();
         let mut warnings = Vec::new();
         for target in &self.graph.start {
             let Some(argument) = &target.argument else {
@@ -52,7 +52,7 @@ impl Walker {
             let scope = Scope::new()
                 .with("state", Root::Fields(&self.channels))
                 .with("inputs", Root::Value(&self.setup.inputs))
-                .with("run", Root::Value(&run));
+                .with("run", Root::Fields(&run));
             let node = self.graph.node(target.node);
             let value = self.evaluate(argument, &scope, node, &mut warnings, meter);
             let value = value.map_err(|error| match error {

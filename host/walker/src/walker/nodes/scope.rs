@@ -2,14 +2,15 @@
 
 use serde_json::{Value, json};
 
-use crate::graph::{Node, NodeIndex};
+use crate::document::ITEM_INDEX;
+use crate::graph::{Node, NodeIndex, NodeKind};
 use crate::walker::Walker;
 use crate::walker::budget::run_budget::NodeWorkError;
 use crate::walker::nodes::feedback::feedback;
 use crate::walker::tasks::superstep::ActivatedNode;
 use graph_core::node::{Category, Failure};
 use graph_core::policy::TemplateMode;
-use graph_core::template::{Root, Scope, TemplateError};
+use graph_core::template::{Fields, Root, Scope, TemplateError};
 use graph_core::work::{FuelExhausted, Meter, rates, size};
 
 impl Walker {
@@ -31,7 +32,7 @@ impl Walker {
             about["feedback"] = previous.as_ref().map_or(Value::Null, |_| feedback(node, active.visit()));
             about["previous"] = previous.unwrap_or_default();
         }
-        Ok(NodeContext { node: about, run: self.run_document() })
+        Ok(NodeContext { node: about, run: self.run_fields() })
     }
 
     /// Builds the context for the edges of a node, if they read `node`.
@@ -50,7 +51,12 @@ impl Walker {
         }
     }
 
-    /// Returns the value that templates read as `run`.
+    /// Returns the fields that templates read as `run`.
+    pub(in crate::walker) fn run_fields(&self) -> RunFields {
+        RunFields { document: self.run_document(), time: Value::String(self.position.at().to_string()) }
+    }
+
+    /// Returns the value of `run` as a whole: without the time, so that a result that contains it can be the same in two runs.
     pub(in crate::walker) fn run_document(&self) -> Value {
         let identity = &self.setup.identity;
         json!({
@@ -68,18 +74,19 @@ impl Walker {
         &'a self,
         context: &'a NodeContext,
         argument: Option<&'a Value>,
-        item: Option<(&'a str, &'a Value)>,
+        item: Option<&'a ForeachItem<'a>>,
     ) -> Scope<'a> {
         let mut scope = Scope::new()
             .with("state", Root::Fields(&self.channels))
             .with("inputs", Root::Value(&self.setup.inputs))
             .with("node", Root::Value(&context.node))
-            .with("run", Root::Value(&context.run));
-        if let Some(argument) = argument.or(item.map(|(_, value)| value)) {
+            .with("run", Root::Fields(&context.run));
+        if let Some(argument) = argument.or(item.map(|item| item.value)) {
             scope = scope.with("argument", Root::Value(argument));
         }
-        if let Some((name, value)) = item {
-            scope = scope.with(name, Root::Value(value));
+        if let Some(item) = item {
+            scope =
+                scope.with(ITEM_INDEX, Root::Value(&item.index)).with(item.variable, Root::Value(item.value));
         }
         scope
     }
@@ -109,11 +116,48 @@ impl Walker {
     }
 }
 
+/// The item of a `foreach` that templates read.
+pub(in crate::walker) struct ForeachItem<'a> {
+    variable: &'a str,
+    value: &'a Value,
+    index: Value,
+}
+
+impl<'a> ForeachItem<'a> {
+    /// Creates the item at an index, which templates read under the name of the node's variable; none for another node.
+    pub(in crate::walker) fn new(node: &'a Node, value: &'a Value, index: usize) -> Option<Self> {
+        let NodeKind::Foreach(foreach) = &node.kind else { return None };
+        Some(Self { variable: &foreach.variable, value, index: Value::from(index) })
+    }
+
+    /// The item.
+    pub(in crate::walker) const fn value(&self) -> &'a Value {
+        self.value
+    }
+}
+
+/// The fields that templates read as `run`.
+#[derive(Debug, Default)]
+pub(in crate::walker) struct RunFields {
+    document: Value,
+    time: Value,
+}
+
+impl Fields for RunFields {
+    fn field(&self, key: &str) -> Option<&Value> {
+        if key == "time" { Some(&self.time) } else { self.document.get(key) }
+    }
+
+    fn to_value(&self, meter: &Meter) -> Result<Value, FuelExhausted> {
+        size::copy(&self.document, meter)
+    }
+}
+
 /// The values that templates read as `node` and `run`.
 #[derive(Debug, Default)]
 pub(in crate::walker) struct NodeContext {
     node: Value,
-    run: Value,
+    run: RunFields,
 }
 
 impl NodeContext {

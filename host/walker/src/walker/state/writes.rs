@@ -93,7 +93,7 @@ impl Walker {
         let active = &superstep.activated()[place];
         let mut of_list = None;
         if !node.assign.is_empty() {
-            let assigned = match self.assign(node, active, None, &list, warnings, meter) {
+            let assigned = match self.assign(node, active, &list, warnings, meter) {
                 Ok(assigned) => Ok(assigned),
                 Err(NodeWorkError::Exhausted(exhausted)) => return Err(exhausted.into()),
                 Err(NodeWorkError::Failed(failure)) => Err(failure),

@@ -224,8 +224,7 @@ impl Walker {
         let meter = superstep.tasks()[at].account().meter();
         let answer = {
             let Some(superstep) = &self.superstep else { return };
-            let item = superstep.tasks()[at].item();
-            self.answer(node, &superstep.activated()[place], item, Arc::new(outcome), &mut warnings, &meter)
+            self.answer(node, &superstep.activated()[place], Arc::new(outcome), &mut warnings, &meter)
         };
         self.count_task_work(at, meter.spent());
         let Some(superstep) = &mut self.superstep else { return };
@@ -249,7 +248,6 @@ impl Walker {
         &self,
         node: &Node,
         active: &ActivatedNode,
-        item: Option<&Value>,
         outcome: Arc<Outcome>,
         warnings: &mut Vec<String>,
         meter: &Meter,
@@ -267,7 +265,7 @@ impl Walker {
             Outcome::Result(result) => {
                 // A `foreach` node assigns once, from the list of its items' results.
                 if !node.assign.is_empty() && !matches!(node.kind, NodeKind::Foreach(_)) {
-                    assigned = self.assign(node, active, item, result, warnings, meter)?;
+                    assigned = self.assign(node, active, result, warnings, meter)?;
                 }
             }
             Outcome::Interrupt(_) => {}
@@ -279,20 +277,14 @@ impl Walker {
         &self,
         node: &Node,
         active: &ActivatedNode,
-        item: Option<&Value>,
         result: &Value,
         warnings: &mut Vec<String>,
         meter: &Meter,
     ) -> Result<Vec<Value>, NodeWorkError> {
         let context = self.context(node, active, meter)?;
-        let variable = match &node.kind {
-            NodeKind::Foreach(foreach) => Some(foreach.variable.as_str()),
-            _ => None,
-        };
         let argument = active.argument().map(|argument| &**argument);
         if !self.graph.dialect.assigns_in_order() {
-            let scope =
-                self.scope(&context, argument, variable.zip(item)).with("result", Root::Value(result));
+            let scope = self.scope(&context, argument, None).with("result", Root::Value(result));
             let evaluated = node.assign.iter();
             return evaluated
                 .map(|write| self.evaluate(&write.value, &scope, node, warnings, meter))
@@ -302,7 +294,7 @@ impl Walker {
         let mut values = Vec::with_capacity(node.assign.len());
         for write in &node.assign {
             let value = {
-                let scope = self.scope(&context, argument, variable.zip(item));
+                let scope = self.scope(&context, argument, None);
                 let scope = scope.with("result", Root::Value(result)).with("state", Root::Fields(&seen));
                 self.evaluate(&write.value, &scope, node, warnings, meter)?
             };

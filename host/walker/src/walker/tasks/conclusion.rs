@@ -123,11 +123,11 @@ impl Walker {
             }
             return Ok(state);
         };
-        let run = self.run_document();
+        let run = self.run_fields();
         let scope = Scope::new()
             .with("state", Root::Fields(&self.channels))
             .with("inputs", Root::Value(&self.setup.inputs))
-            .with("run", Root::Value(&run));
+            .with("run", Root::Fields(&run));
         let mut missing = Vec::new();
         let value = template.evaluate(&scope, self.graph.templates, &mut missing, meter);
         warnings.extend(

@@ -2,6 +2,7 @@
 //! tasks, and each takes work, so they are made one by one.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -11,6 +12,7 @@ use crate::walker::Walker;
 use crate::walker::budget::run_budget::{NodeWorkError, ReachedLimit};
 use crate::walker::event::Effect;
 use crate::walker::hooks::verdict::LimitCode;
+use crate::walker::nodes::scope::ForeachItem;
 use crate::walker::stop_state::Phase;
 use crate::walker::tasks::pending_tasks::{PendingTask, PendingTasks};
 use crate::walker::tasks::start::limit;
@@ -135,7 +137,8 @@ impl Walker {
                 let (ordinal, place) = (making.superstep.tasks().len(), making.superstep.activated().len());
                 let mut task = self.new_task(making.superstep.number(), ordinal, place);
                 task.add_warnings(std::mem::take(&mut making.raised));
-                let bound = self.make_item_task(&mut task, node, active, item, &meter);
+                let index = ordinal - active.first_task();
+                let bound = self.make_item_task(&mut task, node, active, (item, index), &meter);
                 making.superstep.add_memory(task.dispatch().map_or(0, Dispatch::memory));
                 making.superstep.push_task(task);
                 self.count_work(&meter);
@@ -260,16 +263,13 @@ impl Walker {
         task: &mut Task,
         node: &Node,
         active: &ActivatedNode,
-        item: Value,
+        (item, index): (Value, usize),
         meter: &Meter,
     ) -> Result<(), FuelExhausted> {
         let item = Arc::new(item);
-        let variable = match &node.kind {
-            NodeKind::Foreach(foreach) => foreach.variable.as_str(),
-            _ => "",
-        };
-        let bound = self.bind_dispatch(task, node, active, Some((variable, &*item)), meter);
-        task.set_item(item);
+        let bound =
+            self.bind_dispatch(task, node, active, ForeachItem::new(node, &item, index).as_ref(), meter);
+        task.set_item(item, index);
         bound
     }
 
@@ -291,17 +291,21 @@ impl Walker {
                 format!("`over` of `{}` must be a list, and is {kind}", node.name),
             ))
         };
-        match over {
-            Value::Array(items) => Ok(items),
+        let items = match over {
+            Value::Array(items) => items,
             Value::String(text) => {
                 match graph_core::json::parse_strict_metered(&text, graph_core::json::MAX_DEPTH, meter) {
-                    Ok(Value::Array(items)) => Ok(items),
-                    Err(MeteredJsonError::Exhausted(exhausted)) => Err(exhausted.into()),
-                    _ => Err(wrong("a string that is not the JSON text of one")),
+                    Ok(Value::Array(items)) => items,
+                    Err(MeteredJsonError::Exhausted(exhausted)) => return Err(exhausted.into()),
+                    _ => return Err(wrong("a string that is not the JSON text of one")),
                 }
             }
-            other => Err(wrong(crate::walker::state::reduce::kind(&other))),
-        }
+            other => return Err(wrong(crate::walker::state::reduce::kind(&other))),
+        };
+        Ok(match foreach.batch {
+            None => items,
+            Some(batch) => batches(items, batch, meter)?,
+        })
     }
 
     /// Sets a task's dispatch; a failure settles the task.
@@ -310,7 +314,7 @@ impl Walker {
         task: &mut Task,
         node: &Node,
         active: &ActivatedNode,
-        item: Option<(&str, &Value)>,
+        item: Option<&ForeachItem<'_>>,
         meter: &Meter,
     ) -> Result<(), FuelExhausted> {
         meter.charge(rates::VISIT)?;
@@ -359,7 +363,7 @@ impl Walker {
             Some(PendingOutcome::Done { outcome }) => {
                 // The same state gives the same writes: a result that could not be assigned was never recorded as done.
                 let mut repeated = Vec::new();
-                match self.answer(node, active, task.item(), outcome, &mut repeated, &meter) {
+                match self.answer(node, active, outcome, &mut repeated, &meter) {
                     Ok(answer) => TaskState::Done(answer),
                     Err(_) => TaskState::Waiting,
                 }
@@ -389,6 +393,14 @@ impl Walker {
         task.stand(attempt, warnings, state);
         meter.spent()
     }
+}
+
+/// Returns the items in lists of `batch` items; the last may be shorter.
+fn batches(items: Vec<Value>, batch: NonZeroUsize, meter: &Meter) -> Result<Vec<Value>, FuelExhausted> {
+    meter.charge_each(items.len(), rates::LOOKUP)?;
+    let count = items.len().div_ceil(batch.get());
+    let mut items = items.into_iter();
+    Ok((0..count).map(|_| items.by_ref().take(batch.get()).collect()).collect())
 }
 
 /// Returns the memory that a task holds in its state, in bytes.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::graph::{CachePolicy, Node, NodeKind};
+use crate::graph::{CachePolicy, Node};
 use crate::walker::Walker;
 use crate::walker::budget::run_budget::NodeWorkError;
 use crate::walker::event::{Effect, Event, Notice, TaskSpec};
@@ -229,13 +229,10 @@ impl Walker {
             (Some(template), Some(superstep)) => {
                 let task = &superstep.tasks()[at];
                 let active: &ActivatedNode = &superstep.activated()[task.activated()];
-                let variable = match &node.kind {
-                    NodeKind::Foreach(foreach) => Some(foreach.variable.as_str()),
-                    _ => None,
-                };
                 let context = self.context(node, active, meter)?;
-                let bound = variable.zip(task.item());
-                let scope = self.scope(&context, active.argument().map(|argument| &**argument), bound);
+                let item = task.foreach_item(node);
+                let scope =
+                    self.scope(&context, active.argument().map(|argument| &**argument), item.as_ref());
                 self.evaluate(template, &scope, node, &mut warnings, meter)?
             }
             _ => Value::Null,

@@ -14,6 +14,7 @@ use crate::walker::budget::run_budget::NodeWorkError;
 use crate::walker::budget::task_shares::limits_of_attempt;
 use crate::walker::event::{Effect, Notice, TaskSpec, TimerId};
 use crate::walker::nodes::ask::{AskAnswer, AskResult};
+use crate::walker::nodes::scope::ForeachItem;
 use crate::walker::stop_state::Phase;
 use crate::walker::tasks::pending_tasks::PendingTasks;
 use crate::walker::tasks::superstep::{ActivatedNode, Superstep};
@@ -307,11 +308,7 @@ impl Walker {
         let Some(superstep) = &self.superstep else { return Ok(Value::Null) };
         let task = &superstep.tasks()[at];
         let active = &superstep.activated()[task.activated()];
-        let variable = match &node.kind {
-            NodeKind::Foreach(foreach) => Some(foreach.variable.as_str()),
-            _ => None,
-        };
-        self.params(node, active, variable.zip(task.item()), action, warnings, meter)
+        self.params(node, active, task.foreach_item(node).as_ref(), action, warnings, meter)
     }
 
     /// Evaluates the params of an active node, or of one of its items.
@@ -319,13 +316,13 @@ impl Walker {
         &self,
         node: &Node,
         active: &ActivatedNode,
-        item: Option<(&str, &Value)>,
+        item: Option<&ForeachItem<'_>>,
         action: &Action,
         warnings: &mut Vec<String>,
         meter: &Meter,
     ) -> Result<Value, NodeWorkError> {
         meter.charge(rates::TASK)?;
-        let argument = item.map(|(_, value)| value).or(active.argument().map(|argument| &**argument));
+        let argument = item.map(ForeachItem::value).or(active.argument().map(|argument| &**argument));
         meter.charge(argument.map_or(0, size::of))?;
         let context = self.context(node, active, meter)?;
         let scope = self.scope(&context, active.argument().map(|argument| &**argument), item);

@@ -73,6 +73,11 @@ impl ActivatedNode {
         self.argument.as_ref()
     }
 
+    /// Position of its first task in the superstep.
+    pub(in crate::walker) const fn first_task(&self) -> usize {
+        self.tasks.start
+    }
+
     /// Number of times that the node has been entered, this time included.
     #[inline]
     pub(in crate::walker) const fn visit(&self) -> u64 {

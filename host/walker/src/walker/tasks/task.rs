@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::graph::NodeIndex;
+use crate::graph::{Node, NodeIndex};
 use crate::walker::budget::task_usage::{TaskAccount, TaskStart, TaskUsage};
 use crate::walker::event::{CustomEvent, Timing};
 use crate::walker::interrupt::task_answers::TaskAnswers;
+use crate::walker::nodes::scope::ForeachItem;
 use crate::walker::records::warnings::keep_warnings;
 use crate::walker::tasks::pending_tasks::{PendingTask, TaskProgress};
 use crate::walker::tasks::result_cache::CacheState;
@@ -28,6 +29,8 @@ pub(in crate::walker) struct Task {
     activated: usize,
     /// The item of a `foreach`.
     item: Option<Arc<Value>>,
+    /// The index of the item among those of its node, from 0.
+    item_index: usize,
     /// Dispatch of the task; none for a node without an action.
     dispatch: Option<Dispatch>,
     state: TaskState,
@@ -153,6 +156,7 @@ impl Task {
             id,
             activated,
             item: None,
+            item_index: 0,
             dispatch: None,
             state: TaskState::Waiting,
             attempt: 0,
@@ -185,9 +189,15 @@ impl Task {
         self.item.as_deref()
     }
 
-    /// Sets the item of a `foreach`.
-    pub(in crate::walker) fn set_item(&mut self, item: Arc<Value>) {
+    /// Sets the item of a `foreach`, and its index.
+    pub(in crate::walker) fn set_item(&mut self, item: Arc<Value>, index: usize) {
         self.item = Some(item);
+        self.item_index = index;
+    }
+
+    /// Returns the item of a `foreach` as templates of the node read it.
+    pub(in crate::walker) fn foreach_item<'a>(&'a self, node: &'a Node) -> Option<ForeachItem<'a>> {
+        ForeachItem::new(node, self.item.as_deref()?, self.item_index)
     }
 
     /// Dispatch of the task; none for a node without an action.

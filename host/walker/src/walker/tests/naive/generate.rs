@@ -170,6 +170,7 @@ impl Maker<'_> {
             (5, Place::Assign) => path("result", &["o", "k"]),
             (0..=2, Place::Items) => path("item", &[]),
             (3, Place::Items) => path("item", &[self.tape.one(&["n", "k"])]),
+            (4, Place::Items) => path("item_index", &[]),
             (6, Place::Params | Place::Assign | Place::Items) => {
                 if self.tape.chance(100) {
                     path("argument", &["n"])
@@ -537,6 +538,7 @@ fn node(
                 _ if maker.tape.chance(60) => Template::One(maker.alternatives(Place::Params)),
                 _ => Template::Lit(V::List(vec![map([("n", int(2))]), V::Null, int(3)])),
             },
+            batch: maker.tape.chance(40).then(|| 1 + maker.tape.pick(3)),
             collect: maker.tape.chance(150).then(|| maker.tape.one(&["log", "last", "set", "free", "news"])),
             parallel: maker.tape.chance(128),
             on_item_error: maker.tape.one(&["fail", "keep_null", "skip"]),

@@ -53,7 +53,13 @@ pub(super) struct Node {
 pub(super) enum Kind {
     Plain,
     Return(Option<Template>),
-    Foreach { over: Template, collect: Option<&'static str>, parallel: bool, on_item_error: &'static str },
+    Foreach {
+        over: Template,
+        batch: Option<usize>,
+        collect: Option<&'static str>,
+        parallel: bool,
+        on_item_error: &'static str,
+    },
 }
 
 #[derive(Clone, Debug)]

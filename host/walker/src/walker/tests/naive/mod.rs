@@ -38,7 +38,7 @@ use crate::document;
 const CASES: u32 = 10_000;
 
 /// Rules that random cases must reach, each with its least number of cases in 10,000: about a third of the usual number.
-const RULES: [(&str, u32); 95] = [
+const RULES: [(&str, u32); 96] = [
     ("a bare answer to several", 5),
     ("a barrier opens", 620),
     ("a barrier opens again", 150),
@@ -79,6 +79,7 @@ const RULES: [(&str, u32); 95] = [
     ("ephemeral", 140),
     ("eq", 370),
     ("exists", 290),
+    ("foreach in batches", 60),
     ("foreach parallel", 690),
     ("foreach serial", 700),
     ("from_json", 250),

@@ -361,7 +361,7 @@ impl<'g> Model<'g> {
     }
 
     /// Returns the values that templates read, without `result`.
-    pub(super) fn roots(&self, active: Option<(&Active, u64)>, item: Option<&V>) -> Roots {
+    pub(super) fn roots(&self, active: Option<(&Active, u64)>, item: Option<(&V, usize)>) -> Roots {
         let mut state = self.state.clone();
         state.insert("inputs".to_owned(), V::Map(self.inputs.clone()));
         let steps = i64::try_from(self.steps).unwrap();
@@ -377,12 +377,13 @@ impl<'g> Model<'g> {
                 "node",
                 map([("name", V::Text(name.clone())), ("id", V::Text(name)), ("visit", visit)]),
             );
-            if let Some(argument) = active.argument.as_ref().or(item) {
+            if let Some(argument) = active.argument.as_ref().or(item.map(|(item, _)| item)) {
                 roots.insert("argument", argument.clone());
             }
         }
-        if let Some(item) = item {
+        if let Some((item, index)) = item {
             roots.insert("item", item.clone());
+            roots.insert("item_index", int(i64::try_from(index).unwrap()));
         }
         roots
     }
@@ -474,14 +475,16 @@ impl<'g> Model<'g> {
 
     /// Evaluates the items of a `foreach`.
     fn items(&mut self, active: &Active, visit: u64) -> Result<Option<Vec<V>>, Fault> {
-        let Kind::Foreach { over, .. } = &self.graph.nodes[active.node].kind else { return Ok(None) };
+        let Kind::Foreach { over, batch, .. } = &self.graph.nodes[active.node].kind else { return Ok(None) };
         let over = self.fill(over, &self.roots(Some((active, visit)), None))?;
         let parsed = match &over {
             V::Text(text) => serde_json::from_str(text).ok().map(|value| V::of(&value)),
             _ => None,
         };
         if let V::List(items) = parsed.unwrap_or(over) {
-            return Ok(Some(items));
+            let Some(batch) = batch else { return Ok(Some(items)) };
+            self.saw("foreach in batches");
+            return Ok(Some(items.chunks(*batch).map(|batch| V::List(batch.to_vec())).collect()));
         }
         self.saw("over is no list");
         Err(BAD_INPUT)
@@ -511,13 +514,13 @@ impl<'g> Model<'g> {
         };
         self.saw(if *parallel { "foreach parallel" } else { "foreach serial" });
         let mut stopped = false;
-        for item in items.unwrap_or_default() {
+        for (index, item) in items.unwrap_or_default().into_iter().enumerate() {
             if stopped {
                 self.saw("a serial foreach stops");
                 tasks.push(Task { active: at, item: Some(item), attempt: 0, came: Came::Skipped });
                 continue;
             }
-            let task = self.run_task(active, at, visit, Some(item), tasks.len());
+            let task = self.run_task(active, at, visit, Some((item, index)), tasks.len());
             stopped = !parallel
                 && match task.came {
                     Came::Failed(_) | Came::Asked(_) => true,
@@ -528,7 +531,15 @@ impl<'g> Model<'g> {
         }
     }
 
-    fn run_task(&mut self, active: &Active, at: usize, visit: u64, item: Option<V>, ordinal: usize) -> Task {
+    fn run_task(
+        &mut self,
+        active: &Active,
+        at: usize,
+        visit: u64,
+        item: Option<(V, usize)>,
+        ordinal: usize,
+    ) -> Task {
+        let (item, index) = item.map_or((None, 0), |(item, index)| (Some(item), index));
         let node = &self.graph.nodes[active.node];
         let kept =
             self.kept.get(&ordinal).filter(|kept| kept.node == active.node).cloned().unwrap_or_default();
@@ -549,7 +560,14 @@ impl<'g> Model<'g> {
         }
         loop {
             attempt += 1;
-            let fault = match self.attempt(active, visit, item.as_ref(), ordinal, attempt, &answers) {
+            let fault = match self.attempt(
+                active,
+                visit,
+                item.as_ref().map(|item| (item, index)),
+                ordinal,
+                attempt,
+                &answers,
+            ) {
                 Ok(came) => return Task { active: at, item, attempt, came },
                 Err(fault) => fault,
             };
@@ -608,7 +626,7 @@ impl<'g> Model<'g> {
         &mut self,
         active: &Active,
         visit: u64,
-        item: Option<&V>,
+        item: Option<(&V, usize)>,
         ordinal: usize,
         attempt: u32,
         answers: &[V],
@@ -624,7 +642,7 @@ impl<'g> Model<'g> {
                 attempt,
                 superstep: self.steps + 1,
                 visit,
-                argument: item.cloned().or_else(|| active.argument.clone()),
+                argument: item.map(|(item, _)| item.clone()).or_else(|| active.argument.clone()),
                 answers: answers.to_vec(),
                 params,
             });

@@ -101,9 +101,12 @@ fn keys(node: &Node, action: Option<String>, indent: &str) -> String {
                 line("output", output.written());
             }
         }
-        Kind::Foreach { over, collect, parallel, on_item_error } => {
+        Kind::Foreach { over, batch, collect, parallel, on_item_error } => {
             line("type", "foreach".to_owned());
             line("over", over.written());
+            if let Some(batch) = batch {
+                line("batch", batch.to_string());
+            }
             if let Some(collect) = collect {
                 line("collect", (*collect).to_owned());
             }
