@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use graph_core::record::LogLevel;
 use graph_runtime::graph_engine::Compiler;
 
 use crate::terminal::live_line;
@@ -35,17 +36,24 @@ impl Context {
             project::show_paths_from(folder);
         }
         live_line::turn(!output.is_json() && !output.is_in_lines());
-        let notices = Arc::new(TerminalNotices { output, quiet: false });
+        let notices = Arc::new(TerminalNotices { output, quiet: false, log: LogLevel::Info });
         Ok(Self { output, host: Host { home: Home::find()?, compiler, notices, functions: Arc::default() } })
     }
 
     /// Returns the context with a `quiet` output: of what components write and emit, only warnings are printed.
     #[must_use]
     pub fn quiet(&self, quiet: bool) -> Self {
+        self.with_logs(quiet, None)
+    }
+
+    /// Returns the context with an output that may be `quiet`, and that shows log lines from a level on, if it is given.
+    #[must_use]
+    pub fn with_logs(&self, quiet: bool, log: Option<LogLevel>) -> Self {
         if quiet {
             live_line::turn(false);
         }
-        let notices = Arc::new(TerminalNotices { output: self.output, quiet });
+        let log = log.unwrap_or(if quiet { LogLevel::Warn } else { LogLevel::Info });
+        let notices = Arc::new(TerminalNotices { output: self.output, quiet, log });
         Self { output: self.output, host: Host { notices, ..self.host.clone() } }
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Activation, Category, Failure, Outcome};
-use graph_core::record::{JournalDifference, JournalEntry};
+use graph_core::record::{JournalDifference, JournalEntry, LogLine};
 use graph_core::time::Timestamp;
 use graph_core::wit_value::charged;
 use graph_core::work::Meter;
@@ -20,7 +20,7 @@ use crate::classify::classify;
 use crate::convert::{self, ActivationText};
 use crate::engine::EngineInner;
 use crate::functions::FunctionEntry;
-use crate::host::output::{EventRecord, LogLine, Output, OutputObserver};
+use crate::host::output::{EventRecord, Output, OutputObserver};
 use crate::journal::{Journal, SharedJournal};
 use crate::limiter::LimitReached;
 use crate::prepare::{EntryPoint, PreparedNode};

@@ -96,7 +96,7 @@ pub use functions::{
 /// Requests to language models and their answers, as passed to [`ModelDoubles`].
 pub use graph_model;
 pub use host::http::{PendingResolution, Resolver, SecretError, SystemResolver};
-pub use host::output::{EventRecord, LogLevel, LogLine, OutputObserver};
+pub use host::output::{EventRecord, OutputObserver};
 pub use interface::Import;
 pub use journal::Journal;
 pub use live::LiveCalls;

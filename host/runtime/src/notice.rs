@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use graph_core::diagnostic::Diagnostics;
+use graph_core::record::LogLevel;
 use graph_core::trust::Yank;
-use graph_engine::{CompileObserver, LogLevel};
+use graph_engine::CompileObserver;
 use graph_walker::walker::ItemPlace;
 use serde_json::Value;
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use graph_core::diagnostic::shell_quoted;
+use graph_core::record::LogLevel;
 use graph_core::trust::Yank;
 use graph_core::yaml::{parse_duration, parse_size};
 use graph_host::context::{Context, is_current};
@@ -210,7 +211,19 @@ pub(crate) fn stream() -> impl TypedValueParser<Value = StreamKind> {
         ("debug", "Everything; live also the params and results of tasks", StreamKind::Debug),
         ("interrupts", "The questions that the run asks", StreamKind::Interrupts),
         ("custom", "What components emit", StreamKind::Custom),
+        ("logs", "The log lines of components", StreamKind::Logs),
         ("messages", "What language models answer, while it arrives; live only", StreamKind::Messages),
+    ])
+}
+
+/// Parses the least important level of log lines that are shown.
+pub(crate) fn log_level() -> impl TypedValueParser<Value = LogLevel> {
+    choice(&[
+        ("trace", "Every step of the work", LogLevel::Trace),
+        ("debug", "Details that help to find a fault", LogLevel::Debug),
+        ("info", "What a person who watches the run wants to know", LogLevel::Info),
+        ("warn", "Something is not as it should be", LogLevel::Warn),
+        ("error", "Something failed", LogLevel::Error),
     ])
 }
 

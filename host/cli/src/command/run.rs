@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use graph_core::diagnostic::printable;
 use graph_core::policy::Durability;
+use graph_core::record::LogLevel;
 use graph_host::background::{self, BackgroundOptions, BackgroundRun};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
@@ -111,6 +112,10 @@ pub(crate) struct Args {
     /// Print nothing about the steps
     #[arg(long, short, help_heading = "Output")]
     pub(super) quiet: bool,
+    /// The log lines of components that are printed: those of this level, and of more important ones. Without it, those of `info`, and
+    /// with --quiet those of `warn`; `runs logs` shows all of them
+    #[arg(long, value_parser = args::log_level(), value_name = "LEVEL", help_heading = "Output")]
+    pub(super) log: Option<LogLevel>,
     #[command(flatten)]
     pub(super) observe: observe::Args,
 }
@@ -176,7 +181,7 @@ fn warn_of_inputs(unknown: &[String], strict: bool, output: Output) -> Result<()
 async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     let output = context.output;
     let (sources, project) = (args.sources.sources(), named_project(args.sources.project.as_deref())?);
-    let context = &context.quiet(args.quiet);
+    let context = &context.with_logs(args.quiet, args.log);
     let runtime = Runtime::new(context.host.clone(), project.clone(), args.store);
     let graph = SuggestedGraph::Named(args.graph.clone());
     let suggestion = ManifestSuggestion { graph, sources: sources.clone() };

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use graph_core::digest::Digest;
 use graph_core::json::{self, TreeLimit};
-use graph_core::record::{Checkpoint, HistoryEntry, Record, Source, TaskEvent, TaskSummary, ValueKind};
+use graph_core::record::{
+    Checkpoint, HistoryEntry, LogLevel, Record, Source, TaskEvent, TaskSummary, ValueKind,
+};
 use graph_runtime::graph_store::NumberedRecord;
 use graph_walker::walker::ChannelChange;
 use serde::de::IgnoredAny;
@@ -15,6 +17,7 @@ use crate::terminal::run_report::{
     cached_line, changes, failure_line, hook_line, retry_line, short_number, short_span, step_line,
 };
 use crate::terminal::text::event_line;
+use crate::terminal::text::log_line;
 use crate::terminal::width::one_line;
 
 /// State of a printed history: the names that its next lines need.
@@ -40,14 +43,28 @@ impl HistoryLines {
 
     /// Returns the lines for the entries of a record whose number is greater than `after`.
     pub fn lines(&mut self, numbered: &NumberedRecord, record: &Record, after: u64) -> Vec<String> {
-        let namespace = numbered.record.namespace.as_str();
         let mut lines = Vec::new();
+        self.visit(numbered, record, after, &mut |state, _, entry| {
+            lines.extend(state.line(&numbered.record.namespace, numbered, record, entry));
+        });
+        lines
+    }
+
+    /// Visits the entries of a record whose number is greater than `after`, with their numbers.
+    pub fn visit(
+        &mut self,
+        numbered: &NumberedRecord,
+        record: &Record,
+        after: u64,
+        visit: &mut dyn FnMut(&mut Self, u64, &HistoryEntry<'_>),
+    ) {
+        let namespace = numbered.record.namespace.as_str();
         if let Record::Checkpoint(checkpoint) = record {
             self.current.insert(namespace.to_owned(), checkpoint.graph);
         }
         for (offset, entry) in (numbered.before + 1..).zip(record.entries()) {
             if offset > after {
-                lines.extend(self.line(namespace, numbered, record, &entry));
+                visit(self, offset, &entry);
             }
         }
         if let Record::Checkpoint(checkpoint) = record {
@@ -60,7 +77,6 @@ impl HistoryLines {
                 self.next.insert(namespace.to_owned(), next);
             }
         }
-        lines
     }
 
     fn line(
@@ -98,6 +114,15 @@ impl HistoryLines {
                     format!("      {} {line}", styled(output::DIM, format_args!("{path} ┆")))
                 }
             }
+            HistoryEntry::Event { task, node, event: TaskEvent::Log { line, .. } } => {
+                if line.level < LogLevel::Info {
+                    return None;
+                }
+                format!("      {}", log_line(&self.label(task, node), line.level, &line.message))
+            }
+            HistoryEntry::Event { task, node, event: TaskEvent::Failed { failure, .. } } => {
+                failure_line(&self.label(task, node), failure)
+            }
             HistoryEntry::Event { node, task, event: TaskEvent::Retry { attempt, failure, wait, .. } } => {
                 let wait = short_span(Duration::from_millis(*wait));
                 retry_line(&self.label(task, node), attempt.saturating_add(1), &wait, failure)
@@ -130,7 +155,7 @@ impl HistoryLines {
     }
 
     /// Returns the name of a task: the path of nodes to it, and its number if its node has several tasks.
-    fn label(&self, task: &str, node: &str) -> String {
+    pub fn label(&self, task: &str, node: &str) -> String {
         let (namespace, own) = task.rsplit_once('/').unwrap_or(("", task));
         let name = self.numbered(namespace, own, node);
         let above = self.path(namespace);

@@ -262,6 +262,9 @@ pub fn hook_line(hook: &HookSummary) -> String {
     format!("      {} hook {name} {whose}, at {}{item} {decision}", styled(style, mark), hook.event)
 }
 
+/// Number of nodes that the outcome of a run names for the failures of their tasks.
+const MOST_NODES: usize = 3;
+
 /// Renders the outcome of a run in a line: `✓ completed: 3 steps, 1.2M fuel, 35.1 ms`.
 pub fn verdict(summary: &Summary, took: Option<Duration>) -> String {
     let (style, mark) = match summary.status {
@@ -277,6 +280,13 @@ pub fn verdict(summary: &Summary, took: Option<Duration>) -> String {
     }
     let status = summary.status.as_str().replace('_', " ");
     let mut text = format!("{} {figures}", styled(style, format_args!("{mark} {status}:")));
+    let failed = summary.failed.values().fold(0, |all: u64, count| all.saturating_add(*count));
+    if failed > 0 {
+        let by_node = summary.failed.iter().map(|(node, count)| format!("{} {count}", one_line(node, 40)));
+        let nodes = by_node.take(MOST_NODES).collect::<Vec<_>>().join(", ");
+        let more = if summary.failed.len() > MOST_NODES { ", …" } else { "" };
+        let _ = write!(text, "; {} failed ({nodes}{more})", counted(failed, "task"));
+    }
     if summary.limit_reached {
         text.push_str("; max_steps was reached");
     }

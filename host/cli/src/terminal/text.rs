@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use crate::terminal::remedies;
 use graph_core::diagnostic::printable;
+use graph_core::record::LogLevel;
 use graph_core::trust::TextStanding;
-use graph_runtime::graph_engine::LogLevel;
 use graph_walker::walker::ItemPlace;
 use serde_json::Value;
 
@@ -40,6 +40,16 @@ pub fn event_line(path: &str, name: &str, payload: &Value) -> String {
     format!("      {} {head}{}", styled(output::DIM, "event"), one_line(&payload.to_string(), room))
 }
 
+/// Renders a log line of a component: its level, the path of the task, and the message.
+pub fn log_line(path: &str, level: LogLevel, message: &str) -> String {
+    let style = match level {
+        LogLevel::Error => output::BAD,
+        LogLevel::Warn => output::CAUTION,
+        LogLevel::Trace | LogLevel::Debug | LogLevel::Info => output::DIM,
+    };
+    format!("{} {}: {}", styled(style, level.as_str()), printable(path), printable(message))
+}
+
 /// Depth of the deepest level of a tree with an indent of its own.
 const DEEPEST: usize = 24;
 
@@ -62,8 +72,10 @@ fn of_item(path: &str, item: Option<ItemPlace>) -> Cow<'_, str> {
 pub struct TerminalNotices {
     /// Output that prints the notices.
     pub output: Output,
-    /// `true` if lines and events of components are left out, warnings excepted, and a warning about a file is one line.
+    /// `true` if events of components are left out, and a warning about a file is one line.
     pub quiet: bool,
+    /// The least important log lines of components that are shown.
+    pub log: LogLevel,
 }
 
 impl NoticeObserver for TerminalNotices {
@@ -121,16 +133,9 @@ impl NoticeObserver for TerminalNotices {
 
 impl TerminalNotices {
     fn log_line(self, path: &str, level: LogLevel, message: &str) {
-        if level < LogLevel::Info || (self.quiet && level < LogLevel::Warn) {
-            return;
+        if level >= self.log {
+            self.output.note(format_args!("      {}", log_line(path, level, message)));
         }
-        let style = match level {
-            LogLevel::Error => output::BAD,
-            LogLevel::Warn => output::CAUTION,
-            LogLevel::Trace | LogLevel::Debug | LogLevel::Info => output::DIM,
-        };
-        let (path, message) = (printable(path), printable(message));
-        self.output.note(format_args!("      {} {path}: {message}", styled(style, level.as_str())));
     }
 }
 

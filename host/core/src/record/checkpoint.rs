@@ -175,6 +175,9 @@ pub struct Checkpoint {
     pub errors_continued: bool,
     /// Number of dispatches of each node's item.
     pub executions: BTreeMap<String, u64>,
+    /// Number of tasks whose failure was handled, by node.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed: BTreeMap<String, u64>,
     /// The edges that fired since the preceding checkpoint, and the branches that no edge continued: by node in the order of the document.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fired: Vec<FiredEdge>,
@@ -304,7 +307,7 @@ impl Checkpoint {
 
     /// Returns the number of entries in its maps of channels and nodes.
     pub fn state_entries(&self) -> u64 {
-        let counts = [&self.cached, &self.executions, &self.visits].map(BTreeMap::len);
+        let counts = [&self.cached, &self.executions, &self.failed, &self.visits].map(BTreeMap::len);
         let entries = counts.into_iter().fold(self.channels.len(), usize::saturating_add);
         entries.saturating_add(self.gone.len()) as u64
     }

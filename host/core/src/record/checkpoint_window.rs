@@ -254,18 +254,18 @@ impl<'p> CheckpointWindow<'p> {
         } else if checkpoint.is_whole() {
             self.warned = self.warned.or(checkpoint.warned);
             self.is_complete = true;
-            let Checkpoint { cached, channels, executions, visits, .. } = checkpoint;
-            self.take_older(CumulativeState { cached, channels, executions, visits });
+            let Checkpoint { cached, channels, executions, failed, visits, .. } = checkpoint;
+            self.take_older(CumulativeState { cached, channels, executions, failed, visits });
         } else if sequence <= whole || !self.reader.has_earlier() {
             return Err(ChainError::Delta { sequence });
         } else {
-            let Checkpoint { cached, channels, executions, visits, gone, .. } = checkpoint;
+            let Checkpoint { cached, channels, executions, failed, visits, gone, .. } = checkpoint;
             for channel in gone {
                 if !self.standing.channels.contains_key(&channel) {
                     self.gone.insert(channel);
                 }
             }
-            self.take_older(CumulativeState { cached, channels, executions, visits });
+            self.take_older(CumulativeState { cached, channels, executions, failed, visits });
         }
         Ok(())
     }
@@ -277,11 +277,12 @@ impl<'p> CheckpointWindow<'p> {
                 known.entry(name).or_insert(value);
             }
         }
-        let CumulativeState { cached, mut channels, executions, visits } = older;
+        let CumulativeState { cached, mut channels, executions, failed, visits } = older;
         channels.retain(|channel, _| !self.gone.contains(channel));
         add(&mut self.standing.channels, channels);
         add(&mut self.standing.cached, cached);
         add(&mut self.standing.executions, executions);
+        add(&mut self.standing.failed, failed);
         add(&mut self.standing.visits, visits);
     }
 

@@ -19,6 +19,9 @@ pub struct CumulativeState {
     pub channels: BTreeMap<String, ChannelStamp>,
     /// Number of dispatches of each node's item.
     pub executions: BTreeMap<String, u64>,
+    /// Number of tasks whose failure was handled, by node.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed: BTreeMap<String, u64>,
     /// Number of visits of each node.
     pub visits: BTreeMap<String, u64>,
 }
@@ -35,6 +38,7 @@ impl CumulativeState {
             cached: checkpoint.cached.clone(),
             channels: checkpoint.channels.clone(),
             executions: checkpoint.executions.clone(),
+            failed: checkpoint.failed.clone(),
             visits: checkpoint.visits.clone(),
         }
     }
@@ -53,6 +57,7 @@ impl CumulativeState {
         let counts = [
             (&mut self.cached, &checkpoint.cached),
             (&mut self.executions, &checkpoint.executions),
+            (&mut self.failed, &checkpoint.failed),
             (&mut self.visits, &checkpoint.visits),
         ];
         for (all, changed) in counts {
@@ -73,9 +78,9 @@ impl CumulativeState {
 
     /// Makes a checkpoint whole in memory with these stamps and counts. Its text and its record digest remain unchanged.
     pub fn complete(self, checkpoint: &mut Checkpoint) {
-        let Self { cached, channels, executions, visits } = self;
+        let Self { cached, channels, executions, failed, visits } = self;
         (checkpoint.cached, checkpoint.channels) = (cached, channels);
-        (checkpoint.executions, checkpoint.visits) = (executions, visits);
+        (checkpoint.executions, checkpoint.failed, checkpoint.visits) = (executions, failed, visits);
     }
 }
 

@@ -12,6 +12,7 @@ use super::body::Record;
 use super::checkpoint::{Checkpoint, Source};
 use super::edge::FiredEdge;
 use super::hook::HookSummary;
+use super::log_line::LogLine;
 use super::status::{EndedBy, RunError, Status, StatusRecord};
 use super::task::{InterruptRecord, TaskSummary};
 use super::value::CanonicalValue;
@@ -36,6 +37,25 @@ pub enum TaskEvent {
         name: String,
         /// The payload.
         payload: CanonicalValue,
+    },
+    /// The task's last attempt failed, and the failure stopped the run: the superstep did not commit.
+    Failed {
+        /// The time at which the attempt ended; absent if nothing was dispatched.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<Timestamp>,
+        /// The attempt, from 1; 0 if the task failed before its first attempt.
+        attempt: u32,
+        /// The failure.
+        failure: Failure,
+    },
+    /// The component wrote a log line.
+    Log {
+        /// The time at which the attempt ended.
+        at: Timestamp,
+        /// The attempt that wrote it, from 1.
+        attempt: u32,
+        /// The line.
+        line: LogLine,
     },
     /// An attempt failed, and another one follows.
     Retry {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use graph_core::diagnostic::escape;
 use graph_core::json::{MAX_DEPTH, TreeLimit, parse_strict};
 use graph_core::node::Category;
-use graph_core::record::{HostCall, ModelDelta};
+use graph_core::record::{HostCall, LogLevel, LogLine, ModelDelta};
 use serde_json::Value;
 
 use crate::bindings::graph_host::host::{events, log};
@@ -21,53 +21,15 @@ const MAX_LINE: usize = 64 << 10;
 /// The longest name of an event, in bytes.
 const MAX_NAME: usize = 64;
 
-/// The importance of a log line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LogLevel {
-    /// Every step of the work.
-    Trace,
-    /// Details that help to find a fault.
-    Debug,
-    /// For the user who watches the run.
-    Info,
-    /// Something may be wrong.
-    Warn,
-    /// A failure that the component reports, next to its result.
-    Error,
-}
-
-impl LogLevel {
-    /// Returns the name of the level in logs, in lower case.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Trace => "trace",
-            Self::Debug => "debug",
-            Self::Info => "info",
-            Self::Warn => "warn",
-            Self::Error => "error",
-        }
+/// Returns the level that a component has named.
+const fn level_of(level: log::Level) -> LogLevel {
+    match level {
+        log::Level::Trace => LogLevel::Trace,
+        log::Level::Debug => LogLevel::Debug,
+        log::Level::Info => LogLevel::Info,
+        log::Level::Warn => LogLevel::Warn,
+        log::Level::Error => LogLevel::Error,
     }
-}
-
-impl From<log::Level> for LogLevel {
-    fn from(level: log::Level) -> Self {
-        match level {
-            log::Level::Trace => Self::Trace,
-            log::Level::Debug => Self::Debug,
-            log::Level::Info => Self::Info,
-            log::Level::Warn => Self::Warn,
-            log::Level::Error => Self::Error,
-        }
-    }
-}
-
-/// A log line of a component.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogLine {
-    /// The importance.
-    pub level: LogLevel,
-    /// The line, its control characters escaped.
-    pub message: String,
 }
 
 /// A record that a component adds to the run's event stream.
@@ -275,7 +237,7 @@ impl log::Host for TaskState {
 impl TaskState {
     fn log_line(&mut self, level: log::Level, message: &str) -> wasmtime::Result<()> {
         self.output.spend(cost(message.len()))?;
-        self.output.push_line(level.into(), message);
+        self.output.push_line(level_of(level), message);
         Ok(())
     }
 }

@@ -14,12 +14,12 @@ use graph_core::digest::{Digest, DomainHasher};
 use graph_core::item::{ItemType, NodeCapabilities, Primary};
 use graph_core::limits::{NodeLimits, TaskLimits};
 use graph_core::node::{Activation, Category, Failure};
-use graph_core::record::{HostCall, JournalEntry, ModelDelta};
+use graph_core::record::{HostCall, JournalEntry, LogLine, ModelDelta};
 use graph_core::time::Timestamp;
 use graph_core::trust::ComponentStanding;
 use graph_engine::{
-    Call, EventRecord, HttpDoubles, Journal, Knowledge, LiveCalls, LogLine, ModelDoubles, ModelLedger,
-    PreparedNode, Services,
+    Call, EventRecord, HttpDoubles, Journal, Knowledge, LiveCalls, ModelDoubles, ModelLedger, PreparedNode,
+    Services,
 };
 use graph_store::CheckpointStore;
 use graph_walker::graph::{Graph, NodeIndex};
@@ -567,6 +567,7 @@ impl Shared {
         }
         let events = report.events.into_iter();
         TaskReport {
+            logs: report.logs,
             events: events.map(|EventRecord { name, payload }| CustomEvent { name, payload }).collect(),
             journal: report.journal,
             work: report.work,

@@ -135,6 +135,8 @@ fn take_form(recorded: &Checkpoint, now: &mut Checkpoint, standing: &CumulativeS
         now.gone.clone_from(&recorded.gone);
         now.gone.retain(|channel| !standing.channels.contains_key(channel));
     }
+    // Earlier hosts did not count failures. The tasks are compared, and the counts follow from them.
+    now.failed.clone_from(&recorded.failed);
     (now.delta, now.warned) = (recorded.delta, recorded.warned);
     if recorded.state.is_none() {
         // The result digest of that version covers each channel.
@@ -174,12 +176,18 @@ fn measured(recorded: &Checkpoint, now: &mut Checkpoint, way: Way, cut: &mut Unr
         if takes_host {
             now.host = then.host;
         }
-        for (then, now) in then.events.iter().zip(&mut now.events) {
+        // Log lines are for people, and earlier hosts did not record them: another line is no difference.
+        now.events.retain(|event| !matches!(event, TaskEvent::Log { .. }));
+        let others = || then.events.iter().filter(|event| !matches!(event, TaskEvent::Log { .. }));
+        for (then, now) in others().zip(&mut now.events) {
             match (then, now) {
                 (TaskEvent::Custom { at: then, .. }, TaskEvent::Custom { at: now, .. })
                 | (TaskEvent::Retry { at: then, .. }, TaskEvent::Retry { at: now, .. }) => *now = *then,
                 _ => {}
             }
+        }
+        if others().eq(&now.events) {
+            now.events.clone_from(&then.events);
         }
         // Only the existence of an attempt that was cut short is recorded.
         if then.dispatches > now.dispatches && then.task == now.task {

@@ -17,8 +17,8 @@ use graph_core::item::{ItemType, Primary};
 use graph_core::limits::{HostUse, ModelUse, TaskLimits};
 use graph_core::node::{Activation, Failure, Outcome};
 use graph_core::record::{
-    CacheEntry, ChannelValue, EncodeError, HookSummary, JournalEntry, Record, RunError, SignedRecord, Status,
-    UnsignedRecord,
+    CacheEntry, ChannelValue, EncodeError, HookSummary, JournalEntry, LogLine, Record, RunError,
+    SignedRecord, Status, UnsignedRecord,
 };
 use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
@@ -107,6 +107,8 @@ pub struct TaskReport {
     pub work: u64,
     /// Warnings that it raised, for the run's list of warnings.
     pub warnings: Vec<String>,
+    /// Log lines of its component, in order.
+    pub logs: Vec<LogLine>,
     /// Records that its component added to the event stream, in order.
     pub events: Vec<CustomEvent>,
     /// The calls that its component made of the host, with their answers, in order.
@@ -129,6 +131,7 @@ impl TaskReport {
             fuel,
             work: 0,
             warnings: Vec::new(),
+            logs: Vec::new(),
             events: Vec::new(),
             journal: Vec::new(),
             host: None,

@@ -551,6 +551,7 @@ impl Walker {
                 let counts = node_counts.get_mut(superstep.node_of(task));
                 counts.executions += u64::from(task.used().dispatches);
                 counts.cached += u64::from(task.caching().hit().is_some());
+                counts.failed += u64::from(matches!(task.state(), TaskState::Handled(_)));
                 host = host.plus(task.used().host);
             }
         }
@@ -558,9 +559,10 @@ impl Walker {
             let counts = node_counts.get_mut(left.node());
             counts.executions += u64::from(left.used().dispatches);
             counts.cached += u64::from(left.is_cached());
+            counts.failed += u64::from(left.is_handled());
             host = host.plus(left.used().host);
         }
-        let CheckpointCounts { executions, cached, .. } = node_counts.all(&self.graph);
+        let CheckpointCounts { executions, cached, failed, .. } = node_counts.all(&self.graph);
         let name = |node: NodeIndex| self.graph.node(node).name.clone();
         Summary {
             status: self.stop.status(),
@@ -573,6 +575,7 @@ impl Walker {
             visited_digest: self.visited.digest(),
             executions,
             cached,
+            failed,
             next: self.not_run().into_iter().map(name).collect(),
             interrupts: self.stop.interrupts().to_vec(),
             error: self.stop.error().cloned(),

@@ -238,6 +238,8 @@ pub struct Summary {
     pub executions: BTreeMap<String, u64>,
     /// Number of cached results used instead of a dispatch, by node.
     pub cached: BTreeMap<String, u64>,
+    /// Number of tasks whose failure was handled, by node.
+    pub failed: BTreeMap<String, u64>,
     /// The nodes that are next, in task order.
     pub next: Vec<String>,
     /// The questions that wait for an answer.

@@ -11,7 +11,7 @@ use graph_core::json;
 use graph_core::limits::{HostUse, ModelUse};
 use graph_core::node::{Failure, Outcome};
 use graph_core::policy::Durability;
-use graph_core::record::{JournalEntry, SignedCacheEntry};
+use graph_core::record::{JournalEntry, LogLine, SignedCacheEntry};
 use graph_core::time::Timestamp;
 use graph_core::trust::{SigningKey, VerifyingKey};
 use graph_walker::document::load_hooks;
@@ -301,6 +301,8 @@ pub(super) struct ReportDocument {
     #[serde(default)]
     warnings: Vec<String>,
     #[serde(default)]
+    logs: Vec<LogLine>,
+    #[serde(default)]
     events: Vec<CustomEventDocument>,
     #[serde(default)]
     journal: Vec<JournalEntry>,
@@ -362,6 +364,7 @@ impl ReportDocument {
             fuel: self.fuel,
             work: self.work,
             warnings: self.warnings,
+            logs: self.logs,
             events: events.map(|event| CustomEvent { name: event.name, payload: event.payload }).collect(),
             journal: self.journal,
             host: self.host,

@@ -96,6 +96,7 @@ pub(super) fn summary(summary: &Summary) -> Value {
         "visited_digest": summary.visited_digest,
         "executions": summary.executions,
         "cached": summary.cached,
+        "failed": summary.failed,
         "next": summary.next,
         "interrupts": summary.interrupts,
         "error": summary.error,

@@ -8,12 +8,14 @@ mod edit;
 mod events;
 mod expired;
 mod export;
+mod failures;
 mod fork;
 mod gc;
 mod history;
 mod import;
 mod kill;
 mod list;
+mod logs;
 mod namespace;
 mod open;
 pub(super) mod relations;
@@ -29,6 +31,7 @@ mod update;
 mod usage;
 mod verify;
 mod wait;
+mod walk;
 mod watch;
 
 use graph_host::context::named_project;
@@ -64,6 +67,7 @@ enum Action {
     Update(update::Args),
     Fork(Box<fork::Args>),
     Events(events::Args),
+    Logs(logs::Args),
     Transcript(transcript::Args),
     Watch(watch::Args),
     Wait(wait::Args),
@@ -81,6 +85,7 @@ impl Args {
     pub(crate) fn streams(&self, json: bool) -> bool {
         match &self.action {
             Action::Watch(args) => args.streams(json),
+            Action::Logs(args) => args.streams(json),
             Action::Fork(args) => args.streams(),
             _ => false,
         }
@@ -106,6 +111,10 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
         Action::Events(args) => {
             let (_, store, row) = stores()?.find(&args.run)?;
             events::run(&args, &store, &row, context)
+        }
+        Action::Logs(args) => {
+            let (_, store, row) = stores()?.find(&args.run)?;
+            logs::run(&args, &store, &row, context)
         }
         Action::Transcript(args) => transcript::run(&args, &stores()?, project, context),
         Action::Watch(args) => watch::run(&args, project, context),

@@ -21,13 +21,13 @@ pub(super) fn shown_status(store: &dyn CheckpointStore, row: &RunRow) -> String 
     if cut_short { format!("{status} (cut short)") } else { status }
 }
 
-/// Renders a time in the local time zone.
+/// Renders a time in the local time zone, with its offset from UTC.
 pub(super) fn time(at: Timestamp) -> String {
     let zoned = i64::try_from(at.0)
         .ok()
         .and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok())
         .map(|at| at.to_zoned(jiff::tz::TimeZone::system()));
-    zoned.map_or_else(|| at.to_string(), |at| at.strftime("%Y-%m-%d %H:%M:%S").to_string())
+    zoned.map_or_else(|| at.to_string(), |at| at.strftime("%Y-%m-%d %H:%M:%S %:z").to_string())
 }
 
 /// Returns the row for JSON documents.

@@ -8,10 +8,12 @@ use std::sync::Arc;
 use graph_core::digest::Digest;
 use graph_core::hook_event::HookEvent;
 use graph_core::limits::{HostUse, ModelUse};
+use graph_core::node::Failure;
 use graph_core::record::{
-    AcceptedPinChange, Checkpoint, HookSummary, Pruning, Record, SignedRecord, Source, StatusRecord,
-    TaskCache,
+    AcceptedPinChange, Checkpoint, HookSummary, PendingOutcome, Pruning, Record, SignedRecord, Source,
+    StatusRecord, TaskCache, TaskEvent,
 };
+use graph_core::time::Timestamp;
 use graph_core::trust::VerifyingKey;
 use graph_host::context::Context;
 use graph_runtime::error::{Error, Result};
@@ -69,6 +71,34 @@ struct PendingRecords {
     tasks: BTreeMap<String, (String, TaskUsed)>,
     /// Number of tasks with a cached result, by node.
     cached: BTreeMap<String, u64>,
+    /// The outcome of tasks, by task, with their nodes and attempts.
+    outcomes: BTreeMap<String, (String, u32, Timestamp, PendingOutcome)>,
+}
+
+/// A task of a superstep that has not committed.
+pub(super) struct OpenTask<'a> {
+    pub(super) task: &'a str,
+    pub(super) node: &'a str,
+    pub(super) attempt: u32,
+    pub(super) stand: TaskStand<'a>,
+}
+
+/// The progress of a task of a superstep that has not committed.
+pub(super) enum TaskStand<'a> {
+    /// It has a result.
+    Done,
+    /// It failed, and the graph handles the failure.
+    Handled {
+        /// The time of the failure.
+        at: Timestamp,
+        failure: &'a Failure,
+    },
+    /// Its failure has stopped the run.
+    Failed { failure: &'a Failure },
+    /// It waits for an answer, for a child run, or for its next attempt.
+    Waiting,
+    /// It has neither a result nor a failure.
+    Unfinished,
 }
 
 /// Dispatches, fuel and use of the host.
@@ -94,6 +124,8 @@ impl PendingRecords {
                 if let Some(TaskCache::Hit(_)) = task.cache {
                     *self.cached.entry(task.node.clone()).or_default() += 1;
                 }
+                let outcome = (task.node.clone(), task.attempt, task.at, task.outcome);
+                self.outcomes.insert(task.task.clone(), outcome);
                 self.tasks.insert(task.task, (task.node, (task.dispatches, task.fuel, task.host)));
             }
             Record::Answers(_) | Record::Checkpoint(_) => {}
@@ -350,6 +382,35 @@ impl RunView {
         Ok(())
     }
 
+    /// Returns the known tasks of a superstep that has not committed, in task order; empty if a superstep is under way in a process.
+    pub(super) fn open_tasks(&self) -> Vec<OpenTask<'_>> {
+        let mut open: BTreeMap<&str, OpenTask<'_>> = BTreeMap::new();
+        for (task, used) in self.status().iter().flat_map(|status| &status.tasks) {
+            let failure = used.events.iter().rev().find_map(|event| match event {
+                TaskEvent::Failed { failure, .. } => Some(failure),
+                _ => None,
+            });
+            let stand = failure.map_or(TaskStand::Unfinished, |failure| TaskStand::Failed { failure });
+            open.insert(task, OpenTask { task, node: &used.node, attempt: used.attempts, stand });
+        }
+        for (task, (node, attempt, at, outcome)) in &self.pending.outcomes {
+            let stand = match outcome {
+                PendingOutcome::Done { .. } => TaskStand::Done,
+                PendingOutcome::Handled { failure } => TaskStand::Handled { at: *at, failure },
+                PendingOutcome::Failed { failure } => TaskStand::Failed { failure },
+                PendingOutcome::Failing { .. }
+                | PendingOutcome::Suspended
+                | PendingOutcome::Interrupted { .. }
+                | PendingOutcome::Retrying { .. } => TaskStand::Waiting,
+            };
+            open.insert(task, OpenTask { task, node, attempt: *attempt, stand });
+        }
+        let mut open: Vec<_> = open.into_values().collect();
+        // In the order of their numbers, which are the last part of the id.
+        open.sort_by_key(|open| open.task.rsplit('.').next().and_then(|number| number.parse::<u64>().ok()));
+        open
+    }
+
     /// Returns the results of hooks since the newest checkpoint.
     pub(super) fn hooked(&self) -> &[HookSummary] {
         &self.pending.hooked
@@ -401,6 +462,7 @@ impl RunView {
                 .map_or_else(|| Digest::from_bytes([0; 32]), |newest| newest.visited_digest),
             executions,
             cached,
+            failed: newest.map(|newest| newest.failed.clone()).unwrap_or_default(),
             next: newest.iter().flat_map(|newest| &newest.next).map(|next| next.node.clone()).collect(),
             interrupts: status.map(|status| status.interrupts.clone()).unwrap_or_default(),
             error: status.and_then(|status| status.error.clone()),

@@ -24,6 +24,7 @@ use graph_runtime::run::stores::Stores;
 use serde_json::{Map, Value, json};
 
 use super::accepted;
+use super::failures;
 use super::history::{made_by, nodes, origin};
 use super::relations::{Relations, is_created};
 use super::row::{bare_json, model_columns, shown_status, text_json, time};
@@ -40,6 +41,9 @@ pub(super) struct Args {
     /// Show values in full; without it, long ones are shortened
     #[arg(long)]
     all: bool,
+    /// Show only the failures of tasks: all of them, those of child runs included
+    #[arg(long, conflicts_with = "all")]
+    failed: bool,
 }
 
 pub(super) fn run(args: &Args, stores: &Stores, project: &Project, context: &Context) -> Result<Exit> {
@@ -53,6 +57,10 @@ pub(super) fn run(args: &Args, stores: &Stores, project: &Project, context: &Con
     let told = run_view::of(store, &row, context)?;
     let children = tree::read(store, &row, told.key())?;
     let exit = if told.trouble.is_some() { Exit::Integrity } else { Exit::Ok };
+    if args.failed && !context.output.is_json() {
+        failures::print(store, &row, &told, context.output)?;
+        return Ok(exit);
+    }
     if context.output.is_json() {
         // Printed as the stored text: it may be large.
         let result = row.result.take();
@@ -66,6 +74,9 @@ pub(super) fn run(args: &Args, stores: &Stores, project: &Project, context: &Con
         let document = Document::new(document)
             .with_text("result", result)
             .with_list("visited", |give| told.each_visited(store, &mut |node| give(&Value::from(node))))
+            .with_list("failures", |give| {
+                failures::each(store, &row, &told, |failed| give(&failed.to_json()))
+            })
             .with_list("history", |give| told.each_step(store, |step| give(&step_json(step))));
         context.output.document_in_pieces(document)?;
         return Ok(exit);
@@ -76,6 +87,9 @@ pub(super) fn run(args: &Args, stores: &Stores, project: &Project, context: &Con
     let interrupts = status.map(|status| status.interrupts.as_slice()).unwrap_or_default();
     let extent = if args.all { Extent::ALL } else { Extent::SHORT };
     print(store, &row, &told, &children, context)?;
+    if !row.status.is_end() {
+        failures::print_open(&told, &format!("graph-host runs show {typed} --failed"), context.output)?;
+    }
     let is_shortened = print_values(&told, &told.state(store)?, extent, context.output)?;
     if !next.is_empty() {
         context.output.line(format_args!("{} {}", styled(output::BOLD, "next"), run_report::nodes(&next)))?;

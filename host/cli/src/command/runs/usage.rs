@@ -16,6 +16,8 @@ use serde_json::{Value, json};
 pub(super) struct Usage {
     /// Number of tasks that were dispatched.
     tasks: u64,
+    /// Number of tasks whose failure was handled.
+    failed: u64,
     /// Number of dispatches.
     dispatches: u64,
     /// Fuel of all tasks.
@@ -59,6 +61,7 @@ impl Usages {
                 continue;
             };
             usage.tasks += 1;
+            usage.failed += u64::from(task.failure.is_some());
             usage.dispatches += u64::from(task.dispatches);
             usage.fuel = usage.fuel.saturating_add(task.fuel);
             let HostUse { calls, bytes, fuel, model, .. } = task.host;
@@ -158,6 +161,10 @@ impl Usage {
         );
         if self.tasks > 1 {
             let _ = write!(line, "  {} {}", styled(output::DIM, "longest"), span(self.longest_micros));
+        }
+        if self.failed > 0 {
+            let done = self.tasks - self.failed;
+            let _ = write!(line, "  {done} of {} done, {} failed", self.tasks, self.failed);
         }
         if self.calls > 0 {
             let _ = write!(line, "  {}", counted(self.calls, "call"));

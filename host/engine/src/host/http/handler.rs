@@ -7,6 +7,7 @@ use bytes::Bytes;
 use graph_core::capability::{HttpResponse as Response, Scheme};
 use graph_core::diagnostic::escape;
 use graph_core::node::{Category, Failure};
+use graph_core::record::LogLevel;
 use graph_core::record::journal::{as_kept, digested, kept, with_received};
 use http_body_util::{BodyExt as _, Full};
 use hyper::header;
@@ -23,7 +24,6 @@ use super::send::{IgnoredResponse, Request};
 use super::sender::Sender;
 use crate::bindings::wasi::http::outgoing_handler;
 use crate::classify::GuestFault;
-use crate::host::output::LogLevel;
 use crate::journal::{AnswerSource, RecordedAnswer, SharedJournal};
 use crate::state::TaskState;
 

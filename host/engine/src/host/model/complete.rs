@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use graph_core::node::{Category, Failure};
+use graph_core::record::LogLevel;
 use graph_core::record::journal::MODEL;
 use graph_model::exchange::{Call, CallEnd, CallOutcome, ModelAnswer, Provider, not_granted, recorded};
 use serde_json::Value;
@@ -13,7 +14,6 @@ use crate::bindings::graph_host::host::model as wit;
 use crate::bindings::graph_host::node::types::Failure as WitFailure;
 use crate::convert::failure as given_failure;
 use crate::host::http::{Destination, ReceivedBytes, Sender};
-use crate::host::output::LogLevel;
 use crate::journal::AnswerSource;
 use crate::state::TaskState;
 

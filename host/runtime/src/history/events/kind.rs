@@ -19,6 +19,8 @@ pub enum StreamKind {
     Interrupts,
     /// The events that components emit.
     Custom,
+    /// The log lines of components.
+    Logs,
     /// The answers of language models, while they arrive: live only.
     Messages,
 }
@@ -71,10 +73,11 @@ impl Kinds {
             HistoryEntry::Update { .. } => StreamKind::Updates,
             HistoryEntry::Interrupt(_) => StreamKind::Interrupts,
             HistoryEntry::Event { event: TaskEvent::Custom { .. }, .. } => StreamKind::Custom,
+            HistoryEntry::Event { event: TaskEvent::Log { .. }, .. } => StreamKind::Logs,
             HistoryEntry::Began(_)
             | HistoryEntry::Hook(_)
             | HistoryEntry::Superstep(_)
-            | HistoryEntry::Event { event: TaskEvent::Retry { .. }, .. }
+            | HistoryEntry::Event { event: TaskEvent::Failed { .. } | TaskEvent::Retry { .. }, .. }
             | HistoryEntry::Task(_)
             | HistoryEntry::Route(_)
             | HistoryEntry::Warning(_)
@@ -108,11 +111,13 @@ pub(super) const TASK_STARTED: &str = "task_started";
 pub(super) const MESSAGE: &str = "message";
 
 /// The values of `kind` in lines of stored entries.
-pub const KINDS: [&str; 13] = [
+pub const KINDS: [&str; 15] = [
     "run",
     "hook",
     "superstep",
     "custom",
+    "failed",
+    "log",
     "retry",
     "task",
     "update",
@@ -131,6 +136,8 @@ pub(super) const fn word(entry: &HistoryEntry<'_>) -> &'static str {
         HistoryEntry::Hook(_) => "hook",
         HistoryEntry::Superstep(_) => "superstep",
         HistoryEntry::Event { event: TaskEvent::Custom { .. }, .. } => "custom",
+        HistoryEntry::Event { event: TaskEvent::Failed { .. }, .. } => "failed",
+        HistoryEntry::Event { event: TaskEvent::Log { .. }, .. } => "log",
         HistoryEntry::Event { event: TaskEvent::Retry { .. }, .. } => "retry",
         HistoryEntry::Task(_) => "task",
         HistoryEntry::Update { .. } => "update",

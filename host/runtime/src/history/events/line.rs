@@ -149,6 +149,15 @@ impl Around<'_> {
                 });
                 return (Some(*at), told);
             }
+            HistoryEntry::Event { task, node, event: TaskEvent::Failed { at, attempt, failure } } => {
+                return (*at, json!({ "task": task, "node": node, "attempt": attempt, "failure": failure }));
+            }
+            HistoryEntry::Event { task, node, event: TaskEvent::Log { at, attempt, line } } => {
+                let told = json!({
+                    "task": task, "node": node, "attempt": attempt, "level": line.level, "message": line.message,
+                });
+                return (Some(*at), told);
+            }
             HistoryEntry::Event { task, node, event: TaskEvent::Retry { at, attempt, failure, wait } } => {
                 let told = json!({
                     "task": task, "node": node, "attempt": attempt, "failure": failure, "wait_ms": wait,

@@ -11,6 +11,8 @@ pub(in crate::walker) struct NodeCount {
     pub cached: u64,
     /// Number of dispatches of the node's item.
     pub executions: u64,
+    /// Number of tasks whose failure was handled.
+    pub failed: u64,
     /// Number of visits.
     pub visits: u64,
 }
@@ -32,13 +34,14 @@ pub(in crate::walker) struct NodeCounts {
 pub(in crate::walker) struct CheckpointCounts {
     pub cached: BTreeMap<String, u64>,
     pub executions: BTreeMap<String, u64>,
+    pub failed: BTreeMap<String, u64>,
     pub visits: BTreeMap<String, u64>,
 }
 
 impl CheckpointCounts {
     /// Number of entries in a checkpoint.
     pub(in crate::walker) fn entries(&self) -> u64 {
-        (self.cached.len() + self.executions.len() + self.visits.len()) as u64
+        (self.cached.len() + self.executions.len() + self.failed.len() + self.visits.len()) as u64
     }
 }
 
@@ -65,6 +68,7 @@ impl NodeCounts {
         };
         take(counted.cached, |counts, count| counts.cached = count)?;
         take(counted.executions, |counts, count| counts.executions = count)?;
+        take(counted.failed, |counts, count| counts.failed = count)?;
         take(counted.visits, |counts, count| counts.visits = count)?;
         node_counts.note_known();
         node_counts.changed.clear();
@@ -87,8 +91,9 @@ impl NodeCounts {
     /// Takes over another walker's counts, except for the visits.
     pub(in crate::walker) fn take_spent(&mut self, other: &Self) {
         for (place, (own, other)) in (0..).zip(self.counts.iter_mut().zip(&other.counts)) {
-            if (own.executions, own.cached) != (other.executions, other.cached) {
-                (own.executions, own.cached) = (other.executions, other.cached);
+            let spent = NodeCount { visits: own.visits, ..*other };
+            if *own != spent {
+                *own = spent;
                 self.changed.push(NodeIndex(place));
             }
         }
@@ -124,10 +129,11 @@ impl NodeCounts {
     fn counted(&self, graph: &Graph, nodes: impl IntoIterator<Item = NodeIndex>) -> CheckpointCounts {
         let mut counted = CheckpointCounts::default();
         for node in nodes {
-            let NodeCount { cached, executions, visits } = self.get(node);
+            let NodeCount { cached, executions, failed, visits } = self.get(node);
             let maps = [
                 (&mut counted.cached, cached),
                 (&mut counted.executions, executions),
+                (&mut counted.failed, failed),
                 (&mut counted.visits, visits),
             ];
             for (map, count) in maps {

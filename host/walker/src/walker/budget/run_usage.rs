@@ -135,12 +135,19 @@ impl RunUsage {
         self.node_counts.get_mut(node).visits += 1;
     }
 
-    /// Counts the use of a task. `is_cached`: a cached result was used instead of its dispatch.
+    /// Counts the use of a task. `is_cached`: a cached result was used instead of its dispatch; `is_failed`: its failure was handled.
     #[inline]
-    pub(in crate::walker) fn add_task(&mut self, node: NodeIndex, used: &TaskUsage, is_cached: bool) {
+    pub(in crate::walker) fn add_task(
+        &mut self,
+        node: NodeIndex,
+        used: &TaskUsage,
+        is_cached: bool,
+        is_failed: bool,
+    ) {
         let counts = self.node_counts.get_mut(node);
         counts.executions += u64::from(used.dispatches);
         counts.cached += u64::from(is_cached);
+        counts.failed += u64::from(is_failed);
         self.fuel = self.fuel.saturating_add(used.fuel);
         self.host = self.host.plus(used.host);
         self.child_steps = self.child_steps.saturating_add(used.steps);

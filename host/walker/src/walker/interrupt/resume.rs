@@ -580,6 +580,7 @@ fn restore_node_counts(
     let counted = CheckpointCounts {
         cached: std::mem::take(&mut checkpoint.cached),
         executions: std::mem::take(&mut checkpoint.executions),
+        failed: std::mem::take(&mut checkpoint.failed),
         visits: std::mem::take(&mut checkpoint.visits),
     };
     let node_counts =

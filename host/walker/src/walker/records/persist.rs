@@ -313,6 +313,7 @@ impl Walker {
             end: self.stop.end().cloned(),
             errors_continued: self.stop.has_continued_past_errors(),
             executions: counted.executions,
+            failed: counted.failed,
             fired: fired.collect(),
             follows,
             fuel: self.usage.fuel(),

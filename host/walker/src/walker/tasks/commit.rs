@@ -432,7 +432,11 @@ impl Walker {
             let node = self.graph.node(active.node());
             for task in superstep.tasks_of(active) {
                 let cached = task.caching().hit().cloned().map(Box::new);
-                self.usage.add_task(active.node(), task.used(), cached.is_some());
+                let failure = match task.state() {
+                    TaskState::Handled(failure) => Some(failure.clone()),
+                    _ => None,
+                };
+                self.usage.add_task(active.node(), task.used(), cached.is_some(), failure.is_some());
                 self.warnings.keep(task.warnings().iter().cloned());
                 if let Some(entry) = self.result_to_keep(node, task) {
                     self.unwritten.add_result(entry);
@@ -447,10 +451,7 @@ impl Walker {
                     dropped: task.answers().dropped(),
                     events: task.history().events().to_vec(),
                     expired: task.answers().expired().clone(),
-                    failure: match task.state() {
-                        TaskState::Handled(failure) => Some(failure.clone()),
-                        _ => None,
-                    },
+                    failure,
                     fuel: task.used().fuel,
                     granted: task.answers().granted(),
                     host: task.used().host,

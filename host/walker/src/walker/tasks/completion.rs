@@ -69,7 +69,7 @@ impl Walker {
         found.account_mut().charge_work(report.work);
         found.caching_mut().took(report.fuel);
         found.add_warnings(report.warnings);
-        found.add_report(report.timing, report.events, report.journal);
+        found.add_report(report.timing, report.logs, report.events, report.journal);
         self.add_time(report.timing);
         self.add_memory(returned);
         if self.exceeds_memory() {
@@ -516,6 +516,7 @@ fn report_size(report: &TaskReport) -> u64 {
         Err(failure) => failure_size(failure),
     };
     let events = report.events.iter().map(|event| event.name.len() as u64 + size::of(&event.payload));
+    let logs = report.logs.iter().map(|line| line.message.len() as u64);
     let warnings = report.warnings.iter().map(|warning| warning.len() as u64);
-    events.chain(warnings).fold(result, u64::saturating_add)
+    events.chain(logs).chain(warnings).fold(result, u64::saturating_add)
 }

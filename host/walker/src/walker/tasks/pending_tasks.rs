@@ -127,6 +127,11 @@ impl PendingTask {
         matches!(self.known.cache, Some(TaskCache::Hit(_)))
     }
 
+    /// Returns `true` if the task failed and the failure is handled.
+    pub(in crate::walker) const fn is_handled(&self) -> bool {
+        matches!(self.outcome, Some(PendingOutcome::Handled { .. }))
+    }
+
     /// Returns the memory of the task's result or question, in bytes.
     pub(in crate::walker) fn memory(&self) -> u64 {
         match &self.outcome {

@@ -85,7 +85,7 @@ impl Walker {
     /// Counts the use of tasks that will not continue.
     pub(in crate::walker) fn count_used(&mut self, left: PendingTasks) {
         for left in left.into_tasks() {
-            self.usage.add_task(left.node(), left.used(), left.is_cached());
+            self.usage.add_task(left.node(), left.used(), left.is_cached(), false);
         }
     }
 

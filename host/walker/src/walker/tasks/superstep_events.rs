@@ -10,7 +10,7 @@ use crate::walker::state::reduce::Write;
 use crate::walker::tasks::superstep::Superstep;
 use graph_core::node::Failure;
 use graph_core::policy::Reducer;
-use graph_core::record::{AttemptJournal, CanonicalValue, ChannelWrite, JournalEntry, TaskEvent};
+use graph_core::record::{AttemptJournal, CanonicalValue, ChannelWrite, JournalEntry, LogLine, TaskEvent};
 use graph_core::time::Timestamp;
 
 /// The writes of nodes by channel, in task order.
@@ -62,8 +62,14 @@ impl TaskHistory {
         &self.journal
     }
 
-    /// Adds the timing and the events of an attempt's report.
-    pub(in crate::walker) fn add_attempt(&mut self, attempt: u32, timing: Timing, events: Vec<CustomEvent>) {
+    /// Adds the timing, the log lines and the events of an attempt's report.
+    pub(in crate::walker) fn add_attempt(
+        &mut self,
+        attempt: u32,
+        timing: Timing,
+        logs: Vec<LogLine>,
+        events: Vec<CustomEvent>,
+    ) {
         if timing.at.is_some() {
             let end = timing.began.saturating_add(timing.took);
             let (began, ended) = self.span.unwrap_or((timing.began, end));
@@ -71,6 +77,7 @@ impl TaskHistory {
             self.at = timing.at;
         }
         let at = timing.at.unwrap_or_default();
+        self.events.extend(logs.into_iter().map(|line| TaskEvent::Log { at, attempt, line }));
         self.events.extend(events.into_iter().map(|CustomEvent { name, payload }| TaskEvent::Custom {
             at,
             attempt,
@@ -106,6 +113,11 @@ impl TaskHistory {
             failure,
             wait: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
         });
+    }
+
+    /// Adds the event that the last attempt failed and stops the run.
+    pub(in crate::walker) fn add_failure(&mut self, attempt: u32, failure: Failure) {
+        self.events.push(TaskEvent::Failed { at: self.at, attempt, failure });
     }
 
     /// Returns the events and the journals.

@@ -17,7 +17,7 @@ use graph_core::capability::DispatchPatterns;
 use graph_core::item::{ItemType, Primary};
 use graph_core::limits::{Budget, ModelUse, TaskLimits};
 use graph_core::node::{Failure, Outcome};
-use graph_core::record::{CanonicalValue, JournalEntry, PendingOutcome, ShortRecord};
+use graph_core::record::{CanonicalValue, JournalEntry, LogLine, PendingOutcome, ShortRecord};
 use graph_core::time::Timestamp;
 use graph_core::work::size;
 
@@ -380,15 +380,16 @@ impl Task {
         keep_warnings(&mut self.warnings, warnings);
     }
 
-    /// Adds the timing, events and journal of an attempt's report.
+    /// Adds the timing, log lines, events and journal of an attempt's report.
     pub(in crate::walker) fn add_report(
         &mut self,
         timing: Timing,
+        logs: Vec<LogLine>,
         events: Vec<CustomEvent>,
         journal: Vec<JournalEntry>,
     ) {
         self.account.add_time(timing.micros());
-        self.history.add_attempt(self.attempt, timing, events);
+        self.history.add_attempt(self.attempt, timing, logs, events);
         self.history.keep_journal(self.attempt, self.account.used().dispatches, journal);
     }
 
@@ -489,9 +490,15 @@ impl Task {
             | TaskState::Exhausted { .. }
             | TaskState::Abandoned => None,
         };
+        if let TaskState::Failed(failure) = self.state {
+            self.history.add_failure(self.attempt, failure);
+        }
         self.account.abandon();
         let used = *self.account.used();
-        let is_new = outcome.is_none() && used == TaskUsage::default() && self.answers.is_empty();
+        let is_new = outcome.is_none()
+            && used == TaskUsage::default()
+            && self.answers.is_empty()
+            && self.history.events().is_empty();
         if is_new && self.attempt == 0 {
             return None;
         }

@@ -146,7 +146,7 @@ impl Walker {
         found.keep_warnings(warnings);
         // The task ends when its child run does, which is later than the last attempt in that run.
         let took = Timing { at: took.at.map(|_| now), ..took };
-        found.add_report(took, Vec::new(), Vec::new());
+        found.add_report(took, Vec::new(), Vec::new(), Vec::new());
         self.add_time(took);
         let output = match &end {
             ChildEnd::Output(output) => size::of(output),
