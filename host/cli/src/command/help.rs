@@ -26,7 +26,22 @@ const COMMANDS: &[Group] = &[
 ];
 
 const RUNS: &[Group] = &[
-    ("Look", &["list", "show", "open", "watch", "history", "chain", "state", "logs", "events", "transcript"]),
+    (
+        "Look",
+        &[
+            "list",
+            "show",
+            "open",
+            "watch",
+            "history",
+            "chain",
+            "state",
+            "diff",
+            "logs",
+            "events",
+            "transcript",
+        ],
+    ),
     ("Act", &["wait", "cancel", "kill", "update", "fork"]),
     ("Maintain", &["verify", "export", "import", "gc", "adopt", "help"]),
 ];

@@ -10,12 +10,12 @@ use graph_core::capability::{
 };
 use graph_core::limits::{ModelFigure, ModelUse, TaskLimits};
 use graph_core::node::{Category, Failure};
-use graph_core::record::{JournalEntry, ModelDelta, ModelPart};
+use graph_core::record::{JournalEntry, LogLine, ModelDelta, ModelPart};
 use graph_core::time::Timestamp;
 use graph_engine::graph_model::{Block, Message, Response, Role, StopReason, Usage};
 use graph_engine::{
     AskedModel, Call, CallReport, Classification, DoubledModel, EventRecord, HostResources, Journal,
-    LiveCalls, LogLine, ModelDoubles, OutputObserver, PrepareError, PreparedNode, Services,
+    LiveCalls, ModelDoubles, OutputObserver, PrepareError, PreparedNode, Services,
 };
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

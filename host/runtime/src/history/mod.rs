@@ -5,4 +5,5 @@ pub mod events;
 pub mod run_document;
 pub mod streamed;
 pub mod transcript;
+pub mod value_changes;
 pub mod verify;

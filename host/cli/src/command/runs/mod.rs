@@ -4,6 +4,7 @@ mod accepted;
 mod adopt;
 mod cancel;
 mod chain;
+mod diff;
 mod edit;
 mod events;
 mod expired;
@@ -63,6 +64,7 @@ enum Action {
     Open(open::Args),
     History(history::Args),
     State(state::Args),
+    Diff(diff::Args),
     Chain(chain::Args),
     Update(update::Args),
     Fork(Box<fork::Args>),
@@ -105,6 +107,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
         Action::Chain(args) => chain::run(&args, &stores()?, context),
         Action::History(args) => history::run(&args, &*stores()?.find(&args.run)?.1, context),
         Action::State(args) => state::run(&args, &stores()?, project, context),
+        Action::Diff(args) => diff::run(&args, &stores()?, context),
         Action::Update(args) => update::run(args, project, context),
         Action::Fork(args) => fork::run(*args, project, context),
         Action::Verify(args) => verify::run(&args, &*stores()?.find(&args.run)?.1, context),

@@ -238,7 +238,7 @@ fn went_back(checkpoint: &Checkpoint) -> Option<(u64, u64)> {
     }
 }
 
-fn checkpoint(record: &SignedRecord, key: Option<&VerifyingKey>) -> Result<Checkpoint> {
+pub(super) fn checkpoint(record: &SignedRecord, key: Option<&VerifyingKey>) -> Result<Checkpoint> {
     match restore::open_record(record, key)? {
         Record::Checkpoint(checkpoint) => Ok(*checkpoint),
         _ => Err(Error::integrity(format!("record {} is not a checkpoint", record.sequence))),

@@ -13,6 +13,7 @@ use graph_host::terminal::values::{Extent, ValueLines};
 use graph_host::terminal::width::width;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::{CheckpointStore, RunRow};
+use graph_runtime::history::value_changes::ValueChanges;
 use graph_runtime::project::Project;
 use graph_runtime::run::checkpoints::{self, Line};
 use graph_runtime::run::edit_and_fork::{inputs, parse_selector};
@@ -24,7 +25,7 @@ use serde_json::{Map, Value, json};
 
 use super::history::{made_by, nodes, origin};
 use super::row::time;
-use super::{namespace, tree};
+use super::{diff, namespace, tree};
 use crate::command::args::typed_run;
 
 /// Show the state of a run at any of its checkpoints
@@ -42,6 +43,9 @@ pub(super) struct Args {
     /// Show values in full; without it, long ones are shortened
     #[arg(long)]
     all: bool,
+    /// Show only what differs from the state at an earlier checkpoint: the one before, or PLACE, written as for --at
+    #[arg(long, value_name = "PLACE", num_args = 0..=1, require_equals = true, value_parser = parse_selector)]
+    diff: Option<Option<CheckpointSelector>>,
 }
 
 pub(super) fn run(args: &Args, stores: &Stores, project: &Project, context: &Context) -> Result<Exit> {
@@ -60,6 +64,30 @@ pub(super) fn run(args: &Args, stores: &Stores, project: &Project, context: &Con
         _ => tree::graphs(store, &row)?.remove(&checkpoint.graph),
     };
     let out = context.output;
+    if let Some(earlier) = &args.diff {
+        let before = CheckpointSelector::Sequence(checkpoint.sequence.saturating_sub(1));
+        let earlier = earlier.as_ref().unwrap_or(&before);
+        let mut earlier = restore::restore_child_at(store, &row.run_id, inside, key, earlier)?;
+        let before = restore::take_state(&mut earlier)?;
+        let most = if args.all || out.is_json() { usize::MAX } else { diff::SHOWN };
+        let found = ValueChanges::between(&before, &state, most);
+        if out.is_json() {
+            out.document(&json!({
+                "run_id": id,
+                "before": earlier.checkpoint.sequence,
+                "after": checkpoint.sequence,
+                "state": diff::document(&found),
+            }))?;
+            return Ok(Exit::Ok);
+        }
+        let heading =
+            format!("state at checkpoint {}, and at {}", earlier.checkpoint.sequence, checkpoint.sequence);
+        if found.changes.is_empty() {
+            out.line(format_args!("{heading}: the same"))?;
+        }
+        diff::print_changes(&heading, &found, out)?;
+        return Ok(Exit::Ok);
+    }
     if out.is_json() {
         print_document(store, &row, (inside, key), &restored, (graph, &state), out)?;
         return Ok(Exit::Ok);

@@ -114,6 +114,7 @@ fn condition(value: &Value) -> Condition {
 fn kind_of(at: usize, shape: &Shape) -> NodeKind {
     match shape.kind % 7 {
         1 | 2 => NodeKind::Foreach(Foreach {
+            batch: None,
             over: template(&json!([1, 2, 3])),
             variable: "x".to_owned(),
             collect: Some("log".to_owned()),
