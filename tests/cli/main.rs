@@ -54,6 +54,7 @@ mod relations;
 mod replay;
 mod reports;
 mod required;
+mod run_logs;
 mod runtime_folders;
 mod schemas;
 mod scripts;

@@ -58,7 +58,11 @@ pub(crate) fn excused(
         Operation::Update(options) | Operation::Fork(options) | Operation::Replay(options) => {
             options.crash_after.is_some()
         }
-        Operation::Resume(_) | Operation::Cancel | Operation::Hold | Operation::Prune(_) => false,
+        Operation::Resume(_)
+        | Operation::Cancel
+        | Operation::Hold
+        | Operation::Prune(_)
+        | Operation::Pass(_) => false,
     });
     if scripted {
         Some("scripts a crash itself")

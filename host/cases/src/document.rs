@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use graph_core::capability::read_run_limits;
 use graph_core::diagnostic::{Diagnostic, Diagnostics, Problems, Span, codes, one_line};
@@ -101,6 +102,8 @@ pub enum Operation {
     Hold,
     /// Removes all checkpoints of the run except this number of newest ones.
     Prune(u64),
+    /// Lets time pass on the clock of the case.
+    Pass(Duration),
 }
 
 impl Operation {
@@ -115,6 +118,7 @@ impl Operation {
             Self::Replay(_) => "replay",
             Self::Hold => "hold",
             Self::Prune(_) => "prune",
+            Self::Pass(_) => "pass",
         }
     }
 }
@@ -332,6 +336,9 @@ fn read_step(step: &Node, problems: &Problems) -> Option<Step> {
     if let Some(options) = fields.get("hold") {
         operations.push(read_nothing(options, "`hold`", problems).map(|()| Operation::Hold));
     }
+    if let Some(span) = fields.duration("pass") {
+        operations.push(Some(Operation::Pass(span)));
+    }
     if let Some(options) = fields.get("prune") {
         operations.push(read_prune(options, problems).map(Operation::Prune));
     }
@@ -341,7 +348,7 @@ fn read_step(step: &Node, problems: &Problems) -> Option<Step> {
     };
     fields.finish();
     if operations.len() != 1 {
-        let message = "a step of the script has one operation: run, resume, update, fork, replay, cancel, hold or prune";
+        let message = "a step of the script has one operation: run, resume, update, fork, replay, cancel, hold, prune or pass";
         let problem = Diagnostic::error(codes::MISSING_KEY, step.span.first_line(), message);
         problems.push(problem.label(format!("{} operations", operations.len())));
         return None;

@@ -237,6 +237,7 @@ pub static STEP: KeyTable = KeyTable {
         Key::new("hold", Table(&NOTHING), "Lets another process hold the run while the next step is tried")
             .blank(),
         Key::new("prune", Table(&PRUNE), "Removes old checkpoints, as `runs gc` does"),
+        Key::new("pass", Shape::Duration, "Lets this time pass, so that waits and questions end by time"),
         Key::new("expect", Table(&EXPECT), "What must hold afterwards").blank(),
     ],
 };

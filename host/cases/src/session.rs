@@ -190,6 +190,10 @@ impl<'c> Session<'c> {
             Operation::Replay(options) => Box::pin(self.replay(options)).await,
             Operation::Hold => self.hold(),
             Operation::Prune(most) => self.prune(*most),
+            Operation::Pass(span) => {
+                tokio::time::sleep(*span).await;
+                Ok(None)
+            }
         };
         drop(held);
         if self.over().is_some() {

@@ -1,6 +1,6 @@
 //! Operations of a case that start at an earlier checkpoint: update, fork and replay.
 
-use graph_core::record::{CheckpointSelector, ErrorCode, Status};
+use graph_core::record::{CheckpointSelector, ErrorCode};
 use graph_walker::walker::{Resume, Summary};
 
 use crate::document::TravelOptions;
@@ -53,8 +53,7 @@ impl Session<'_> {
         options: &TravelOptions,
     ) -> Result<Option<Summary>, OperationError> {
         let forked = self.fork(options).await?;
-        let goes_on =
-            |summary: &Summary| summary.status == Status::Interrupted && summary.interrupts.is_empty();
+        let goes_on = |summary: &Summary| summary.status.is_paused() && summary.interrupts.is_empty();
         if !forked.as_ref().is_some_and(goes_on) {
             return Ok(forked);
         }

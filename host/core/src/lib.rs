@@ -26,6 +26,7 @@ pub mod template;
 pub mod text_item;
 pub mod time;
 pub mod trust;
+pub mod wait;
 pub mod wasm_name;
 pub mod wit_value;
 pub mod work;

@@ -233,6 +233,8 @@ pub enum NodeKind {
         /// Time to wait for an answer, from the moment of the question; `None`: without end.
         timeout: Option<Duration>,
     },
+    /// Waits for a time or an event. The template gives the `wait` mapping ([`graph_core::wait`]); the data of the event is the result.
+    Wait(ValueTemplate),
     /// Fails like a task. The template gives `{category, message, details}`.
     Fail(ValueTemplate),
 }

@@ -87,7 +87,7 @@ pub(super) async fn resume(
         let stays = !is_about_the_run(graph, name) || name == "capabilities" || name == "depth";
         stays && known.get(name) != Some(value)
     });
-    let (answers, later_answer) = if row.status == graph_core::record::Status::Interrupted {
+    let (answers, later_answer) = if row.status.is_paused() {
         (args.answers.clone(), Vec::new())
     } else {
         (Vec::new(), args.answers.clone())

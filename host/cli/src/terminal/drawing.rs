@@ -152,7 +152,7 @@ fn element(node: &TopologyNode) -> Element {
         TopologyKind::Foreach => style("darkgreen", fill, 0),
         TopologyKind::Barrier => style("darkorange", fill, 0),
         TopologyKind::Return => style("black", fill, 15),
-        TopologyKind::Ask => style("darkblue", fill, 0),
+        TopologyKind::Ask | TopologyKind::Wait => style("darkblue", fill, 0),
         TopologyKind::Fail => style("darkred", fill, 0),
     };
     let lines: Vec<String> = node.lines().iter().map(|line| short(line)).collect();

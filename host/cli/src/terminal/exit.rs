@@ -18,7 +18,7 @@ pub enum Exit {
     Denied = 4,
     /// A run failed; with `test` and `validate`, something did not pass.
     Failed = 5,
-    /// A run waits for an answer.
+    /// A run waits for an answer, for a time or for an event.
     Interrupted = 6,
     /// A run has used up its steps, fuel or time; or a component is too much to compile.
     Limit = 7,

@@ -1,18 +1,22 @@
 //! A run in the foreground: it shows progress, asks its questions, can be stopped by signals, and ends.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use graph_core::diagnostic::block;
 use graph_core::node::Category;
 use graph_core::record::{InterruptRecord, Status};
+use graph_core::wait::Wait;
 use graph_walker::walker::{Answers, Event, Resume, Summary};
 use tokio::sync::{mpsc, watch};
 
 use crate::background::StartupReporter;
 use crate::terminal::exit::Exit;
+use crate::terminal::local_time::local_time;
 use crate::terminal::output::{self, Output, styled};
 use crate::terminal::progress::Progress;
 use crate::terminal::{live_line, prompt};
+use graph_runtime::clock::now;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_driver::{Driver, Observer as _, ObserverPair, Observers, StopRequest};
 use graph_runtime::project::run_folder::{Listener, RunFolder};
@@ -45,6 +49,9 @@ pub struct Session {
     /// Extent of the verification before the run was resumed; `None` for a new run.
     pub checked: Option<Checked>,
 }
+
+/// The longest wait that a run in the foreground waits out by itself.
+const SHORT_WAIT: Duration = Duration::from_secs(60);
 
 impl Session {
     /// Drives the run until it ends or needs an answer that cannot be given here.
@@ -81,6 +88,13 @@ impl Session {
             let mut summary = self.driver.summary();
             match status {
                 Status::Interrupted => {}
+                Status::Waiting => match self.wait_out(&summary, stops).await? {
+                    Some(resumed) => {
+                        event = resumed;
+                        continue;
+                    }
+                    None => return Ok(self.driver.take_summary()),
+                },
                 Status::Failed => {
                     summary.interrupts = rejected(&summary, asked);
                     if summary.interrupts.is_empty() {
@@ -97,6 +111,23 @@ impl Session {
                 None => return Ok(self.driver.take_summary()),
             }
             asked = if by_person { summary.interrupts } else { Vec::new() };
+        }
+    }
+
+    /// Waits until the first wait of the run ends by time, if that is soon. Returns `None` if it is not, or if the user stops the run.
+    async fn wait_out(&mut self, summary: &Summary, stops: &Stops) -> Result<Option<Event>> {
+        if !self.answers.is_empty()
+            && let Some(answers) = self.answers.take_next(self.driver.run())?
+        {
+            return Ok(Some(Event::Resumed(Resume { answers, ..Resume::default() })));
+        }
+        let ends = summary.interrupts.iter().filter_map(|open| Wait::from_payload(&open.payload.0)?.until());
+        let Some(end) = ends.min().filter(|end| end.since(now()) <= SHORT_WAIT) else { return Ok(None) };
+        self.output.note(styled(output::DIM, format_args!("waiting until {}", local_time(end))));
+        let slept = tokio::time::sleep(end.since(now()));
+        tokio::select! {
+            () = slept => Ok(Some(Event::Resumed(Resume::default()))),
+            () = stops.pressed() => Ok(None),
         }
     }
 

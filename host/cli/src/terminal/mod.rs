@@ -10,6 +10,7 @@ pub mod inputs;
 pub mod json_document;
 pub mod live_line;
 pub mod live_stream;
+pub mod local_time;
 mod numbers;
 pub mod output;
 pub mod page;

@@ -83,7 +83,10 @@ impl Progress {
         self.print_held();
         let mut error = error?.clone();
         for shown in &self.shown {
-            if let Some(before) = error.message.strip_suffix(&shown.failure.message) {
+            let is_of = |node: &String| shown.label.split('#').next() == Some(node);
+            if let Some(before) = error.message.strip_suffix(&shown.failure.message)
+                && error.node.as_ref().is_none_or(is_of)
+            {
                 error.message = format!("{}, as shown above", before.trim_end_matches([':', ' ']));
                 break;
             }

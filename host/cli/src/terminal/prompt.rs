@@ -7,10 +7,12 @@ use std::time::Duration;
 use graph_core::question::{AnswerError, ExpiredQuestion, Question, shown as choice_text};
 use graph_core::record::InterruptRecord;
 use graph_core::time::Timestamp;
+use graph_core::wait::Wait;
 use graph_walker::walker::Answers;
 use serde_json::Value;
 use textwrap::core::display_width;
 
+use crate::terminal::local_time::local_time;
 use crate::terminal::output::{self, Output, styled};
 use crate::terminal::run_report::{all_of_it, short_span};
 use crate::terminal::values::{Extent, ValueLines};
@@ -32,6 +34,9 @@ pub async fn ask(
     let mut answers = BTreeMap::new();
     for interrupt in open {
         output.note(question(interrupt, Some(run)));
+        if Wait::from_payload(&interrupt.payload.0).is_some() {
+            continue;
+        }
         // An expired question accepts no answer.
         if Question::from_payload(&interrupt.payload.0).expired(now()).is_some() {
             continue;
@@ -65,7 +70,9 @@ pub async fn ask(
 
 /// Checks whether an interrupt needs an answer: it is neither a pause nor expired.
 pub fn needs_answer(asked: &InterruptRecord) -> bool {
-    !asked.payload.0.is_null() && Question::from_payload(&asked.payload.0).expired(now()).is_none()
+    !asked.payload.0.is_null()
+        && Wait::from_payload(&asked.payload.0).is_none()
+        && Question::from_payload(&asked.payload.0).expired(now()).is_none()
 }
 
 fn prompt() {
@@ -112,6 +119,15 @@ pub fn question(interrupt: &InterruptRecord, run: Option<&str>) -> String {
     let node = one_line(&interrupt.node, columns / 2);
     let id = format!("[{}]", one_line(&interrupt.id, 80));
     let payload = &*interrupt.payload.0;
+    if let Some(wait) = Wait::from_payload(payload) {
+        let mark = styled(output::CAUTION, "‖");
+        return format!(
+            "{mark} {} {} {}",
+            styled(output::BOLD, &node),
+            styled(output::DIM, &id),
+            wait_text(&wait)
+        );
+    }
     let asked = asked(payload);
     let text = match payload {
         Value::Null => "pauses here",
@@ -161,6 +177,25 @@ pub fn question(interrupt: &InterruptRecord, run: Option<&str>) -> String {
         shown.push_str("\n  or any other text");
     }
     shown
+}
+
+/// Renders what a wait waits for: `waits for the event paid with order=17, until 2026-11-28 12:00:00 +01:00`.
+fn wait_text(wait: &Wait<'_>) -> String {
+    let mut text = "waits".to_owned();
+    if let Some(event) = wait.event() {
+        let _ = write!(text, " for the event {}", one_line(event, 60));
+        let named = wait.matched().into_iter().flatten();
+        let named: Vec<_> = named.map(|(key, value)| format!("{key}={}", choice_text(value))).collect();
+        if !named.is_empty() {
+            let _ = write!(text, " with {}", one_line(&named.join(", "), width()));
+        }
+    }
+    if let Some(until) = wait.until() {
+        let comma = if wait.event().is_some() { "," } else { "" };
+        let over = if now() >= until { ", which has passed: the next resume continues" } else { "" };
+        let _ = write!(text, "{comma} until {}{over}", local_time(until));
+    }
+    text
 }
 
 /// Renders the time since a question expired, and the default that is used instead of an answer.

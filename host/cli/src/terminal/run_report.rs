@@ -17,6 +17,7 @@ use crate::terminal::output::{self, Output, styled};
 use crate::terminal::report;
 use crate::terminal::values::{Extent, ValueLines};
 use crate::terminal::width::{one_line, width};
+use graph_core::wait::Wait;
 use graph_runtime::clock::now;
 use graph_runtime::error::{Kind, Result};
 use graph_runtime::history::run_document::RunDocument;
@@ -31,7 +32,7 @@ pub fn print(document: &RunDocument<'_>, output: Output) -> Result<()> {
 pub fn exit(summary: &Summary) -> Exit {
     match summary.status {
         Status::Completed | Status::CompletedWithErrors => Exit::Ok,
-        Status::Interrupted => Exit::Interrupted,
+        Status::Interrupted | Status::Waiting => Exit::Interrupted,
         Status::Limit => Exit::Limit,
         Status::Cancelled | Status::Killed => Exit::Cancelled,
         Status::Failed | Status::Running => {
@@ -270,7 +271,7 @@ pub fn verdict(summary: &Summary, took: Option<Duration>) -> String {
     let (style, mark) = match summary.status {
         Status::Completed => (output::GOOD, "✓"),
         Status::CompletedWithErrors => (output::CAUTION, "✓"),
-        Status::Interrupted | Status::Running => (output::CAUTION, "‖"),
+        Status::Interrupted | Status::Waiting | Status::Running => (output::CAUTION, "‖"),
         Status::Failed | Status::Limit => (output::BAD, "✗"),
         Status::Cancelled | Status::Killed => (output::CAUTION, "■"),
     };
@@ -348,7 +349,9 @@ fn is_unanswered(summary: &Summary) -> bool {
 
 /// Returns the open questions, without pauses.
 fn asked(summary: &Summary) -> impl Iterator<Item = &InterruptRecord> {
-    summary.interrupts.iter().filter(|open| !open.payload.0.is_null())
+    let is_question =
+        |open: &&InterruptRecord| !open.payload.0.is_null() && Wait::from_payload(&open.payload.0).is_none();
+    summary.interrupts.iter().filter(is_question)
 }
 
 /// Returns the command line that resumes the run. It can be copied unchanged, apart from words in capitals.
@@ -369,6 +372,14 @@ pub fn resume_command(run: &str, summary: &Summary) -> Option<String> {
         }
         (Status::Limit, Some(StoppingLimit::Run(StopLimit::MaxSteps)), _) => {
             format!("{base} --max-steps {}", summary.steps.saturating_mul(2).max(1))
+        }
+        (Status::Waiting, ..) => {
+            let events = summary.interrupts.iter().filter(|open| {
+                Wait::from_payload(&open.payload.0).is_some_and(|wait| wait.event().is_some())
+            });
+            let events: Vec<_> =
+                events.map(|open| format!(" --answer {}=EVENT", printable(&open.id))).collect();
+            format!("{base}{}", events.concat())
         }
         (Status::Failed, ..) if is_unanswered(summary) => format!("graph-host runs fork {run} --go"),
         (Status::Failed, _, []) if summary.error.as_ref().is_some_and(may_lack_a_permission) => {

@@ -212,8 +212,8 @@ pub static NODE: KeyTable = KeyTable {
     keys: &[
         Key::new(
             "type",
-            Words(&["default", "return", "foreach", "ask", "fail"]),
-            "What the node does: dispatches an item or only writes state (`default`), ends the run (`return`), runs once for each element of a list (`foreach`), asks a person (`ask`), or fails (`fail`)",
+            Words(&["default", "return", "foreach", "ask", "wait", "fail"]),
+            "What the node does: dispatches an item or only writes state (`default`), ends the run (`return`), runs once for each element of a list (`foreach`), asks a person (`ask`), waits for a time or an event (`wait`), or fails (`fail`)",
         )
         .or("`default`"),
         Key::new("action", Table(&ACTION), "The item to dispatch and what it is given. A node without one only writes state and routes")
@@ -230,11 +230,11 @@ pub static NODE: KeyTable = KeyTable {
             Either(&[NODE_NAME, List(&NODE_NAME), List(&Table(&EDGE))]),
             "The next nodes: one, all of a list, or the first edge whose condition holds. `__end__` and an empty list end the branch",
         )
-        .only_for(&["default", "foreach", "ask", "fail"])
+        .only_for(&["default", "foreach", "ask", "wait", "fail"])
         .or("the branch ends")
         .blank(),
         Key::new("on_error", NODE_NAME, "The node that runs next if this one fails after its retries. It reads `state._last_error`")
-            .only_for(&["default", "foreach", "ask", "fail"])
+            .only_for(&["default", "foreach", "ask", "wait", "fail"])
             .blank(),
         Key::new("retry", Table(&RETRY), "When a failed attempt is repeated, with the same params. `retry: {}` allows three attempts")
             .only_for(&["default", "foreach", "fail"])
@@ -272,6 +272,7 @@ pub static NODE: KeyTable = KeyTable {
         Key::new("on_item_error", words!(OnItemError), "What happens when the task of an element fails after its retries: the node fails (and `on_error` of the node decides), or the result of the element is null, or `{_error: {category, error}}`, or it is left out").only_for(&["foreach"]).or("`fail`"),
         Key::new("output", Template, "The result of the run").only_for(&["return"]).or("`config.output`"),
         Key::new("ask", Table(&ASK), "The question").only_for(&["ask"]),
+        Key::new("wait", Table(&WAIT), "What the node waits for").only_for(&["wait"]),
         Key::new("fail", Table(&FAIL), "The failure").only_for(&["fail"]),
         Key::new("metadata", Any, "Anything, for people and tools; the host does not use it"),
     ],
@@ -444,6 +445,38 @@ pub static ASK: KeyTable = KeyTable {
         Key::new("schema", Either(&[JsonSchema, TemplateText]), "The JSON Schema of the answer").blank(),
         Key::new("timeout", Duration, "How long the question waits for an answer"),
         Key::new("default", Template, "The answer after `timeout`; without it the node fails with `timeout`"),
+    ],
+};
+
+/// `wait` of a node.
+pub static WAIT: KeyTable = KeyTable {
+    name: "wait",
+    title: "a wait",
+    keys: &[
+        Key::new("for", Either(&[Duration, TemplateText]), "How long the node waits. Its result is null"),
+        Key::new(
+            "until",
+            Either(&[Text("a time as RFC 3339 writes it"), TemplateText]),
+            "The time until which the node waits; a time in the past ends it at once. Its result is null",
+        ),
+        Key::new(
+            "event",
+            Either(&[Text("a name"), TemplateText]),
+            "The event that the node waits for. Its result is the data of the event",
+        ),
+        Key::new(
+            "match",
+            Either(&[Map("names", &Template), TemplateText]),
+            "The values that the event has to name, such as the number of an order; it may name others, too",
+        )
+        .blank(),
+        Key::new(
+            "timeout",
+            Either(&[Duration, TemplateText]),
+            "How long the node waits for the event at most",
+        )
+        .or("without end"),
+        Key::new("default", Template, "The result after `timeout`; without it the node fails with `timeout`"),
     ],
 };
 

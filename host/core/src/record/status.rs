@@ -50,6 +50,8 @@ pub enum Status {
     Completed,
     CompletedWithErrors,
     Interrupted,
+    /// Time or an event continues the run; it asks nothing.
+    Waiting,
     Failed,
     Limit,
     Cancelled,
@@ -64,11 +66,17 @@ impl Status {
             Self::Completed => "completed",
             Self::CompletedWithErrors => "completed_with_errors",
             Self::Interrupted => "interrupted",
+            Self::Waiting => "waiting",
             Self::Failed => "failed",
             Self::Limit => "limit",
             Self::Cancelled => "cancelled",
             Self::Killed => "killed",
         }
+    }
+
+    /// Checks whether the run has stopped to wait: for answers, or for time and events.
+    pub const fn is_paused(self) -> bool {
+        matches!(self, Self::Interrupted | Self::Waiting)
     }
 
     /// Checks whether the run has reached its end and cannot be resumed.

@@ -172,8 +172,12 @@ pub enum PendingOutcome {
         /// The failure that `on_error`, or a hook, handled.
         failure: Failure,
     },
-    /// Questions of its child run, which stores them, are open.
-    Suspended,
+    /// Questions or waits of its child run, which stores them, are open.
+    Suspended {
+        /// `true` if none of them is a question: time or events end all of them.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        waits: bool,
+    },
     /// The task waits for the answer to a question.
     Interrupted {
         /// Number of answers that it had when it asked.

@@ -11,6 +11,7 @@ use graph_core::diagnostic::printable;
 use graph_core::digest::Digest;
 use graph_core::question::{AnswerError, Question, shown_digest};
 use graph_core::record::{ErrorCode, InterruptRecord};
+use graph_core::wait::Wait;
 use graph_walker::walker::{AnsweredQuestion, Answers, RunTree};
 use serde_json::Value;
 
@@ -179,7 +180,9 @@ impl TypedAnswers {
             let find = |is_it: &dyn Fn(&str) -> bool| {
                 self.0.iter().position(|answer| is_it(&answer.text) && answer.counts_for(asked))
             };
-            let found = find(&is_for).or_else(|| find(&is_bare));
+            // Only an answer that names a wait ends it.
+            let is_wait = Wait::from_payload(&asked.payload.0).is_some();
+            let found = find(&is_for).or_else(|| if is_wait { None } else { find(&is_bare) });
             let Some(TypedAnswer { text, .. }) = found.and_then(|at| self.0.remove(at)) else { continue };
             let answer = match name_and_answer(&text) {
                 Some((_, answer)) if is_for(&text) => answer,

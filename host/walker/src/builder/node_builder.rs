@@ -166,6 +166,14 @@ impl NodeBuilder {
         Self(fields)
     }
 
+    /// Creates a node that waits. `wait` is its mapping, such as `{"for": "10m"}` or `{"event": "paid", "match": {"order": 17}}`.
+    pub fn wait(wait: impl Into<Value>) -> Self {
+        let mut fields = MappingFields::default();
+        fields.set("type", "wait");
+        fields.set("wait", wait);
+        Self(fields)
+    }
+
     /// Creates a node that fails with this category and message.
     pub fn fail(category: Category, message: &str) -> Self {
         let mut fields = MappingFields::default();

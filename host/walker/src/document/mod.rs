@@ -20,6 +20,7 @@ mod load;
 mod node;
 mod revisit;
 mod scope;
+mod wait;
 
 pub use hooks::{LoadedHooks, load_hook_list, load_hooks, load_hooks_snapshot};
 pub use load::{

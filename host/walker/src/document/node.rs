@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::bounds::{self, TemplateReader};
 use super::scope::{DocumentReader, IN_ACTION, IN_ASSIGN, IN_EDGE, ITEM_INDEX};
-use super::{ask, cache, revisit};
+use super::{ask, cache, revisit, wait};
 use crate::graph::{
     Action, Assignment, CommandGrant, Edge, Foreach, Next, Node as GraphNode, NodeKind, NodeTemplates,
     RetryPolicy, StaticInterrupt, WriteMode,
@@ -35,6 +35,7 @@ enum Kind {
     Return,
     Foreach,
     Ask,
+    Wait,
     Fail,
 }
 
@@ -45,6 +46,7 @@ impl Kind {
             Self::Return => "return",
             Self::Foreach => "foreach",
             Self::Ask => "ask",
+            Self::Wait => "wait",
             Self::Fail => "fail",
         }
     }
@@ -56,7 +58,7 @@ pub(super) fn lower<'n>(entry: &'n MappingEntry, reader: &DocumentReader<'n>) ->
     let problems = reader.problems;
     let mut fields =
         Fields::open(&entry.value, &keys::graph::NODE, format!("node `{}`", excerpt(name)), problems)?;
-    let kinds = [Kind::Default, Kind::Return, Kind::Foreach, Kind::Ask, Kind::Fail];
+    let kinds = [Kind::Default, Kind::Return, Kind::Foreach, Kind::Ask, Kind::Wait, Kind::Fail];
     let kind = match fields.get("type") {
         Some(node) => node.choice("`type`", &kinds.map(|kind| (kind.as_str(), kind)), problems),
         None => Some(Kind::Default),
@@ -175,6 +177,7 @@ fn node_kind(
     match kind? {
         Kind::Default => Some(NodeKind::Default),
         Kind::Ask => fields.required("ask").and_then(|node| ask::read_ask(node, reader)),
+        Kind::Wait => fields.required("wait").and_then(|node| wait::read_wait(node, reader)),
         Kind::Fail => fields.required("fail").and_then(|node| ask::read_fail(node, reader)),
         Kind::Return => Some(NodeKind::Return { output }),
         Kind::Foreach => {

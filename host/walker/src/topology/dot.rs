@@ -24,6 +24,7 @@ impl Topology {
                 TopologyKind::Barrier => "hexagon",
                 TopologyKind::Return => "oval",
                 TopologyKind::Ask => "parallelogram",
+                TopologyKind::Wait => "cds",
                 TopologyKind::Fail => "octagon",
             };
             let lines = node.lines();

@@ -105,6 +105,8 @@ pub enum TopologyKind {
     Return,
     /// An `ask` node, which asks a person.
     Ask,
+    /// Waits for a time or an event.
+    Wait,
     /// A `fail` node, at which the run fails.
     Fail,
 }
@@ -226,6 +228,7 @@ fn describe(graph: &Graph, node: &Node) -> TopologyNode {
         NodeKind::Return { .. } => TopologyKind::Return,
         NodeKind::Foreach(_) => TopologyKind::Foreach,
         NodeKind::Ask { .. } => TopologyKind::Ask,
+        NodeKind::Wait(_) => TopologyKind::Wait,
         NodeKind::Fail(_) => TopologyKind::Fail,
         NodeKind::Default if !node.wait_for.is_empty() => TopologyKind::Barrier,
         NodeKind::Default => TopologyKind::Default,

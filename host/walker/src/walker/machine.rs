@@ -523,7 +523,7 @@ impl Walker {
     fn not_run(&self) -> Vec<NodeIndex> {
         let next = || self.agenda.next().iter().map(AgendaStep::node);
         // If a run stops before its superstep has settled, the tasks that have ended depend on the order in which they finish.
-        if !matches!(self.stop.status(), Status::Failed | Status::Interrupted) {
+        if !matches!(self.stop.status(), Status::Failed | Status::Interrupted | Status::Waiting) {
             return next().collect();
         }
         let has_one_task = |node: NodeIndex| !matches!(self.graph.node(node).kind, NodeKind::Foreach(_));
@@ -622,7 +622,7 @@ fn uses_context(graph: &Graph) -> bool {
             NodeKind::Foreach(foreach) => templates.push(&foreach.over),
             NodeKind::Return { output: Some(output) } => templates.push(output),
             NodeKind::Ask { question, .. } => templates.push(question),
-            NodeKind::Fail(failure) => templates.push(failure),
+            NodeKind::Fail(value) | NodeKind::Wait(value) => templates.push(value),
             NodeKind::Return { output: None } | NodeKind::Default => {}
         }
         templates

@@ -3,11 +3,10 @@
 
 use graph_core::diagnostic::printable;
 use graph_core::record::AcceptedPinChange;
+use graph_host::terminal::local_time::local_time;
 use graph_host::terminal::output::{self, Output, styled};
 use graph_runtime::error::Result;
 use serde_json::{Value, json};
-
-use super::row::time;
 
 pub(super) fn document(accepted: &[(u64, AcceptedPinChange)]) -> Value {
     let documents = accepted.iter().map(|(under, accepted)| {
@@ -28,7 +27,7 @@ pub(super) fn show(accepted: &[(u64, AcceptedPinChange)], output: Output) -> Res
         output.line(format_args!(
             "{} after checkpoint {under} at {} by key {}",
             styled(output::CAUTION, "changes accepted"),
-            time(accepted.at),
+            local_time(accepted.at),
             accepted.by.short()
         ))?;
         for change in &accepted.changes {

@@ -6,6 +6,7 @@ use graph_core::diagnostic::{one_line, printable};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::json_document::Document;
+use graph_host::terminal::local_time::local_time;
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::run_report::counted;
 use graph_host::terminal::text::branch;
@@ -16,7 +17,7 @@ use graph_runtime::run::stores::Stores;
 use serde_json::{Map, Value, json};
 
 use super::relations::Relations;
-use super::row::{bare_json, shown_status, time};
+use super::row::{bare_json, shown_status};
 
 /// Show the chain that a run belongs to: the original run, its forks, and the forks of those
 #[derive(Debug, clap::Args)]
@@ -68,7 +69,7 @@ pub(super) fn run(args: &Args, stores: &Stores, context: &Context) -> Result<Exi
             if is_named { styled(output::BOLD, &row.run_id) } else { row.run_id.clone() },
             one_line(&row.graph_id, 40),
             counted(row.step, "step"),
-            styled(output::DIM, time(row.created_at)),
+            styled(output::DIM, local_time(row.created_at)),
         ))?;
     }
     if links.first().is_none_or(|(_, first)| first.row.run_id != root) {

@@ -38,7 +38,7 @@ impl ExpiredInterrupt {
 
 /// Returns the expired questions of a run; none if its records cannot be read, which other commands report.
 pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Vec<ExpiredInterrupt> {
-    if row.status != Status::Interrupted {
+    if !row.status.is_paused() {
         return Vec::new();
     }
     let asked = open(store, row, context).unwrap_or_default();

@@ -4,13 +4,13 @@ use graph_core::node::Failure;
 use graph_core::record::{HistoryEntry, TaskEvent, TaskSummary};
 use graph_core::time::Timestamp;
 use graph_host::terminal::history_lines::HistoryLines;
+use graph_host::terminal::local_time::local_time;
 use graph_host::terminal::output::{self, Output, styled};
 use graph_host::terminal::run_report::{counted, failure_line, task_labels};
 use graph_runtime::error::Result;
 use graph_runtime::graph_store::{CheckpointStore, RunRow};
 use serde_json::{Value, json};
 
-use super::row::time;
 use super::run_view::{OpenTask, RunView, TaskStand};
 use super::tree;
 use super::walk::each_entry;
@@ -44,7 +44,7 @@ impl FailedTask<'_> {
     }
 
     fn line(&self) -> String {
-        let at = self.at.map(time).unwrap_or_default();
+        let at = self.at.map(local_time).unwrap_or_default();
         format!("{} {}", styled(output::DIM, at), failure_line(&self.label, self.failure).trim_start())
     }
 }

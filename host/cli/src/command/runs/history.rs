@@ -1,6 +1,7 @@
 //! `graph-host runs history`.
 
 use graph_host::terminal::exit;
+use graph_host::terminal::local_time::local_time;
 use graph_host::terminal::output::error_document;
 use std::collections::VecDeque;
 
@@ -18,7 +19,6 @@ use graph_runtime::run::checkpoints::{self, Line};
 use graph_runtime::run::restore;
 use serde_json::{Map, Value, json};
 
-use super::row::time;
 use super::{accepted, run_view};
 
 /// List the checkpoints of a run: what made each, and which nodes were next
@@ -209,7 +209,7 @@ fn cells(checkpoint: &Checkpoint, digest: &Digest) -> [String; 7] {
         checkpoint.sequence.to_string(),
         checkpoint.step.to_string(),
         made_by(&checkpoint.source),
-        time(checkpoint.at),
+        local_time(checkpoint.at),
         run_report::nodes(nodes(checkpoint)),
         next,
         digest.short(),

@@ -9,6 +9,7 @@ use graph_core::record::Status;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::json_document::Document;
+use graph_host::terminal::local_time::local_time;
 use graph_host::terminal::output::Output;
 use graph_host::terminal::run_report::short_number;
 use graph_host::terminal::table::{Columns, widest};
@@ -21,7 +22,7 @@ use serde_json::Map;
 use super::expired::{self, ExpiredInterrupt};
 use super::namespace;
 use super::relations::{Relations, is_created};
-use super::row::{model_cells, row_json, shown_status, time};
+use super::row::{model_cells, row_json, shown_status};
 use super::tree::{self, ChildRun};
 
 use crate::command::number;
@@ -43,11 +44,12 @@ pub(super) struct Args {
     limit: usize,
 }
 
-const STATUSES: [Status; 8] = [
+const STATUSES: [Status; 9] = [
     Status::Running,
     Status::Completed,
     Status::CompletedWithErrors,
     Status::Interrupted,
+    Status::Waiting,
     Status::Failed,
     Status::Limit,
     Status::Cancelled,
@@ -222,7 +224,7 @@ fn cells(store: &dyn CheckpointStore, row: &RunRow, has_expired: bool) -> Cells 
         if has_expired { format!("{status} (expired)") } else { status },
         row.step.to_string(),
         short_number(row.fuel),
-        time(row.created_at),
+        local_time(row.created_at),
     ];
     with_models(of_run, model_cells(row.model_use, row.model.as_deref()))
 }

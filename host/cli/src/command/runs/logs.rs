@@ -9,13 +9,13 @@ use graph_core::work::{Meter, Pattern};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::history_lines::HistoryLines;
+use graph_host::terminal::local_time::local_time;
 use graph_host::terminal::output::{self, Output, styled};
 use graph_host::terminal::text::log_line;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::{CheckpointStore, Holder, RunRow};
 use serde_json::{Value, json};
 
-use super::row::time;
 use super::tree;
 use super::wait::PAUSE;
 use super::walk::each_entry;
@@ -129,7 +129,7 @@ impl LogPrinter<'_> {
             });
             return self.output.json_line(&line);
         }
-        let at = styled(output::DIM, time(*at));
+        let at = styled(output::DIM, local_time(*at));
         self.output.line(format_args!("{at} {}", log_line(label, line.level, &line.message)))
     }
 }

@@ -9,6 +9,7 @@ use graph_host::context::Context;
 use graph_host::terminal::browser;
 use graph_host::terminal::drawing;
 use graph_host::terminal::exit::Exit;
+use graph_host::terminal::local_time::local_time;
 use graph_host::terminal::page::Page;
 use graph_host::terminal::run_report::short_number;
 use graph_runtime::error::{Error, Result};
@@ -17,7 +18,7 @@ use graph_runtime::project::user_home::{create_private_folder, write_atomic};
 use graph_walker::topology::Topology;
 use serde_json::json;
 
-use super::row::{shown_status, time};
+use super::row::shown_status;
 use crate::command::graph::of_row;
 
 /// Age above which pages are removed.
@@ -60,8 +61,8 @@ fn page(store: &dyn CheckpointStore, row: &RunRow, topology: &Topology) -> Resul
     page.facts(&[
         ("run", row.run_id.clone()),
         ("status", shown_status(store, row)),
-        ("started", time(row.created_at)),
-        ("changed", time(row.updated_at)),
+        ("started", local_time(row.created_at)),
+        ("changed", local_time(row.updated_at)),
         ("steps", row.step.to_string()),
         ("fuel", short_number(row.fuel)),
     ]);

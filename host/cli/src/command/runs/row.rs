@@ -4,7 +4,6 @@ use graph_core::diagnostic::one_line;
 use graph_core::json::{self, ReadJsonError, TreeLimit};
 use graph_core::limits::{ModelUse, written_cost};
 use graph_core::record::Status;
-use graph_core::time::Timestamp;
 use graph_host::terminal::run_report::short_number;
 use graph_runtime::graph_store::{CheckpointStore, Holder, RunRow};
 use serde_json::{Map, Value, json};
@@ -19,15 +18,6 @@ pub(super) fn shown_status(store: &dyn CheckpointStore, row: &RunRow) -> String 
     let status = row.status.as_str().replace('_', " ");
     let cut_short = row.status == Status::Running && store.holder(&row.run_id) == Ok(Holder::Nobody);
     if cut_short { format!("{status} (cut short)") } else { status }
-}
-
-/// Renders a time in the local time zone, with its offset from UTC.
-pub(super) fn time(at: Timestamp) -> String {
-    let zoned = i64::try_from(at.0)
-        .ok()
-        .and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok())
-        .map(|at| at.to_zoned(jiff::tz::TimeZone::system()));
-    zoned.map_or_else(|| at.to_string(), |at| at.strftime("%Y-%m-%d %H:%M:%S %:z").to_string())
 }
 
 /// Returns the row for JSON documents.

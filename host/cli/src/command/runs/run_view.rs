@@ -399,7 +399,7 @@ impl RunView {
                 PendingOutcome::Handled { failure } => TaskStand::Handled { at: *at, failure },
                 PendingOutcome::Failed { failure } => TaskStand::Failed { failure },
                 PendingOutcome::Failing { .. }
-                | PendingOutcome::Suspended
+                | PendingOutcome::Suspended { .. }
                 | PendingOutcome::Interrupted { .. }
                 | PendingOutcome::Retrying { .. } => TaskStand::Waiting,
             };

@@ -9,6 +9,7 @@ use graph_core::record::{Checkpoint, Source};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::json_document::Document;
+use graph_host::terminal::local_time::local_time;
 use graph_host::terminal::output::{self, Output, styled};
 use graph_host::terminal::run_report::{self, HookLines, short_number, short_span, step_line};
 use graph_host::terminal::values::{Extent, ValueLines};
@@ -27,7 +28,7 @@ use super::accepted;
 use super::failures;
 use super::history::{made_by, nodes, origin};
 use super::relations::{Relations, is_created};
-use super::row::{bare_json, model_columns, shown_status, text_json, time};
+use super::row::{bare_json, model_columns, shown_status, text_json};
 use super::run_view::{self, RunView};
 use super::tree::{self, ChildRun};
 use super::usage::{self, model_document};
@@ -244,7 +245,7 @@ fn print_steps(store: &dyn CheckpointStore, told: &RunView, out: Output) -> Resu
         for task in &step.tasks {
             let label = labels.get(task.task.as_str()).unwrap_or(&task.node);
             if let Some(hit) = &task.cached {
-                let from = format!("as task {} of run {} at {}", hit.task, hit.run, time(hit.at));
+                let from = format!("as task {} of run {} at {}", hit.task, hit.run, local_time(hit.at));
                 out.line(run_report::cached_line(label, &from))?;
             }
             if let Some(failure) = &task.failure {
@@ -272,8 +273,8 @@ fn print(
     let durability = serde_json::to_value(row.durability).ok();
     let times = format!(
         "started {}, changed {}, durability {}, {} fuel of components, {} of the host",
-        time(row.created_at),
-        time(row.updated_at),
+        local_time(row.created_at),
+        local_time(row.updated_at),
         durability.as_ref().and_then(Value::as_str).unwrap_or_default(),
         short_number(told.fuel()),
         short_number(told.host().fuel)

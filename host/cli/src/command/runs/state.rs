@@ -6,6 +6,7 @@ use graph_core::trust::VerifyingKey;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::json_document::Document;
+use graph_host::terminal::local_time::local_time;
 use graph_host::terminal::output::{self, Output, styled};
 use graph_host::terminal::remedies;
 use graph_host::terminal::run_report;
@@ -24,7 +25,6 @@ use graph_walker::walker::Restored;
 use serde_json::{Map, Value, json};
 
 use super::history::{made_by, nodes, origin};
-use super::row::time;
 use super::{diff, namespace, tree};
 use crate::command::args::typed_run;
 
@@ -99,7 +99,7 @@ pub(super) fn run(args: &Args, stores: &Stores, project: &Project, context: &Con
         checkpoint.sequence,
         checkpoint.step
     ))?;
-    let made = format!("{} at {}", made_by(&checkpoint.source), time(checkpoint.at));
+    let made = format!("{} at {}", made_by(&checkpoint.source), local_time(checkpoint.at));
     out.line(styled(output::DIM, format_args!("{made}, {}", restored.digest.short())))?;
     let mut lines = ValueLines::new(if args.all { Extent::ALL } else { Extent::SHORT }, width());
     for (channel, value) in &state {

@@ -93,7 +93,7 @@ pub(super) fn stop(
 fn mark(runtime: &Runtime, run: &str, wish: StopRequest, typed: &str, context: &Context) -> Result<Outcome> {
     let store = runtime.store()?;
     let row = restore::find(&*store, run)?;
-    if !matches!(row.status, Status::Running | Status::Interrupted) {
+    if row.status != Status::Running && !row.status.is_paused() {
         let message = format!("run {run} is not running: its status is {}", shown(row.status));
         return Err(Error::new(Kind::Usage, "not_running", message)
             .help(format!("there is nothing to stop; resume it with: graph-host resume {typed}")));

@@ -14,6 +14,7 @@ use graph_core::model_grant::ModelGrant;
 use graph_core::question::{Question, shown};
 use graph_core::record::{ErrorCode, InterruptRecord, Status};
 use graph_core::time::Timestamp;
+use graph_core::wait::{ExpiredWait, Wait};
 
 /// Path to a question from the root run: for each level the node of the task, and the number of the task among those of the node, from 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -120,7 +121,17 @@ impl OpenQuestions<'_> {
     }
 
     fn needed<T>(&self) -> Result<T, HandleError> {
-        Err(refused(ErrorCode::AnswerNeeded, format!("the run waits for answers to {}", self.ids())))
+        let mut waits = Vec::new();
+        for asked in self.open {
+            let Some(wait) = Wait::from_payload(&asked.payload.0) else {
+                let message = format!("the run waits for answers to {}", self.ids());
+                return Err(refused(ErrorCode::AnswerNeeded, message));
+            };
+            let event = wait.event().map(|event| format!(" for the event `{event}`")).unwrap_or_default();
+            let until = wait.until().map(|until| format!(" until {until}")).unwrap_or_default();
+            waits.push(format!("`{}` ({}){event}{until}", asked.id, asked.node));
+        }
+        Err(refused(ErrorCode::AnswerNeeded, format!("the run waits: {}", waits.join(", "))))
     }
 
     /// Returns the questions of a list whose node has that name or, if there are none, those whose path is named so.
@@ -183,10 +194,9 @@ pub(in crate::walker) fn resolve(
     match answers {
         Answers::Recorded(recorded) => return Ok(of_records(open, recorded)),
         Answers::None => {
-            let waits =
-                open.iter().all(|asked| Question::from_payload(&asked.payload.0).expired(now).is_none());
+            let waits = open.iter().all(|asked| !has_expired(asked, now));
             let is_needed = waits && questions.asked_again.is_empty() && !open.is_empty();
-            if is_needed && matches!(status, Status::Interrupted | Status::Failed) {
+            if is_needed && (status.is_paused() || status == Status::Failed) {
                 return questions.needed();
             }
         }
@@ -245,7 +255,10 @@ fn of_records(
         let answer = match answer {
             RecordedAnswer::Given(value) => read(value),
             RecordedAnswer::Expired(until) => {
-                let default = asked.and_then(|asked| default_of(&Question::from_payload(&asked.payload.0)));
+                let default = asked.and_then(|asked| match Wait::from_payload(&asked.payload.0) {
+                    Some(wait) => wait.default_result().cloned(),
+                    None => default_of(&Question::from_payload(&asked.payload.0)),
+                });
                 ResolvedAnswer { expired: Some(until), ..ResolvedAnswer::new(default.unwrap_or_default()) }
             }
             RecordedAnswer::Dropped(value) => ResolvedAnswer { form: AnswerForm::Other, ..read(value) },
@@ -253,6 +266,14 @@ fn of_records(
         (id, answer)
     };
     recorded.into_iter().map(of_record).collect()
+}
+
+/// Checks whether a question or a wait has ended by time.
+fn has_expired(asked: &InterruptRecord, now: Timestamp) -> bool {
+    match Wait::from_payload(&asked.payload.0) {
+        Some(wait) => wait.expired(now).is_some(),
+        None => Question::from_payload(&asked.payload.0).expired(now).is_some(),
+    }
 }
 
 /// Returns a question's default in the form of an answer.
@@ -284,6 +305,22 @@ fn accepted(
                     Err(error) => return refuse(asked, &error),
                 }
             }
+            continue;
+        }
+        if let Some(wait) = Wait::from_payload(&asked.payload.0) {
+            // An event that came before the end counts, whenever the run continues.
+            let ended = match (answer, wait.until().zip(wait.expired(now))) {
+                (Some(answer), _) => ResolvedAnswer::new(answer),
+                (None, Some((until, outcome))) => {
+                    let result = match outcome {
+                        ExpiredWait::Result(result) => result,
+                        ExpiredWait::Timeout => Value::Null,
+                    };
+                    ResolvedAnswer { expired: Some(until), ..ResolvedAnswer::new(result) }
+                }
+                (None, None) => continue,
+            };
+            accepted.insert(asked.id.clone(), ended);
             continue;
         }
         let question = Question::from_payload(&asked.payload.0);

@@ -207,7 +207,7 @@ impl RunTree {
     /// Returns `true` if a child run, or one below it, can continue. A run that was never stored can start.
     pub(in crate::walker) fn can_go_on(&self, namespace: &str) -> bool {
         let Some(child) = self.children().get(namespace) else { return true };
-        child.walker().status() != Status::Interrupted || self.has_more(namespace)
+        !child.walker().status().is_paused() || self.has_more(namespace)
     }
 
     /// Returns `true` if a stopped child run, or one below it, has an answer or a release to continue with.

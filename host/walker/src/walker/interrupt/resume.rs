@@ -113,7 +113,7 @@ impl Walker {
             let is_open = |asked: &InterruptRecord| interrupts.iter().any(|open| open.id == asked.id);
             let is_answered = |asked: &InterruptRecord| asked_by_tasks(asked) && !is_open(asked);
             // If a resume was recorded, the tasks that it has answered can continue without another answer.
-            let resumed = status.status == Status::Interrupted && status.interrupts.iter().any(is_answered);
+            let resumed = status.status.is_paused() && status.interrupts.iter().any(is_answered);
             interrupts.extend(status.interrupts.into_iter().filter(|asked| !asked_by_tasks(asked)));
             walker.stop.restore_stop(status.status, status.error, interrupts, status.released);
             if resumed {
@@ -272,7 +272,7 @@ impl Walker {
 
     /// Returns `true` if the run waits at a pause that a resume has released.
     pub(in crate::walker) fn is_let_go(&self) -> bool {
-        self.stop.status() == Status::Interrupted
+        self.stop.status().is_paused()
             && self.stop.is_released()
             && self.stop.interrupts().is_empty()
             && self.pending.suspended().next().is_none()
@@ -297,8 +297,8 @@ impl Walker {
         }
         // If a hook has made the run fail instead of pausing, a resume releases the pause.
         let paused = self.stop.status() == Status::Failed && !self.stop.interrupts().is_empty();
-        let asked = (self.stop.status() == Status::Interrupted || paused)
-            && self.pending.interrupts(&self.graph).is_empty();
+        let asked =
+            (self.stop.status().is_paused() || paused) && self.pending.interrupts(&self.graph).is_empty();
         if matches!(self.stop.status(), Status::Failed | Status::Limit) {
             self.hooks.count_resume();
         }

@@ -6,3 +6,4 @@ pub(super) mod dispatch;
 pub(super) mod feedback;
 pub(super) mod routes;
 pub(super) mod scope;
+pub(super) mod wait;

@@ -146,7 +146,7 @@ impl Walker {
                 payload: CanonicalValue(Arc::clone(payload)),
                 short: short.clone(),
             },
-            TaskState::Suspended => PendingOutcome::Suspended,
+            TaskState::Suspended { waits } => PendingOutcome::Suspended { waits: *waits },
             TaskState::Backoff { due, failure } => {
                 PendingOutcome::Retrying { due: *due, failure: failure.clone() }
             }

@@ -21,6 +21,7 @@ use graph_core::limits::Budget;
 use graph_core::node::Failure;
 use graph_core::record::{Checkpoint, ErrorCode, RunError, Source, Status, StopLimit, TaskSummary};
 use graph_core::time::Timestamp;
+use graph_core::wait::Wait;
 use graph_core::work::{FuelExhausted, Meter, size};
 
 /// Size of a boundary's record without the values of channels, in bytes.
@@ -106,7 +107,15 @@ impl Walker {
         let asks = superstep
             .tasks()
             .iter()
-            .any(|task| matches!(task.state(), TaskState::Interrupted { .. } | TaskState::Suspended));
+            .any(|task| matches!(task.state(), TaskState::Interrupted { .. } | TaskState::Suspended { .. }));
+        let is_question = |task: &Task| match task.state() {
+            TaskState::Interrupted { payload, short } => {
+                short.is_some() || Wait::from_payload(payload).is_none()
+            }
+            TaskState::Suspended { waits } => !waits,
+            _ => false,
+        };
+        let waits = asks && !superstep.tasks().iter().any(is_question);
         if let Some((code, error)) = self.first_exhausted(superstep) {
             return self.stop_at_limit(now, code, error, fx);
         }
@@ -114,8 +123,15 @@ impl Walker {
             return self.begin_commit();
         }
         let open = self.questions(superstep);
-        let status = if failed.is_some() { Status::Failed } else { Status::Interrupted };
-        self.stop_to_ask(now, status, failed, &open, fx);
+        let status = match failed {
+            Some(_) => Status::Failed,
+            None if waits => Status::Waiting,
+            None => Status::Interrupted,
+        };
+        // Hooks are asked about questions.
+        let asked: Vec<_> =
+            open.into_iter().filter(|open| Wait::from_payload(&open.payload.0).is_none()).collect();
+        self.stop_to_ask(now, status, failed, &asked, fx);
     }
 
     fn node_error(&self, node: NodeIndex, failure: &Failure) -> RunError {

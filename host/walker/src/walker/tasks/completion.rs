@@ -457,7 +457,7 @@ impl Walker {
             TaskState::Failed(failure) | TaskState::Handled(failure) => Some(failure.clone()),
             _ => None,
         };
-        if !matches!(task.state(), TaskState::Interrupted { .. } | TaskState::Suspended) {
+        if !matches!(task.state(), TaskState::Interrupted { .. } | TaskState::Suspended { .. }) {
             fx.push(Effect::Emit(Notice::TaskFinished {
                 task: Arc::clone(task.id()),
                 node: self.graph.node(superstep.activated()[place].node()).name.clone(),

@@ -380,11 +380,11 @@ impl Walker {
                 }
                 TaskState::Interrupted { payload: payload.0, short }
             }
-            Some(PendingOutcome::Suspended) if woken => {
+            Some(PendingOutcome::Suspended { .. }) if woken => {
                 task.begin_anew(attempt);
                 return meter.spent();
             }
-            Some(PendingOutcome::Suspended) => TaskState::Suspended,
+            Some(PendingOutcome::Suspended { waits }) => TaskState::Suspended { waits },
             Some(PendingOutcome::Retrying { due, failure }) => TaskState::Backoff { due, failure },
             Some(PendingOutcome::Failing { failure }) => TaskState::Failing { failure, hooks_asked: true },
             Some(PendingOutcome::Failed { failure }) => TaskState::Failed(failure),

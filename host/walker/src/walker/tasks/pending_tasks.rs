@@ -180,7 +180,7 @@ impl PendingTask {
             Some(PendingOutcome::Interrupted { answered, .. }) if self.known.answers.len() > *answered => {
                 (false, attempt.saturating_sub(1))
             }
-            Some(PendingOutcome::Suspended) if self.woken => (false, attempt.saturating_sub(1)),
+            Some(PendingOutcome::Suspended { .. }) if self.woken => (false, attempt.saturating_sub(1)),
             Some(_) => (true, attempt),
         };
         TaskStart { used, attempts, settled }
@@ -206,7 +206,8 @@ impl PendingTask {
         // present one, counts attempts from the start. Otherwise the failure has still to stop the run.
         let anew = recorded_use.is_some_and(|recorded_use| recorded_use.dispatches >= record.dispatches);
         // The child run was to continue, and its end is not known.
-        self.woken = anew && !known.start.settled && matches!(record.outcome, PendingOutcome::Suspended);
+        self.woken =
+            anew && !known.start.settled && matches!(record.outcome, PendingOutcome::Suspended { .. });
         // A status record contains all events up to its time.
         known.events = if anew { Vec::new() } else { record.events };
         // A task that used up a budget of the run has left no record of that, but may have left one before. According
@@ -216,7 +217,7 @@ impl PendingTask {
             PendingOutcome::Failed { .. } => anew,
             PendingOutcome::Done { .. } | PendingOutcome::Handled { .. } => false,
             PendingOutcome::Interrupted { .. }
-            | PendingOutcome::Suspended
+            | PendingOutcome::Suspended { .. }
             | PendingOutcome::Retrying { .. }
             | PendingOutcome::Failing { .. } => again,
         };
@@ -494,7 +495,7 @@ impl PendingTasks {
 
     /// Returns the tasks whose child runs are suspended, each with `true` if the child run can continue.
     pub(in crate::walker) fn suspended(&self) -> impl Iterator<Item = (&Arc<str>, bool)> {
-        let waits = |left: &PendingTask| matches!(left.outcome, Some(PendingOutcome::Suspended));
+        let waits = |left: &PendingTask| matches!(left.outcome, Some(PendingOutcome::Suspended { .. }));
         self.0.iter().filter(move |(_, left)| waits(left)).map(|(task, left)| (task, left.woken))
     }
 

@@ -15,6 +15,7 @@ use crate::walker::budget::task_shares::limits_of_attempt;
 use crate::walker::event::{Effect, Notice, TaskSpec, TimerId};
 use crate::walker::nodes::ask::{AskAnswer, AskResult};
 use crate::walker::nodes::scope::ForeachItem;
+use crate::walker::nodes::wait::{WaitAnswer, waited};
 use crate::walker::stop_state::Phase;
 use crate::walker::tasks::pending_tasks::PendingTasks;
 use crate::walker::tasks::superstep::{ActivatedNode, Superstep};
@@ -356,6 +357,12 @@ impl Walker {
                 });
                 crate::walker::nodes::ask::answered(value, *sources, until, answer.as_ref(), &meter)
             }
+            (Ok(value), NodeKind::Wait(_)) => {
+                let answers = superstep.tasks()[at].answers();
+                let is_expired = answers.is_newest_expired();
+                let answer = answers.newest().map(|value| WaitAnswer { value, is_expired });
+                waited(value, now, answer.as_ref())
+            }
             (Ok(value), NodeKind::Fail(_)) => Err(crate::walker::nodes::ask::failure(value).into()),
             (value, _) => value.map(AskResult::Answer),
         };
@@ -407,7 +414,8 @@ impl Walker {
         meter.charge(rates::TASK)?;
         let (NodeKind::Return { output: Some(output) }
         | NodeKind::Ask { question: output, .. }
-        | NodeKind::Fail(output)) = &node.kind
+        | NodeKind::Fail(output)
+        | NodeKind::Wait(output)) = &node.kind
         else {
             return Ok(Value::Null);
         };

@@ -327,7 +327,7 @@ impl Superstep {
                     return;
                 }
                 // Items after a question are reached once it is answered.
-                TaskState::Interrupted { .. } | TaskState::Suspended | TaskState::Failed(_) => serial,
+                TaskState::Interrupted { .. } | TaskState::Suspended { .. } | TaskState::Failed(_) => serial,
                 TaskState::Handled(_) => serial && !keeps_going,
                 _ => false,
             };

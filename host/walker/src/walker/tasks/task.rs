@@ -93,7 +93,10 @@ pub(in crate::walker) enum TaskState {
         short: Option<Box<ShortRecord>>,
     },
     /// The task's child run is suspended with open questions.
-    Suspended,
+    Suspended {
+        /// `true` if the child run asks nothing.
+        waits: bool,
+    },
     /// The task has a result or a command.
     Done(TaskOutcome),
     /// The task has failed for good, and the failure is handled.
@@ -476,7 +479,7 @@ impl Task {
                 payload: CanonicalValue(Arc::clone(payload)),
                 short: short.clone(),
             }),
-            TaskState::Suspended => Some(PendingOutcome::Suspended),
+            TaskState::Suspended { waits } => Some(PendingOutcome::Suspended { waits: *waits }),
             TaskState::Backoff { due, failure } => {
                 Some(PendingOutcome::Retrying { due: *due, failure: failure.clone() })
             }

@@ -37,8 +37,11 @@ pub(in crate::walker) enum ChildEnd {
         /// The path of nodes to the failure.
         within: Option<String>,
     },
-    /// The run waits for answers to its questions.
-    Asks,
+    /// The run waits for answers to its questions, or for time and events.
+    Asks {
+        /// `true` if it asks nothing.
+        waits: bool,
+    },
     /// The run was cancelled.
     Stopped,
 }
@@ -164,8 +167,8 @@ impl Walker {
             ChildEnd::Exhausted { budget, within } => self.exhaust(now, at, budget, within, &mut fx),
             ChildEnd::Output(output) => self.accept(now, at, Outcome::Result(output), &mut fx),
             ChildEnd::Failed(failure) => self.failed(now, at, failure, &mut fx),
-            ChildEnd::Asks => {
-                found.enter(TaskState::Suspended);
+            ChildEnd::Asks { waits } => {
+                found.enter(TaskState::Suspended { waits });
                 self.settled(now, at, &mut fx);
             }
             ChildEnd::Stopped => {

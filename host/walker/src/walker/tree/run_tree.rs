@@ -383,7 +383,7 @@ impl RunTree {
             return summary;
         }
         summary.interrupts = self.open("").into_iter().map(|(_, asked)| asked).collect();
-        if summary.status == Status::Interrupted && summary.interrupts.is_empty() {
+        if summary.status.is_paused() && summary.interrupts.is_empty() {
             summary.status = Status::Running;
         }
         summary.fuel = self.fuel();

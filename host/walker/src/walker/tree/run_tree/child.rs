@@ -404,7 +404,9 @@ impl RunTree {
                 let output = Value::clone(&end.output.0);
                 ChildEnd::Output(if wraps { walker.nested_result(output, end.status) } else { output })
             }
-            (Status::Interrupted, _) => ChildEnd::Asks,
+            (status @ (Status::Interrupted | Status::Waiting), _) => {
+                ChildEnd::Asks { waits: status == Status::Waiting }
+            }
             (Status::Cancelled, _) => ChildEnd::Stopped,
             (Status::Limit, _) if exceeded.is_some() => exceeded.map_or(ChildEnd::Stopped, ChildEnd::Failed),
             (Status::Limit, _) if exhausted.is_some() => match exhausted {

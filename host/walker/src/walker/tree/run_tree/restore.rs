@@ -14,7 +14,7 @@ use crate::walker::tasks::superstep::Superstep;
 use crate::walker::tree::names::{child_namespace, graph_of, namespace_of, task_of_child};
 use crate::written_graph::WrittenLimits;
 use graph_core::limits::ModelUse;
-use graph_core::record::{AcceptedPinChange, Status};
+use graph_core::record::AcceptedPinChange;
 
 /// The stored records that a tree of runs is restored from.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ impl RunTree {
         for namespace in children {
             tree.raise_above(&namespace);
         }
-        if tree.root.status() == Status::Interrupted && tree.goes_on_below() {
+        if tree.root.status().is_paused() && tree.goes_on_below() {
             // If a resume was recorded, the runs that it has answered can continue without another answer.
             tree.root.restore_resumed();
         }
