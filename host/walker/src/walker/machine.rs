@@ -9,19 +9,17 @@ use super::budget::node_counts::CheckpointCounts;
 use super::budget::run_limits::WalkerLimits;
 use super::budget::run_usage::RunUsage;
 use super::budget::work_slice::WorkSlice;
-use super::event::{Effect, Event, Notice, TimerId, Timing};
+use super::event::{Effect, Event, TimerId, Timing};
 use super::hooks::calls::Hooks;
-use super::hooks::schedule::HookPlanning;
-use super::hooks::verdict::LimitCode;
+use super::phase::{Cause, Phase, PhaseName, RunPhase};
 use super::records::position::HistoryPosition;
 use super::records::unwritten_changes::{UnwrittenChanges, VisitedNodes};
 use super::records::warnings::Warnings;
 use super::setup::{HandleError, Setup, Summary, TaskDigests};
 use super::state::channels::Channels;
-use super::stop_state::{Phase, StopState};
+use super::stop::limit_codes::LimitCode;
+use super::stop::stop_state::StopState;
 use super::tasks::agenda::{Agenda, AgendaStep};
-use super::tasks::commit::SuperstepCommit;
-use super::tasks::making::SuperstepDraft;
 use super::tasks::pending_tasks::PendingTasks;
 use super::tasks::result_cache::Answered;
 use super::tasks::start::limit;
@@ -32,37 +30,12 @@ use crate::host_item::HostItem;
 use graph_core::capability::Manifest;
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::item::{ItemType, Primary};
-use graph_core::limits::{Budget, HostUse};
+use graph_core::limits::HostUse;
 use graph_core::node::Failure;
 use graph_core::policy::Durability;
 use graph_core::record::{CanonicalValue, InterruptRecord, RunError, Status, StopLimit, result_hasher};
 use graph_core::time::Timestamp;
 use graph_core::work::rates;
-
-/// The limit that has stopped a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StoppingLimit {
-    /// A budget of the manifest, which a larger one raises.
-    Budget,
-    /// The host's own work for one step, which nothing raises.
-    Work,
-    /// The time of the run, its supersteps, or the deadline of a question.
-    Run(StopLimit),
-    /// A limit of the graph, such as `max_fan_out`.
-    OfGraph,
-}
-
-impl StoppingLimit {
-    /// Returns the limit that caused the error of a run.
-    pub const fn of(error: &RunError) -> Self {
-        match (error.budget, error.limit) {
-            (Some(Budget::Work), _) => Self::Work,
-            (Some(_), _) => Self::Budget,
-            (None, Some(limit)) => Self::Run(limit),
-            (None, None) => Self::OfGraph,
-        }
-    }
-}
 
 /// Walks a graph in supersteps.
 ///
@@ -100,18 +73,13 @@ pub struct Walker {
     pub(super) usage: RunUsage,
     /// The limits that hooks and resumes can raise.
     pub(super) limits: WalkerLimits,
+    /// The phase, with the superstep that is made, active or committed.
+    pub(super) phase: RunPhase,
     pub(super) stop: StopState,
     /// The time of the last event from outside.
     pub(super) event_time: Timestamp,
     /// Work done since that event.
     pub(super) slice: WorkSlice,
-    pub(super) superstep: Option<Superstep>,
-    /// The superstep whose tasks are being made.
-    pub(super) making: Option<Box<SuperstepDraft>>,
-    /// The superstep that commits.
-    pub(super) committing: Option<Box<SuperstepCommit>>,
-    /// The superstep that has committed, while its hooks are planned.
-    pub(super) planning: Option<Box<HookPlanning>>,
     pub(super) pending: PendingTasks,
     pub(super) hooks: Hooks,
     pub(super) aborted: BTreeSet<(Arc<str>, u32)>,
@@ -158,15 +126,12 @@ impl Walker {
             agenda: Agenda::default(),
             usage: RunUsage::new(&graph),
             limits: WalkerLimits::new(setup.max_steps.unwrap_or(graph.max_steps)),
+            phase: RunPhase::new(),
             stop: StopState::new(),
             event_time: Timestamp::default(),
             slice: WorkSlice::new(rates::SLICE),
             keeps_threads: keeps_threads(&graph, &setup),
             took: Timing::default(),
-            superstep: None,
-            making: None,
-            committing: None,
-            planning: None,
             pending: PendingTasks::default(),
             hooks: Hooks::default(),
             aborted: BTreeSet::new(),
@@ -214,7 +179,7 @@ impl Walker {
             Event::Forked(edit) => self.begin_fork(now, edit, &mut fx)?,
             Event::TimerFired(timer) => self.timer(now, &timer, &mut fx),
             // Running tasks commit; `drive` and `advance` stop the run as soon as none is running.
-            Event::CancelRequested => self.stop.request_cancel(),
+            Event::CancelRequested => self.request_cancel(),
             Event::KillRequested => self.kill(now, &mut fx),
             Event::Continued => {}
         }
@@ -223,7 +188,7 @@ impl Walker {
     }
 
     fn start(&mut self, now: Timestamp, fx: &mut Vec<Effect>) -> Result<(), HandleError> {
-        if self.stop.phase() != Phase::New {
+        if self.phase.name() != PhaseName::New {
             return Err(illegal("the run has started already"));
         }
         let seeds = std::mem::take(&mut self.setup.initial_state);
@@ -266,8 +231,15 @@ impl Walker {
     }
 
     /// Works until an event from outside is needed or the time slice is over. It is a loop and not recursion: nodes
-    /// without actions need no event, and there may be many.
+    /// without actions need no event, and there may be many. A change of the phase that was refused breaks the run.
     pub(super) fn drive(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
+        self.work(now, fx);
+        if let Some(refused) = self.phase.take_refused() {
+            self.break_down_at(&refused, fx);
+        }
+    }
+
+    fn work(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
         while let Some(work) = self.own_work() {
             if self.slice.is_over() {
                 fx.push(Effect::Continue);
@@ -287,28 +259,22 @@ impl Walker {
 
     /// Returns the work that can be done without an event from outside.
     fn own_work(&self) -> Option<OwnWork> {
-        match self.stop.phase() {
+        match self.phase.now()? {
             Phase::Ready => Some(OwnWork::Advance),
-            Phase::Making => Some(OwnWork::Make),
-            Phase::Committing => Some(OwnWork::Commit),
-            Phase::Planning => Some(OwnWork::Plan),
-            Phase::Running if self.superstep.as_ref().is_some_and(Superstep::is_settled) => {
-                Some(OwnWork::Settle)
-            }
-            Phase::Running
+            Phase::Making(_) => Some(OwnWork::Make),
+            Phase::Committing(_) => Some(OwnWork::Commit),
+            Phase::Planning(_) => Some(OwnWork::Plan),
+            Phase::Running(superstep) if superstep.is_settled() => Some(OwnWork::Settle),
+            Phase::Running(superstep)
                 if self.stop.is_cancel_requested()
-                    && self.running() == 0
+                    && superstep.running() == 0
                     && !self.hooks.are_asked_about_tasks() =>
             {
                 Some(OwnWork::Stop)
             }
-            Phase::Running if self.can_start() => Some(OwnWork::Start),
+            Phase::Running(_) if self.can_start() => Some(OwnWork::Start),
             _ => None,
         }
-    }
-
-    fn running(&self) -> usize {
-        self.superstep.as_ref().map_or(0, Superstep::running)
     }
 
     /// Goes from a boundary to the next superstep, or to a stop.
@@ -320,6 +286,7 @@ impl Walker {
             return;
         }
         if let Some(status) = self.stop.finish() {
+            self.phase.enter(Cause::Finish, Phase::Finished);
             fx.push(Effect::Finish(status));
             return;
         }
@@ -389,9 +356,9 @@ impl Walker {
 
     fn timer(&mut self, now: Timestamp, timer: &TimerId, fx: &mut Vec<Effect>) {
         match timer {
-            TimerId::RunTimeout => match self.stop.phase() {
-                Phase::Running | Phase::Making | Phase::Committing => self.time_out(now, fx),
-                Phase::Boundary(_) | Phase::Hooks | Phase::Ready | Phase::Planning => {
+            TimerId::RunTimeout => match self.phase.name() {
+                PhaseName::Running | PhaseName::Making | PhaseName::Committing => self.time_out(now, fx),
+                PhaseName::Boundary | PhaseName::Hooks | PhaseName::Ready | PhaseName::Planning => {
                     self.stop.set_timed_out(true);
                 }
                 _ => {}
@@ -399,10 +366,10 @@ impl Walker {
             // The tree keeps the time of child runs.
             TimerId::ChildTimeout { .. } => {}
             TimerId::Retry { task, attempt } => {
-                if self.stop.phase() != Phase::Running {
+                if self.phase.name() != PhaseName::Running {
                     return;
                 }
-                let Some(superstep) = &mut self.superstep else { return };
+                let Some(superstep) = self.phase.superstep_mut() else { return };
                 let Some(at) = superstep.find(task) else { return };
                 let found = superstep.task_mut(at);
                 if matches!(found.state(), TaskState::Backoff { .. }) && found.attempt() + 1 == *attempt {
@@ -414,107 +381,17 @@ impl Walker {
         }
     }
 
-    fn time_out(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
-        self.stop.set_timed_out(false);
-        self.abandon_work();
-        let seconds = self.run_timeout().as_secs_f64();
-        let whose =
-            if self.graph.timeout <= self.budgets().timeout { "of the graph" } else { "of the manifest" };
-        let message = format!(
-            "the run's time limit of {seconds} s is over (`timeout` {whose}); a resumed run has as much time again"
-        );
-        let error = RunError { limit: Some(StopLimit::Timeout), ..limit(None, message) };
-        self.stop_at_limit(now, LimitCode::Timeout, error, fx);
-    }
-
-    fn kill(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
-        match self.stop.phase() {
-            Phase::Running
-            | Phase::Ready
-            | Phase::Making
-            | Phase::Committing
-            | Phase::Boundary(_)
-            | Phase::Hooks
-                if self.stop.end().is_none() || self.stop.phase() == Phase::Hooks =>
-            {
-                self.suspend(now, Status::Killed, None, fx);
-            }
-            // Nothing is running: the run stops when it would next do something.
-            Phase::New | Phase::Suspended | Phase::Planning => {
-                self.stop.request_kill();
-            }
-            _ => {}
-        }
-    }
-
-    /// Discards unfinished work, since the run stops.
-    fn abandon_work(&mut self) {
-        self.abandon_making();
-        self.abandon_commit();
-    }
-
-    /// Abandons all running tasks and hooks.
-    pub(super) fn abort_all(&mut self, fx: &mut Vec<Effect>) {
-        self.abort_hooks(fx);
-        let Some(superstep) = &mut self.superstep else { return };
-        let aborted = &mut self.aborted;
-        superstep.give_up_running(|task, attempt| {
-            fx.push(Effect::Abort { task: Arc::clone(task), attempt });
-            aborted.insert((Arc::clone(task), attempt));
-        });
-    }
-
-    /// Stops before the end of the run: persists everything that is known, then notifies the driver.
-    pub(super) fn suspend(
-        &mut self,
-        now: Timestamp,
-        status: Status,
-        error: Option<RunError>,
-        fx: &mut Vec<Effect>,
-    ) {
-        self.abandon_work();
-        self.abort_all(fx);
-        // Work that did not lead to a boundary is done again after a resume, and is charged then.
-        self.usage.forget_work();
-        self.stop.forget_requests();
-        if self.position.unwritten().is_some()
-            && let Err(error) = self.write_checkpoint(fx)
-        {
-            return self.unwritable(&error, fx);
-        }
-        if self.setup.durability == Durability::Exit {
-            for at in 0..self.superstep.as_ref().map_or(0, |superstep| superstep.tasks().len()) {
-                self.write_task(now, at, fx);
-            }
-        }
-        if let Some(superstep) = self.superstep.take() {
-            for task in superstep.tasks() {
-                let fresh = task.warnings().iter().filter(|_| matches!(task.state(), TaskState::Failed(_)));
-                self.warnings.keep(fresh.cloned());
-            }
-            self.pending = superstep.into_pending();
-            self.stop.wait_for(self.pending.interrupts(&self.graph));
-        }
-        self.stop.end_recovery();
-        self.begin_counting();
-        self.write_hooks(fx);
-        if let Some(error) = &error {
-            fx.push(Effect::Emit(Notice::Stopped(error.clone())));
-        }
-        self.stop.stop(status, error);
-        let id = self.write_status(now, fx);
-        self.stop.enter(Phase::Suspending(id));
-    }
-
     /// Returns the fuel used by all tasks so far, those of the active superstep included.
     pub(super) fn all_fuel(&self) -> u64 {
-        let under_way = self.superstep.iter().flat_map(Superstep::tasks).map(|task| task.used().fuel);
+        let under_way =
+            self.phase.superstep().into_iter().flat_map(Superstep::tasks).map(|task| task.used().fuel);
         self.pending.fuel_after(under_way.fold(self.fuel_so_far(), u64::saturating_add))
     }
 
     /// Returns the use of the host by all tasks so far, those of the active superstep included.
     pub(super) fn all_host(&self) -> HostUse {
-        let under_way = self.superstep.iter().flat_map(Superstep::tasks).map(|task| task.used().host);
+        let under_way =
+            self.phase.superstep().into_iter().flat_map(Superstep::tasks).map(|task| task.used().host);
         under_way.fold(self.host_so_far().plus(self.pending.host()), HostUse::plus)
     }
 
@@ -546,7 +423,7 @@ impl Walker {
     pub fn summary(&self) -> Summary {
         let mut node_counts = self.usage.node_counts().clone();
         let mut host = self.host_so_far();
-        if let Some(superstep) = &self.superstep {
+        if let Some(superstep) = self.phase.superstep() {
             for task in superstep.tasks() {
                 let counts = node_counts.get_mut(superstep.node_of(task));
                 counts.executions += u64::from(task.used().dispatches);

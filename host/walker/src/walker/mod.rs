@@ -89,11 +89,13 @@
 //! A [`Walker`] executes one graph, and a [`RunTree`] has one for the run and one for each child run. A walker is composed of state
 //! machines; the state of each is changed in its folder, by calls from the others:
 //!
+//! - `phase`: what the run is at between events, the work of that phase, and the table of its changes;
 //! - `tasks`: the agenda, the superstep with its tasks, and its commit;
 //! - `state`: the channels, and the writes that change them;
 //! - `nodes`: the values that nodes read, their permissions, and the nodes that follow them;
 //! - `budget`: the limits of the run, the shares of its tasks, and their usage;
 //! - `hooks`: the hooks that are due, their calls, and their verdicts;
+//! - `stop`: the limits of runs, and how a run comes to a stop;
 //! - `records`: the records of the run, its position in its history, and the changes that no checkpoint contains yet;
 //! - `interrupt`: questions, the answers to them, and resuming;
 //! - `travel`: edits, forks, and the checkpoints that lead to another;
@@ -105,10 +107,11 @@ mod hooks;
 mod interrupt;
 mod machine;
 mod nodes;
+mod phase;
 mod records;
 mod setup;
 mod state;
-mod stop_state;
+mod stop;
 mod tasks;
 mod travel;
 mod tree;
@@ -119,12 +122,13 @@ pub use event::{
 };
 pub use hooks::calls::HookSpec;
 pub use interrupt::match_answers::AnsweredQuestion;
-pub use machine::{StoppingLimit, Walker};
+pub use machine::Walker;
 pub use setup::{
     CheckpointRef, Graphs, HandleError, Identity, RestoreError, Restored, Setup, Summary, inputs_digest,
     inputs_text_digest,
 };
 pub(crate) use state::reduce::fold_fuel;
+pub use stop::limit_codes::StoppingLimit;
 pub use tasks::result_cache::{Answered, Lookup};
 pub use travel::ancestry::{warnings_on, way_to};
 pub use tree::{RestoredChild, RestoredTree, RunTree, cycles, is_child_of, named, task_of_child};

@@ -5,7 +5,7 @@
 
 use crate::walker::Walker;
 use crate::walker::event::Effect;
-use crate::walker::hooks::verdict::LimitCode;
+use crate::walker::stop::limit_codes::LimitCode;
 use crate::walker::tasks::start::limit;
 use crate::walker::tasks::superstep::Superstep;
 use crate::walker::tasks::task::TaskState;
@@ -78,7 +78,7 @@ impl Walker {
 
     /// Sums the additions of answers to budgets of language models so far, child runs included.
     pub(in crate::walker) fn granted(&self) -> ModelUse {
-        let tasks = self.superstep.iter().flat_map(Superstep::tasks);
+        let tasks = self.phase.superstep().into_iter().flat_map(Superstep::tasks);
         let granted = tasks.map(|task| task.used().granted).fold(self.usage.granted(), ModelUse::plus);
         self.pending.tasks().map(|left| left.used().granted).fold(granted, ModelUse::plus)
     }
@@ -126,7 +126,7 @@ impl Walker {
     /// Counts work for the task at an index.
     pub(in crate::walker) fn count_task_work(&mut self, at: usize, spent: u64) {
         self.slice.add(spent);
-        if let Some(superstep) = &mut self.superstep {
+        if let Some(superstep) = self.phase.superstep_mut() {
             superstep.task_mut(at).account_mut().charge_work(spent);
         }
     }
@@ -199,7 +199,7 @@ impl Walker {
         within: Option<String>,
         fx: &mut Vec<Effect>,
     ) {
-        let Some(superstep) = &mut self.superstep else { return };
+        let Some(superstep) = self.phase.superstep_mut() else { return };
         superstep.task_mut(at).enter(TaskState::Exhausted { budget, within });
         self.settled(now, at, fx);
     }
@@ -221,25 +221,25 @@ impl Walker {
     /// Counts the memory of a task's result, in logical bytes. Once the sum exceeds `results`, the superstep ends,
     /// whichever task was the last one, and all reservations are charged.
     pub(in crate::walker) fn add_memory(&mut self, size: u64) {
-        if let Some(superstep) = &mut self.superstep {
+        if let Some(superstep) = self.phase.superstep_mut() {
             superstep.add_memory(size);
         }
     }
 
     /// Returns `true` if the results of the active superstep exceed the budget `results`.
     pub(in crate::walker) fn exceeds_memory(&self) -> bool {
-        self.superstep.as_ref().is_some_and(|superstep| superstep.memory() > self.budgets().results)
+        self.phase.superstep().is_some_and(|superstep| superstep.memory() > self.budgets().results)
     }
 
     /// Stops the run at a superstep whose results exceed the budget `results`.
     pub(in crate::walker) fn stop_over_memory(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
         // The progress of an only task does not depend on other tasks.
-        if self.superstep.as_ref().is_some_and(|superstep| superstep.tasks().len() == 1) {
+        if self.phase.superstep().is_some_and(|superstep| superstep.tasks().len() == 1) {
             return self.exhaust(now, 0, Budget::Results, None, fx);
         }
-        let memory = self.superstep.as_ref().map_or(0, Superstep::memory);
+        let memory = self.phase.superstep().map_or(0, Superstep::memory);
         self.abort_all(fx);
-        if let Some(superstep) = &mut self.superstep {
+        if let Some(superstep) = self.phase.superstep_mut() {
             superstep.forfeit();
         }
         // The amount that is held when the limit is passed depends on which task was the last one.

@@ -10,9 +10,10 @@ use serde_json::Value;
 
 use crate::walker::Walker;
 use crate::walker::event::{Effect, Notice, PersistId, TaskReport, TaskSpec};
-use crate::walker::hooks::verdict::{HookVerdict, PendingStop};
+use crate::walker::hooks::verdict::HookVerdict;
 use crate::walker::machine::illegal;
 use crate::walker::setup::HandleError;
+use crate::walker::stop::stops::PendingStop;
 use graph_core::hook_event::{Control, HookEvent};
 use graph_core::limits::{HostUse, ModelUse};
 use graph_core::node::{Category, Failure, Outcome};
@@ -453,8 +454,8 @@ impl Walker {
             // Possible use by calls without a result is counted separately.
             HookSubject::Run => (self.fuel_so_far(), self.usage.host().plus(self.hooks.host)),
             HookSubject::Task(task) => self
-                .superstep
-                .as_ref()
+                .phase
+                .superstep()
                 .and_then(|superstep| Some(*superstep.tasks()[superstep.find(task)?].used()))
                 .map_or((0, HostUse::default()), |used| (used.fuel, used.host)),
         };
@@ -522,7 +523,7 @@ impl Walker {
                 }
             }
             HookSubject::Task(task) => {
-                let Some(superstep) = &mut self.superstep else { return };
+                let Some(superstep) = self.phase.superstep_mut() else { return };
                 let Some(at) = superstep.find(task) else { return };
                 let task = superstep.task_mut(at);
                 task.account_mut().end_hook(record.fuel_total, record.host_total);

@@ -7,8 +7,8 @@ use crate::graph::{Node, RetryPolicy};
 use crate::walker::Walker;
 use crate::walker::event::Effect;
 use crate::walker::nodes::routes::{code_of, failure_document};
+use crate::walker::phase::{Cause, Phase};
 use crate::walker::state::writes::item_result;
-use crate::walker::stop_state::Phase;
 use crate::walker::tasks::superstep::Superstep;
 use crate::walker::tasks::task::{Task, TaskState};
 use graph_core::hook_event::HookEvent;
@@ -113,14 +113,14 @@ impl Walker {
             .iter()
             .map(|step| Value::from(self.graph.node(step.node()).name.as_str()))
             .collect();
-        self.planning = Some(Box::new(HookPlanning { superstep, next, at: 0 }));
-        self.stop.enter(Phase::Planning);
+        let planning = HookPlanning { superstep, next, at: 0 };
+        self.phase.enter(Cause::Plan, Phase::Planning(Box::new(planning)));
     }
 
     /// Continues planning until it is done, or until the time slice is over. If the run is to stop, the remaining hooks
     /// are not asked, which raises a warning.
     pub(in crate::walker) fn plan_more(&mut self, fx: &mut Vec<Effect>) {
-        let Some(mut planning) = self.planning.take() else { return };
+        let Some(mut planning) = self.phase.take_planning() else { return };
         while let Some(task) = planning.superstep.tasks().get(planning.at) {
             if self.stop.is_cancel_requested() || self.stop.is_timed_out() {
                 let left = planning.superstep.tasks().len() - planning.at;
@@ -130,8 +130,7 @@ impl Walker {
                 break;
             }
             if self.slice.is_over() {
-                self.planning = Some(planning);
-                return;
+                return self.phase.keep(Phase::Planning(planning));
             }
             planning.at += 1;
             self.plan_task(&planning.superstep, task, &planning.next);

@@ -2,78 +2,21 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use crate::hook::{ADDITIONAL_STEPS, MAX_RETRIES};
 use crate::walker::Walker;
 use crate::walker::event::Effect;
 use crate::walker::hooks::calls::HookSubject;
-use crate::walker::stop_state::Phase;
+use crate::walker::phase::{Cause, Phase};
+use crate::walker::stop::limit_codes::LimitCode;
+use crate::walker::stop::stops::PendingStop;
 use crate::walker::tasks::start::back_off;
 use crate::walker::tasks::superstep::Superstep;
 use crate::walker::tasks::task::TaskState;
 use graph_core::hook_event::{Control, ControlAction, HookEvent};
-use graph_core::limits::Budget;
 use graph_core::node::{Category, Failure};
 use graph_core::record::{CanonicalValue, ErrorCode, HookRecord, InterruptRecord, RunError, Status};
 use graph_core::time::Timestamp;
 use graph_core::work::Meter;
-
-/// The limit that `additional_steps` extends.
-const MAX_STEPS: &str = "max_steps_exceeded";
-
-/// Reason why a run is about to stop.
-#[derive(Clone, Debug)]
-pub(in crate::walker) struct PendingStop {
-    pub status: Status,
-    pub error: Option<RunError>,
-    /// The limit at which the run stops, if any.
-    pub limit: Option<LimitCode>,
-    /// `true` once the hooks of the end have been asked about the stop.
-    pub is_end: bool,
-}
-
-impl PendingStop {
-    fn new(status: Status, error: Option<RunError>) -> Self {
-        Self { status, error, limit: None, is_end: false }
-    }
-}
-
-/// The limit that a run has reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::walker) enum LimitCode {
-    MaxSteps,
-    MaxTotalSteps,
-    MaxVisits,
-    MaxFanOut,
-    Timeout,
-    Budget(Budget),
-}
-
-impl LimitCode {
-    /// The name that hooks read.
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::MaxSteps => MAX_STEPS,
-            Self::MaxTotalSteps => "max_total_steps_exceeded",
-            Self::MaxVisits => "max_visits_exceeded",
-            Self::MaxFanOut => "max_fan_out_exceeded",
-            Self::Timeout => "timeout_exceeded",
-            Self::Budget(Budget::Fuel) => "fuel_exceeded",
-            Self::Budget(Budget::Calls) => "calls_exceeded",
-            Self::Budget(Budget::Bytes) => "bytes_exceeded",
-            Self::Budget(Budget::Steps) => "steps_exceeded",
-            Self::Budget(Budget::State) => "state_exceeded",
-            Self::Budget(Budget::Results) => "results_exceeded",
-            Self::Budget(Budget::Stored) => "stored_exceeded",
-            Self::Budget(Budget::Work) => "work_exceeded",
-            Self::Budget(Budget::ModelCalls) => "model_calls_exceeded",
-            Self::Budget(Budget::ModelInputTokens) => "model_input_tokens_exceeded",
-            Self::Budget(Budget::ModelOutputTokens) => "model_output_tokens_exceeded",
-            Self::Budget(Budget::ModelCost) => "model_cost_exceeded",
-        }
-    }
-}
 
 /// The combined result of hooks that were asked together.
 #[derive(Debug, Default)]
@@ -139,92 +82,16 @@ impl Walker {
         if !self.hooks.are_due() {
             return false;
         }
-        self.stop.enter(Phase::Hooks);
+        self.phase.enter(Cause::Ask, Phase::Hooks(None));
         self.hooks.ask_at_boundary();
         self.ask(&HookSubject::Run, now, fx);
         true
     }
 
-    /// Stops at a limit, unless a hook makes the run continue.
-    pub(in crate::walker) fn stop_at_limit(
-        &mut self,
-        now: Timestamp,
-        code: LimitCode,
-        error: RunError,
-        fx: &mut Vec<Effect>,
-    ) {
-        let (value, most) = match code {
-            LimitCode::MaxSteps => (Value::from(self.position.step()), Value::from(self.limits.max_steps())),
-            LimitCode::MaxTotalSteps => {
-                (Value::from(self.position.step()), Value::from(self.max_total_steps()))
-            }
-            LimitCode::MaxVisits => {
-                let most = self.graph.max_visits_per_node;
-                (most.map_or(Value::Null, |most| Value::from(most.saturating_add(1))), Value::from(most))
-            }
-            LimitCode::MaxFanOut => (Value::Null, Value::from(self.graph.max_fan_out)),
-            LimitCode::Timeout => (Value::Null, Value::from(self.run_timeout().as_secs_f64())),
-            LimitCode::Budget(budget) => (Value::Null, Value::from(self.most_of(budget))),
-        };
-        let planned = self.plan_limit(code.as_str(), value, most);
-        let stop = PendingStop { limit: Some(code), ..PendingStop::new(Status::Limit, Some(error)) };
-        self.stop(now, stop, planned, fx);
-    }
-
-    /// Stops because of open questions, unless a hook prevents it.
-    pub(in crate::walker) fn stop_to_ask(
-        &mut self,
-        now: Timestamp,
-        status: Status,
-        error: Option<RunError>,
-        open: &[InterruptRecord],
-        fx: &mut Vec<Effect>,
-    ) {
-        let planned = if open.is_empty() { Vec::new() } else { self.plan_interrupt(open) };
-        self.stop(now, PendingStop::new(status, error), planned, fx);
-    }
-
-    fn stop(
-        &mut self,
-        now: Timestamp,
-        stop: PendingStop,
-        planned: Vec<graph_core::record::PlannedHook>,
-        fx: &mut Vec<Effect>,
-    ) {
-        if planned.is_empty() {
-            return self.stop_for_good(now, stop, fx);
-        }
-        self.ask_about_stop(now, stop, planned, fx);
-    }
-
-    fn ask_about_stop(
-        &mut self,
-        now: Timestamp,
-        stop: PendingStop,
-        planned: Vec<graph_core::record::PlannedHook>,
-        fx: &mut Vec<Effect>,
-    ) {
-        self.abort_all(fx);
-        self.stop.enter(Phase::Hooks);
-        self.hooks.ask_about_stop(stop, planned);
-        self.ask(&HookSubject::Run, now, fx);
-    }
-
-    /// Stops, since no hook has the run continue. At a limit, the hooks of the end are asked first.
-    fn stop_for_good(&mut self, now: Timestamp, stop: PendingStop, fx: &mut Vec<Effect>) {
-        if let Some(code) = stop.limit.filter(|_| !stop.is_end) {
-            let planned = self.plan_end_at_limit(code.as_str());
-            if !planned.is_empty() {
-                return self.ask_about_stop(now, PendingStop { is_end: true, ..stop }, planned, fx);
-            }
-        }
-        self.suspend(now, stop.status, stop.error, fx);
-    }
-
     /// Asks hooks about the tasks of a superstep that failed before they could start, or whose hooks were interrupted.
     pub(in crate::walker) fn ask_about_failures(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
         let mut at = 0;
-        while let Some(task) = self.superstep.as_ref().and_then(|superstep| superstep.tasks().get(at)) {
+        while let Some(task) = self.phase.superstep().and_then(|superstep| superstep.tasks().get(at)) {
             if let TaskState::Failing { failure, hooks_asked } = task.state() {
                 let (failure, hooks_asked) = (failure.clone(), *hooks_asked);
                 self.failing(now, at, failure, hooks_asked, fx);
@@ -243,14 +110,14 @@ impl Walker {
         hooks_asked: bool,
         fx: &mut Vec<Effect>,
     ) {
-        let Some(superstep) = &mut self.superstep else { return };
+        let Some(superstep) = self.phase.superstep_mut() else { return };
         if !hooks_asked {
             superstep.task_mut(at).account_mut().ask();
         }
         let mut warnings = Vec::new();
         // The evaluation of the hooks' templates was charged when they were first asked.
         let meter = if hooks_asked { Meter::of_one_step() } else { superstep.tasks()[at].account().meter() };
-        let planned = match &self.superstep {
+        let planned = match self.phase.superstep() {
             Some(superstep) => {
                 self.plan_error(superstep, &superstep.tasks()[at], &failure, &mut warnings, &meter)
             }
@@ -259,7 +126,7 @@ impl Walker {
         if !hooks_asked {
             self.count_task_work(at, meter.spent());
         }
-        let Some(superstep) = &mut self.superstep else { return };
+        let Some(superstep) = self.phase.superstep_mut() else { return };
         let task = superstep.task_mut(at);
         for warning in warnings {
             task.warn_once(warning);
@@ -294,7 +161,7 @@ impl Walker {
                 }
             }
             HookSubject::Task(task) => {
-                let Some(superstep) = &mut self.superstep else { return };
+                let Some(superstep) = self.phase.superstep_mut() else { return };
                 let Some(at) = superstep.find(task) else { return };
                 superstep.task_mut(at).add_warnings(meaningless);
                 self.after_failure(at, verdict, now, fx);
@@ -324,7 +191,7 @@ impl Walker {
         if self.stop.has_ended() {
             self.stop.take_end();
             let id = self.write_status(now, fx);
-            self.stop.enter(Phase::Boundary(id));
+            self.phase.enter(Cause::Pass, Phase::Boundary(id));
         } else {
             self.pass_hooks();
         }
@@ -332,7 +199,8 @@ impl Walker {
 
     /// Continues once the results of hooks are persisted.
     fn pass_hooks(&mut self) {
-        self.stop.enter(self.hooks.awaited_record().map_or(Phase::Ready, Phase::Boundary));
+        let next = self.hooks.awaited_record().map_or(Phase::Ready, Phase::Boundary);
+        self.phase.enter(Cause::Pass, next);
     }
 
     fn after_stop(&mut self, stop: PendingStop, verdict: HookVerdict, now: Timestamp, fx: &mut Vec<Effect>) {
@@ -363,7 +231,7 @@ impl Walker {
     }
 
     fn after_failure(&mut self, at: usize, verdict: HookVerdict, now: Timestamp, fx: &mut Vec<Effect>) {
-        let Some(superstep) = &mut self.superstep else { return };
+        let Some(superstep) = self.phase.superstep_mut() else { return };
         let task = superstep.task_mut(at);
         let TaskState::Failing { failure, .. } = task.state() else { return };
         let mut failure = failure.clone();
@@ -412,7 +280,7 @@ impl Walker {
     /// Starts one more attempt, at once or after the wait of the node's retry policy.
     fn retry_for_hook(&mut self, now: Timestamp, at: usize, failure: Failure, fx: &mut Vec<Effect>) {
         let graph = Arc::clone(&self.graph);
-        let Some(superstep) = &mut self.superstep else { return };
+        let Some(superstep) = self.phase.superstep_mut() else { return };
         let task = &superstep.tasks()[at];
         let node = graph.node(superstep.node_of(task));
         let waits = node.retry.max_attempts > 1;
@@ -427,12 +295,12 @@ impl Walker {
     /// Lets the failure of a task that is not running stand: the next step of the error order decides.
     fn stands(&mut self, now: Timestamp, at: usize, failure: Failure, fx: &mut Vec<Effect>) {
         let graph = Arc::clone(&self.graph);
-        let Some(superstep) = &mut self.superstep else { return };
+        let Some(superstep) = self.phase.superstep_mut() else { return };
         let task = &superstep.tasks()[at];
         let node = graph.node(superstep.node_of(task));
         let is_item = task.item().is_some();
         let state = self.give_up(node, failure, is_item);
-        if let Some(superstep) = &mut self.superstep {
+        if let Some(superstep) = self.phase.superstep_mut() {
             superstep.task_mut(at).enter(state);
         }
         self.closed(now, at, fx);

@@ -14,12 +14,13 @@ use crate::walker::event::{Effect, Resume, TimerId};
 use crate::walker::interrupt::match_answers::{AnsweredQuestion, OpenQuestions, QuestionPath};
 use crate::walker::interrupt::task_answers::{RecordedAnswers, TaskAnswer, TaskAnswers};
 use crate::walker::machine::illegal;
+use crate::walker::phase::{Cause, Phase, PhaseName, RunPhase};
 use crate::walker::records::position::HistoryPosition;
 use crate::walker::records::unwritten_changes::VisitedNodes;
 use crate::walker::records::warnings::Warnings;
 use crate::walker::setup::{HandleError, RestoreError, Restored, Setup};
 use crate::walker::state::channels::Channels;
-use crate::walker::stop_state::{Phase, StopState};
+use crate::walker::stop::stop_state::StopState;
 use crate::walker::tasks::agenda::{Agenda, AgendaStep};
 use crate::walker::tasks::pending_tasks::{PendingTask, PendingTasks};
 use crate::walker::tasks::task::Task;
@@ -90,12 +91,15 @@ impl Walker {
         walker.pending = pending;
         let recovered = status.as_ref().is_none_or(|status| status.status == Status::Running);
         walker.stop = StopState::restore(checkpoint.released, checkpoint.errors_continued, recovered);
+        walker.phase = RunPhase::restored(false);
         let extended = status.as_ref().map_or(checkpoint.max_steps, |status| status.max_steps);
         walker.restore_hooks(checkpoint.hooks, hooks, extended, status.as_ref());
         walker.limits.restore_turn(checkpoint.turn_steps);
         if let Some(end) = checkpoint.end {
             let recorded_status = status.as_ref().map(|status| status.status);
-            walker.stop.restore_end(end, recorded_status, !walker.hooks.planned().is_empty());
+            let has_hooks = !walker.hooks.planned().is_empty();
+            let is_finished = walker.stop.restore_end(end, recorded_status, has_hooks);
+            walker.phase = RunPhase::restored(is_finished);
             if let Some(status) = status {
                 walker.unwritten.accept(status.accepted);
                 walker.stop.restore_error(status.error);
@@ -141,7 +145,7 @@ impl Walker {
         fx: &mut Vec<Effect>,
     ) -> Result<(), HandleError> {
         self.check_changed_reducers(resume.update.as_ref())?;
-        if let (Phase::Finished, Some(inputs)) = (self.stop.phase(), &resume.inputs) {
+        if let (PhaseName::Finished, Some(inputs)) = (self.phase.name(), &resume.inputs) {
             return self.begin_turn(now, inputs, resume.max_steps, fx);
         }
         self.check_suspended()?;
@@ -209,25 +213,25 @@ impl Walker {
 
     /// Checks that the run is in a state in which it can be resumed.
     pub(in crate::walker) fn check_suspended(&self) -> Result<(), HandleError> {
-        match self.stop.phase() {
-            Phase::Suspended => Ok(()),
-            Phase::Finished => Err(refused(
+        match self.phase.name() {
+            PhaseName::Suspended => Ok(()),
+            PhaseName::Finished => Err(refused(
                 ErrorCode::Finished,
                 format!(
                     "the run has ended with status {}; there is nothing to resume, but new inputs start another turn",
                     self.stop.status()
                 ),
             )),
-            Phase::New => Err(illegal("the run has not started")),
-            Phase::Broken => Err(illegal("the run could not be stored; restore it from the store")),
-            Phase::Boundary(_)
-            | Phase::Ready
-            | Phase::Making
-            | Phase::Running
-            | Phase::Committing
-            | Phase::Planning
-            | Phase::Hooks
-            | Phase::Suspending(_) => Err(illegal("the run is under way")),
+            PhaseName::New => Err(illegal("the run has not started")),
+            PhaseName::Broken => Err(illegal("the run could not be stored; restore it from the store")),
+            PhaseName::Boundary
+            | PhaseName::Ready
+            | PhaseName::Making
+            | PhaseName::Running
+            | PhaseName::Committing
+            | PhaseName::Planning
+            | PhaseName::Hooks
+            | PhaseName::Suspending => Err(illegal("the run is under way")),
         }
     }
 
@@ -288,6 +292,41 @@ impl Walker {
         inputs: Option<Map<String, Value>>,
         fx: &mut Vec<Effect>,
     ) -> Result<(), HandleError> {
+        let Some(inputs) = inputs else {
+            return self.continue_at(Phase::Ready, now, answered, max_steps, fx);
+        };
+        self.begin_to_continue(now, max_steps, fx)?;
+        self.take_inputs(now, &inputs, fx);
+        Ok(())
+    }
+
+    /// Continues the superstep with answers by task, in `phase`.
+    fn continue_at(
+        &mut self,
+        phase: Phase,
+        now: Timestamp,
+        answered: AnswersByTask,
+        max_steps: Option<u64>,
+        fx: &mut Vec<Effect>,
+    ) -> Result<(), HandleError> {
+        self.begin_to_continue(now, max_steps, fx)?;
+        self.take_answers(now, answered, fx);
+        self.ask_changed_again(now);
+        if !self.stop.is_recovered() {
+            self.begin_counting();
+        }
+        self.write_status(now, fx);
+        self.phase.enter(Cause::Resume, phase);
+        Ok(())
+    }
+
+    /// Clears the reasons of the stop, and raises the limit of supersteps.
+    fn begin_to_continue(
+        &mut self,
+        now: Timestamp,
+        max_steps: Option<u64>,
+        fx: &mut Vec<Effect>,
+    ) -> Result<(), HandleError> {
         self.check_limit(max_steps)?;
         self.event_time = now;
         if let Some(most) = max_steps {
@@ -305,17 +344,6 @@ impl Walker {
         self.stop.resume(asked);
         self.channels.forget_untracked();
         fx.push(Effect::SetTimer { timer: TimerId::RunTimeout, at: now.after(self.run_timeout()) });
-        if let Some(inputs) = inputs {
-            self.take_inputs(now, &inputs, fx);
-            return Ok(());
-        }
-        self.take_answers(now, answered, fx);
-        self.ask_changed_again(now);
-        if !self.stop.is_recovered() {
-            self.begin_counting();
-        }
-        self.write_status(now, fx);
-        self.stop.enter(Phase::Ready);
         Ok(())
     }
 
@@ -364,8 +392,8 @@ impl Walker {
         self.edit_and_continue(now, values, answers_by_task)?;
         match self.write_checkpoint(fx) {
             Ok(stored) => {
-                self.continue_run(now, AnswersByTask::new(), max_steps, None, fx)?;
-                self.stop.enter(Phase::Boundary(stored));
+                let none = AnswersByTask::new();
+                return self.continue_at(Phase::Boundary(stored), now, none, max_steps, fx);
             }
             Err(error) => self.unwritable(&error, fx),
         }

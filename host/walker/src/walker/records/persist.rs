@@ -6,18 +6,18 @@ use std::sync::Arc;
 use crate::graph::NodeIndex;
 use crate::walker::Walker;
 use crate::walker::budget::node_counts::CheckpointCounts;
-use crate::walker::event::{Effect, Notice, Persist, PersistId};
+use crate::walker::event::{Effect, Persist, PersistId};
 use crate::walker::machine::illegal;
+use crate::walker::phase::{Cause, Phase};
 use crate::walker::setup::{CheckpointRef, HandleError};
-use crate::walker::stop_state::Phase;
 use crate::walker::tasks::task::{Task, TaskState};
 use graph_core::digest::Digest;
 use graph_core::format;
 use graph_core::limits::ModelUse;
 use graph_core::policy::Durability;
 use graph_core::record::{
-    AnswersRecord, CanonicalValue, ChannelStamp, Checkpoint, CheckpointPlace, Delta, EncodeError, ErrorCode,
-    FiredEdge, ModelReservation, PendingOutcome, Record, RunError, Source, Status, StatusRecord, TaskRecord,
+    AnswersRecord, CanonicalValue, ChannelStamp, Checkpoint, CheckpointPlace, Delta, EncodeError, FiredEdge,
+    ModelReservation, PendingOutcome, Record, Source, StatusRecord, TaskRecord,
 };
 use graph_core::time::Timestamp;
 
@@ -49,7 +49,7 @@ impl Walker {
         while let Some((task, attempt)) = self.position.take_recorded(id) {
             fx.push(Effect::ModelRecorded { task, attempt });
         }
-        if self.stop.persisted(id) {
+        if self.phase.persisted(id) {
             fx.push(Effect::Suspend(self.stop.status()));
         }
         Ok(())
@@ -65,8 +65,8 @@ impl Walker {
         (model, name): (ModelUse, Option<Arc<str>>),
         fx: &mut Vec<Effect>,
     ) {
-        let at = self.superstep.as_ref().and_then(|superstep| superstep.find(&task));
-        let (Some(superstep), Some(at)) = (&mut self.superstep, at) else {
+        let at = self.phase.superstep().and_then(|superstep| superstep.find(&task));
+        let (Some(superstep), Some(at)) = (self.phase.superstep_mut(), at) else {
             return self.reserve_model_of_hook(now, (task, attempt), model, fx);
         };
         let is_running =
@@ -108,25 +108,6 @@ impl Walker {
         self.position.waits_for(id, task, attempt);
     }
 
-    /// Stops the run because the store has refused a record.
-    pub(in crate::walker) fn persist_failed(
-        &mut self,
-        id: PersistId,
-        message: &str,
-        fx: &mut Vec<Effect>,
-    ) -> Result<(), HandleError> {
-        if !self.position.has_handed_out(id) {
-            return Err(illegal("nothing with that id was to be persisted"));
-        }
-        self.abort_all(fx);
-        self.superstep = None;
-        let error = RunError::new(ErrorCode::Storage, format!("the run could not be stored: {message}"));
-        fx.push(Effect::Emit(Notice::Stopped(error.clone())));
-        self.stop.break_down(error);
-        fx.push(Effect::Suspend(Status::Failed));
-        Ok(())
-    }
-
     /// Persists the result of a task, if there is anything to store.
     pub(in crate::walker) fn persist_task(&mut self, now: Timestamp, at: usize, fx: &mut Vec<Effect>) {
         if self.setup.durability == Durability::Exit {
@@ -136,7 +117,7 @@ impl Walker {
     }
 
     pub(in crate::walker) fn write_task(&mut self, now: Timestamp, at: usize, fx: &mut Vec<Effect>) {
-        let (Some(superstep), Some(last)) = (&self.superstep, self.position.last()) else { return };
+        let (Some(superstep), Some(last)) = (self.phase.superstep(), self.position.last()) else { return };
         let task = &superstep.tasks()[at];
         let outcome = match task.state() {
             TaskState::Done(answer) => PendingOutcome::Done { outcome: Arc::clone(&answer.outcome) },
@@ -211,7 +192,7 @@ impl Walker {
     pub(in crate::walker) fn reach_boundary(&mut self, fx: &mut Vec<Effect>) {
         self.warnings.reach_boundary();
         if self.setup.durability == Durability::Exit && self.stop.end().is_none() && !self.must_spill() {
-            self.stop.enter(Phase::Ready);
+            self.phase.enter(Cause::Reach, Phase::Ready);
             return;
         }
         self.store_boundary(fx);
@@ -220,7 +201,7 @@ impl Walker {
     /// Persists a boundary at once, whatever the run's durability: its origin is recorded nowhere else.
     pub(in crate::walker) fn store_boundary(&mut self, fx: &mut Vec<Effect>) {
         match self.write_checkpoint(fx) {
-            Ok(id) => self.stop.enter(Phase::Boundary(id)),
+            Ok(id) => self.phase.enter(Cause::Reach, Phase::Boundary(id)),
             Err(error) => self.unwritable(&error, fx),
         }
     }
@@ -228,11 +209,6 @@ impl Walker {
     /// Returns `true` if more than [`SPILL`] bytes wait to be stored, so that this boundary is stored like the end of the run.
     fn must_spill(&self) -> bool {
         self.setup.identity.namespace.is_empty() && self.usage.unstored() > SPILL
-    }
-
-    pub(in crate::walker) fn unwritable(&mut self, error: &EncodeError, fx: &mut Vec<Effect>) {
-        self.stop.break_down(RunError::new(ErrorCode::Storage, error.to_string()));
-        fx.push(Effect::Suspend(Status::Failed));
     }
 
     /// Persists the newest boundary.

@@ -7,12 +7,12 @@ use crate::graph::{NodeIndex, NodeKind};
 use crate::walker::Walker;
 use crate::walker::budget::run_budget::{NodeWorkError, ReachedLimit};
 use crate::walker::event::{ChannelChange, Effect, Notice};
-use crate::walker::hooks::verdict::LimitCode;
 use crate::walker::nodes::routes::{RouteError, code_of, failed_task};
+use crate::walker::phase::{Cause, Phase};
 use crate::walker::state::channels::{ApplyError, ChannelUndo, FoldedChannel};
 use crate::walker::state::reduce::FoldError;
 use crate::walker::state::writes::{Writes, item_result};
-use crate::walker::stop_state::Phase;
+use crate::walker::stop::limit_codes::LimitCode;
 use crate::walker::tasks::agenda::Routes;
 use crate::walker::tasks::superstep::{ActivatedNode, Superstep};
 use crate::walker::tasks::superstep_events::SuperstepEvents;
@@ -96,7 +96,7 @@ impl From<CommitStop> for PieceError {
 impl Walker {
     /// Starts the commit of a superstep whose tasks have settled, or stops the run before it.
     pub(in crate::walker) fn settle(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
-        let Some(superstep) = &self.superstep else { return };
+        let Some(superstep) = self.phase.superstep() else { return };
         let failed = superstep.tasks().iter().find_map(|task| match task.state() {
             TaskState::Failed(failure) => {
                 let limit = task.answers().has_timed_out().then_some(StopLimit::Deadline);
@@ -179,11 +179,10 @@ impl Walker {
 
     /// Begins the commit of a superstep whose tasks have all succeeded or been handled.
     fn begin_commit(&mut self) {
-        let Some(superstep) = self.superstep.take() else { return };
+        let Some(superstep) = self.phase.take_superstep() else { return };
         let by_tasks = superstep.spent();
-        self.stop.enter(Phase::Committing);
-        self.committing = Some(Box::new(SuperstepCommit {
-            superstep,
+        let committing = SuperstepCommit {
+            superstep: *superstep,
             by_tasks,
             warnings: Vec::new(),
             stage: CommitStage::Lists(0),
@@ -192,15 +191,16 @@ impl Walker {
             applied: None,
             growth: BOUNDARY,
             routes: Routes::default(),
-        }));
+        };
+        self.phase.enter(Cause::Commit, Phase::Committing(Box::new(committing)));
     }
 
     /// Continues a commit until it is done, or until the time slice is over.
     pub(in crate::walker) fn commit_more(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
-        let Some(mut committing) = self.committing.take() else { return };
+        let Some(mut committing) = self.phase.take_committing() else { return };
         loop {
             if self.slice.is_over() {
-                self.committing = Some(committing);
+                self.phase.keep(Phase::Committing(committing));
                 if self.stop.spend_patience() {
                     self.abandon_commit();
                     let status = self.stop.stopped_as();
@@ -212,8 +212,7 @@ impl Walker {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(stop) => {
-                    self.committing = Some(committing);
-                    self.abandon_commit();
+                    self.undo_commit(*committing);
                     return match stop {
                         CommitStop::Failed(error) => self.suspend(now, Status::Failed, Some(error), fx),
                         CommitStop::Reached(code, error) => self.stop_at_limit(now, code, error, fx),
@@ -225,14 +224,17 @@ impl Walker {
 
     /// Undoes a commit in progress, so that the superstep is as it was when its last task settled.
     pub(in crate::walker) fn abandon_commit(&mut self) {
-        if let Some(committing) = self.committing.take() {
-            let SuperstepCommit { superstep, applied, .. } = *committing;
-            if let Some(AppliedChanges { undo, .. }) = applied {
-                self.channels.undo(undo);
-            }
-            self.superstep = Some(superstep);
-            self.stop.enter(Phase::Running);
+        if let Some(committing) = self.phase.take_committing() {
+            self.undo_commit(*committing);
         }
+    }
+
+    fn undo_commit(&mut self, committing: SuperstepCommit) {
+        let SuperstepCommit { superstep, applied, .. } = committing;
+        if let Some(AppliedChanges { undo, .. }) = applied {
+            self.channels.undo(undo);
+        }
+        self.phase.enter(Cause::Abandon, Phase::Running(Box::new(superstep)));
     }
 
     /// Does the next piece of a commit and counts its work; `false` once the commit is done.

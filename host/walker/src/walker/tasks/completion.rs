@@ -42,7 +42,9 @@ impl Walker {
         if !self.aborted.is_empty() && self.aborted.remove(&(Arc::clone(task), attempt)) {
             return Ok(());
         }
-        let Some(superstep) = &mut self.superstep else { return Err(illegal("no superstep is under way")) };
+        let Some(superstep) = self.phase.superstep_mut() else {
+            return Err(illegal("no superstep is under way"));
+        };
         let Some(at) = superstep.find(task) else { return Err(illegal("there is no such task")) };
         let found = superstep.task_mut(at);
         if !matches!(found.state(), TaskState::Running) || found.attempt() != attempt {
@@ -98,7 +100,7 @@ impl Walker {
                 self.exhaust(now, at, Budget::Work, None, fx);
             }
             Err(failure) => {
-                let Some(superstep) = &self.superstep else { return Ok(()) };
+                let Some(superstep) = self.phase.superstep() else { return Ok(()) };
                 let limits = superstep.tasks()[at].dispatch().map(|dispatch| dispatch.limits);
                 let own = limits.zip(own_models).map(|(limits, model)| TaskLimits { model, ..limits });
                 let own = own.filter(|_| failure.category == Category::Limit);
@@ -135,7 +137,7 @@ impl Walker {
         let figure = short.figure;
         let of_run_most = of_run.then(|| self.models_of_root());
         let run_asks = self.budgets().model_asks;
-        let Some(superstep) = &mut self.superstep else { return };
+        let Some(superstep) = self.phase.superstep_mut() else { return };
         let task = superstep.task_mut(at);
         let own = task.dispatch().map_or(TaskLimits::UNBOUNDED, |dispatch| dispatch.limits);
         if !(if of_run { run_asks } else { own.model_asks }) {
@@ -163,7 +165,7 @@ impl Walker {
         short: ShortRecord,
         fx: &mut Vec<Effect>,
     ) {
-        let Some(superstep) = &mut self.superstep else { return };
+        let Some(superstep) = self.phase.superstep_mut() else { return };
         superstep.task_mut(at).account_mut().begin_and_end();
         let ShortRecord { failure, figure, of_run, .. } = short;
         self.end_short(now, at, figure, of_run, failure, fx);
@@ -210,7 +212,7 @@ impl Walker {
         fx: &mut Vec<Effect>,
     ) {
         let graph = Arc::clone(&self.graph);
-        let Some(superstep) = &mut self.superstep else { return };
+        let Some(superstep) = self.phase.superstep_mut() else { return };
         let place = superstep.tasks()[at].activated();
         let node = graph.node(superstep.activated()[place].node());
         // A value that cannot be assigned does not mean that the user's answer was rejected.
@@ -223,11 +225,11 @@ impl Walker {
         let mut warnings = Vec::new();
         let meter = superstep.tasks()[at].account().meter();
         let answer = {
-            let Some(superstep) = &self.superstep else { return };
+            let Some(superstep) = self.phase.superstep() else { return };
             self.answer(node, &superstep.activated()[place], Arc::new(outcome), &mut warnings, &meter)
         };
         self.count_task_work(at, meter.spent());
-        let Some(superstep) = &mut self.superstep else { return };
+        let Some(superstep) = self.phase.superstep_mut() else { return };
         superstep.task_mut(at).add_warnings(warnings);
         match answer {
             Ok(answer) => {
@@ -352,7 +354,7 @@ impl Walker {
         fx: &mut Vec<Effect>,
     ) {
         let graph = Arc::clone(&self.graph);
-        let Some(superstep) = &mut self.superstep else { return };
+        let Some(superstep) = self.phase.superstep_mut() else { return };
         let node = graph.node(superstep.node_of(&superstep.tasks()[at]));
         let task = superstep.task_mut(at);
         let due = now.after(wait);
@@ -373,7 +375,7 @@ impl Walker {
     /// Handles the failure of a running attempt's component. If it rejects an answer that it had not seen before, the
     /// question is asked again.
     fn refused_by_component(&mut self, now: Timestamp, at: usize, failure: Failure, fx: &mut Vec<Effect>) {
-        let Some(superstep) = &mut self.superstep else { return };
+        let Some(superstep) = self.phase.superstep_mut() else { return };
         let task = superstep.task_mut(at);
         if let Some(question) = task.answers_mut().take_new()
             && failure.category == Category::InvalidInput
@@ -400,7 +402,7 @@ impl Walker {
         fx: &mut Vec<Effect>,
     ) {
         let graph = Arc::clone(&self.graph);
-        let Some(superstep) = &mut self.superstep else { return };
+        let Some(superstep) = self.phase.superstep_mut() else { return };
         let task = &superstep.tasks()[at];
         let node = graph.node(superstep.node_of(task));
         let policy = &node.retry;
@@ -415,13 +417,13 @@ impl Walker {
         }
         let is_item = task.item().is_some();
         if self.has_hooks(HookEvent::Error) {
-            if let Some(superstep) = &mut self.superstep {
+            if let Some(superstep) = self.phase.superstep_mut() {
                 superstep.end_attempt();
             }
             return self.failing(now, at, failure, false, fx);
         }
         let state = self.give_up(node, failure, is_item);
-        if let Some(superstep) = &mut self.superstep {
+        if let Some(superstep) = self.phase.superstep_mut() {
             superstep.task_mut(at).enter(state);
         }
         self.settled(now, at, fx);
@@ -442,14 +444,14 @@ impl Walker {
 
     /// Settles a running task.
     pub(in crate::walker) fn settled(&mut self, now: Timestamp, at: usize, fx: &mut Vec<Effect>) {
-        let Some(superstep) = &mut self.superstep else { return };
+        let Some(superstep) = self.phase.superstep_mut() else { return };
         superstep.end_attempt();
         self.closed(now, at, fx);
     }
 
     /// Settles a task that is not running.
     pub(in crate::walker) fn closed(&mut self, now: Timestamp, at: usize, fx: &mut Vec<Effect>) {
-        let Some(superstep) = &mut self.superstep else { return };
+        let Some(superstep) = self.phase.superstep_mut() else { return };
         superstep.close();
         let task = &superstep.tasks()[at];
         let place = task.activated();
@@ -473,7 +475,7 @@ impl Walker {
     }
 
     fn node_kind(&self, activated: usize) -> Option<&NodeKind> {
-        let superstep = self.superstep.as_ref()?;
+        let superstep = self.phase.superstep()?;
         Some(&self.graph.node(superstep.activated()[activated].node()).kind)
     }
 }

@@ -11,9 +11,9 @@ use crate::graph::{Foreach, Node, NodeIndex, NodeKind};
 use crate::walker::Walker;
 use crate::walker::budget::run_budget::{NodeWorkError, ReachedLimit};
 use crate::walker::event::Effect;
-use crate::walker::hooks::verdict::LimitCode;
 use crate::walker::nodes::scope::ForeachItem;
-use crate::walker::stop_state::Phase;
+use crate::walker::phase::{Cause, Phase};
+use crate::walker::stop::limit_codes::LimitCode;
 use crate::walker::tasks::pending_tasks::{PendingTask, PendingTasks};
 use crate::walker::tasks::start::limit;
 use crate::walker::tasks::superstep::{ActivatedNode, Superstep, task_id};
@@ -72,29 +72,25 @@ impl Walker {
     /// Begins to make the tasks of the next superstep.
     pub(in crate::walker) fn begin_making(&mut self) {
         let pending = std::mem::take(&mut self.pending);
-        self.making = Some(Box::new(SuperstepDraft::new(self.position.step() + 1, pending)));
-        self.stop.enter(Phase::Making);
+        let making = SuperstepDraft::new(self.position.step() + 1, pending);
+        self.phase.enter(Cause::Make, Phase::Making(Box::new(making)));
     }
 
     /// Makes tasks until all are made, or until the time slice is over.
     pub(in crate::walker) fn make_more(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
-        let Some(mut making) = self.making.take() else { return };
+        let Some(mut making) = self.phase.take_making() else { return };
         if self.stop.is_cancel_requested() {
-            self.pending = making.into_pending();
-            self.stop.enter(Phase::Ready);
-            return;
+            return self.unmake(*making);
         }
         loop {
             if self.slice.is_over() {
-                self.making = Some(making);
-                return;
+                return self.phase.keep(Phase::Making(making));
             }
             match self.make_one(&mut making) {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err((code, error)) => {
-                    self.pending = making.into_pending();
-                    self.stop.enter(Phase::Ready);
+                    self.unmake(*making);
                     return self.stop_at_limit(now, code, error, fx);
                 }
             }
@@ -105,10 +101,15 @@ impl Walker {
 
     /// Forgets the tasks that are being made, since the run stops.
     pub(in crate::walker) fn abandon_making(&mut self) {
-        if let Some(making) = self.making.take() {
-            self.pending = making.into_pending();
-            self.stop.enter(Phase::Ready);
+        if let Some(making) = self.phase.take_making() {
+            self.unmake(*making);
         }
+    }
+
+    /// Goes back to before the tasks were made.
+    fn unmake(&mut self, making: SuperstepDraft) {
+        self.pending = making.into_pending();
+        self.phase.enter(Cause::Abandon, Phase::Ready);
     }
 
     /// Makes the tasks of the next superstep without starting it; `None` if they cannot be made.

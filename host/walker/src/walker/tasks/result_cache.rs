@@ -185,7 +185,7 @@ impl Walker {
         fx: &mut Vec<Effect>,
     ) {
         let is_fresh = spec.activation.answers.is_empty();
-        let Some(superstep) = &mut self.superstep else { return };
+        let Some(superstep) = self.phase.superstep_mut() else { return };
         let caching = superstep.task_mut(at).caching_mut();
         if !is_fresh || spec.activation.attempt == 1 || caching.hit().is_some() {
             caching.cache = None;
@@ -198,7 +198,7 @@ impl Walker {
         self.count_task_work(at, meter.spent());
         match request {
             Ok(request) => {
-                let Some(superstep) = &mut self.superstep else { return };
+                let Some(superstep) = self.phase.superstep_mut() else { return };
                 let run = self.setup.identity.record_run().to_owned();
                 let lookup = Lookup { request, ttl: policy.ttl, run, spec };
                 superstep.task_mut(at).caching_mut().waiting = Some(lookup.clone());
@@ -209,7 +209,7 @@ impl Walker {
     }
 
     fn perform(&mut self, at: usize, spec: Box<TaskSpec>, fx: &mut Vec<Effect>) {
-        let Some(superstep) = &mut self.superstep else { return };
+        let Some(superstep) = self.phase.superstep_mut() else { return };
         superstep.task_mut(at).account_mut().begin();
         fx.push(Effect::RunTask(spec));
     }
@@ -225,7 +225,7 @@ impl Walker {
         meter: &Meter,
     ) -> Result<Digest, NodeWorkError> {
         let mut warnings = Vec::new();
-        let own = match (&policy.key, &self.superstep) {
+        let own = match (&policy.key, self.phase.superstep()) {
             (Some(template), Some(superstep)) => {
                 let task = &superstep.tasks()[at];
                 let active: &ActivatedNode = &superstep.activated()[task.activated()];
@@ -237,7 +237,7 @@ impl Walker {
             }
             _ => Value::Null,
         };
-        if let Some(superstep) = &mut self.superstep {
+        if let Some(superstep) = self.phase.superstep_mut() {
             superstep.task_mut(at).add_warnings(warnings);
         }
         // Each value is serialized once more, for the digest.
@@ -268,7 +268,9 @@ impl Walker {
             return Ok(());
         }
         let Answered { key, found, trouble } = answered;
-        let Some(superstep) = &mut self.superstep else { return Err(illegal("no superstep is under way")) };
+        let Some(superstep) = self.phase.superstep_mut() else {
+            return Err(illegal("no superstep is under way"));
+        };
         let Some(at) = superstep.find(task) else { return Err(illegal("there is no such task")) };
         let node_index = superstep.node_of(&superstep.tasks()[at]);
         let asked = superstep.task_mut(at);
@@ -290,7 +292,7 @@ impl Walker {
         if let Some(entry) = lookup.best(found) {
             self.take_cached(now, at, node, entry, fx);
         } else {
-            if let Some(superstep) = &mut self.superstep {
+            if let Some(superstep) = self.phase.superstep_mut() {
                 superstep.task_mut(at).caching_mut().cache = key.map(|key| TaskCache::Miss { fuel: 0, key });
             }
             self.perform(at, lookup.spec, fx);
@@ -317,7 +319,7 @@ impl Walker {
         entry: CacheEntry,
         fx: &mut Vec<Effect>,
     ) {
-        let Some(superstep) = &mut self.superstep else { return };
+        let Some(superstep) = self.phase.superstep_mut() else { return };
         let task = superstep.task_mut(at);
         task.account_mut().charge_fuel(entry.fuel);
         fx.push(Effect::Emit(Notice::Cached {

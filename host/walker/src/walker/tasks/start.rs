@@ -16,7 +16,7 @@ use crate::walker::event::{Effect, Notice, TaskSpec, TimerId};
 use crate::walker::nodes::ask::{AskAnswer, AskResult};
 use crate::walker::nodes::scope::ForeachItem;
 use crate::walker::nodes::wait::{WaitAnswer, waited};
-use crate::walker::stop_state::Phase;
+use crate::walker::phase::{Cause, Phase, PhaseName};
 use crate::walker::tasks::pending_tasks::PendingTasks;
 use crate::walker::tasks::superstep::{ActivatedNode, Superstep};
 use crate::walker::tasks::task::{Dispatch, TaskState, outcome_size};
@@ -74,9 +74,8 @@ impl Walker {
                 fx.push(Effect::SetTimer { timer, at: *due });
             }
         }
-        self.superstep = Some(superstep);
-        self.stop.enter(Phase::Running);
-        for at in 0..self.superstep.as_ref().map_or(0, |superstep| superstep.activated().len()) {
+        self.phase.enter(Cause::Start, Phase::Running(Box::new(superstep)));
+        for at in 0..self.phase.superstep().map_or(0, |superstep| superstep.activated().len()) {
             self.release_items(at);
         }
         self.ask_about_failures(now, fx);
@@ -93,7 +92,7 @@ impl Walker {
     /// Lets tasks of a node start: all of them, or the next item of a serial `foreach`.
     pub(in crate::walker) fn release_items(&mut self, activated: usize) {
         let keeps_going = self.keeps_going(activated);
-        let Some(superstep) = &mut self.superstep else { return };
+        let Some(superstep) = self.phase.superstep_mut() else { return };
         let node = self.graph.node(superstep.activated()[activated].node());
         let serial = matches!(&node.kind, NodeKind::Foreach(foreach) if !foreach.parallel);
         superstep.release(activated, serial, keeps_going);
@@ -102,7 +101,7 @@ impl Walker {
     /// Returns `true` if a serial `foreach` continues after a handled failure of an item: only if `on_item_error`
     /// handled it, not the node's error edge.
     fn keeps_going(&self, activated: usize) -> bool {
-        let Some(superstep) = &self.superstep else { return false };
+        let Some(superstep) = self.phase.superstep() else { return false };
         match &self.graph.node(superstep.activated()[activated].node()).kind {
             NodeKind::Foreach(foreach) => foreach.on_item_error != OnItemError::Fail,
             _ => true,
@@ -112,7 +111,7 @@ impl Walker {
     /// Starts ready tasks, in task order, while there is room and the time slice is not over.
     pub(in crate::walker) fn start_ready(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
         while self.can_start() && !self.slice.is_over() {
-            let Some(superstep) = &mut self.superstep else { return };
+            let Some(superstep) = self.phase.superstep_mut() else { return };
             let Some(at) = superstep.pop_first_ready() else { return };
             self.start_task(now, at, fx);
         }
@@ -120,8 +119,11 @@ impl Walker {
 
     /// Returns `true` if a task is ready and there is room for it.
     pub(in crate::walker) fn can_start(&self) -> bool {
-        let Some(superstep) = &self.superstep else { return false };
-        if !superstep.has_ready() || self.stop.is_cancel_requested() || self.stop.phase() != Phase::Running {
+        let Some(superstep) = self.phase.superstep() else { return false };
+        if !superstep.has_ready()
+            || self.stop.is_cancel_requested()
+            || self.phase.name() != PhaseName::Running
+        {
             return false;
         }
         let most = self.setup.max_concurrency.or(self.graph.max_concurrency);
@@ -131,7 +133,7 @@ impl Walker {
     }
 
     fn start_task(&mut self, now: Timestamp, at: usize, fx: &mut Vec<Effect>) {
-        let Some(superstep) = &mut self.superstep else { return };
+        let Some(superstep) = self.phase.superstep_mut() else { return };
         let number = superstep.number();
         let task = superstep.task_mut(at);
         let attempt = task.begin_attempt();
@@ -147,7 +149,7 @@ impl Walker {
         let meter = superstep.tasks()[at].account().meter();
         let params = self.params_of(at, node, action, &mut warnings, &meter);
         self.count_task_work(at, meter.spent());
-        let Some(superstep) = &mut self.superstep else { return };
+        let Some(superstep) = self.phase.superstep_mut() else { return };
         let active = &superstep.activated()[place];
         let (argument, visit) = (active.argument().cloned(), active.visit());
         let task = superstep.task_mut(at);
@@ -244,7 +246,7 @@ impl Walker {
         most: u64,
         fx: &mut Vec<Effect>,
     ) {
-        let Some(superstep) = &self.superstep else { return };
+        let Some(superstep) = self.phase.superstep() else { return };
         let meter = superstep.tasks()[at].account().meter();
         let result = match item {
             HostItem::Threads => self.coordinate(params, &meter),
@@ -306,7 +308,7 @@ impl Walker {
         warnings: &mut Vec<String>,
         meter: &Meter,
     ) -> Result<Value, NodeWorkError> {
-        let Some(superstep) = &self.superstep else { return Ok(Value::Null) };
+        let Some(superstep) = self.phase.superstep() else { return Ok(Value::Null) };
         let task = &superstep.tasks()[at];
         let active = &superstep.activated()[task.activated()];
         self.params(node, active, task.foreach_item(node).as_ref(), action, warnings, meter)
@@ -339,7 +341,7 @@ impl Walker {
     /// or question of an `ask` node; a `fail` node fails.
     fn pass_through(&mut self, now: Timestamp, at: usize, node: &Node, fx: &mut Vec<Effect>) {
         let mut warnings = Vec::new();
-        let Some(superstep) = &self.superstep else { return };
+        let Some(superstep) = self.phase.superstep() else { return };
         let meter = superstep.tasks()[at].account().meter();
         let active = &superstep.activated()[superstep.tasks()[at].activated()];
         let value = self.value_of_passed(node, active, &mut warnings, &meter);
@@ -367,10 +369,10 @@ impl Walker {
             (value, _) => value.map(AskResult::Answer),
         };
         self.count_task_work(at, meter.spent());
-        if let Some(superstep) = &mut self.superstep {
+        if let Some(superstep) = self.phase.superstep_mut() {
             superstep.task_mut(at).add_warnings(warnings);
         }
-        if let (Ok(AskResult::Again(_)), Some(superstep)) = (&value, &mut self.superstep) {
+        if let (Ok(AskResult::Again(_)), Some(superstep)) = (&value, self.phase.superstep_mut()) {
             superstep.task_mut(at).answers_mut().withdraw();
         }
         match value {

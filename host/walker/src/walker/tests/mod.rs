@@ -16,6 +16,7 @@ mod model_reserved;
 mod naive;
 mod nested;
 mod open_fields;
+mod phases;
 mod replay;
 mod simulation;
 mod travel;

@@ -14,10 +14,10 @@ use crate::walker::event::{Earlier, Edit, Effect, Update};
 use crate::walker::interrupt::resume::{answers_of_record, refused};
 use crate::walker::machine::illegal;
 use crate::walker::nodes::routes::RouteError;
+use crate::walker::phase::{Cause, Phase, PhaseName};
 use crate::walker::setup::{HandleError, RestoreError, Restored, Setup};
 use crate::walker::state::channels::{ApplyError, ChannelUndo};
 use crate::walker::state::reduce::FoldError;
-use crate::walker::stop_state::Phase;
 use crate::walker::tasks::agenda::{AgendaStep, Routes};
 use crate::walker::tasks::commit::ReturnedOutput;
 use crate::walker::tasks::conclusion::Conclusion;
@@ -52,6 +52,7 @@ impl Walker {
         walker.visited.begin_anew(visited);
         walker.warnings.begin_anew();
         walker.stop.begin_anew();
+        walker.phase.enter(Cause::Fork, Phase::New);
         Ok(walker)
     }
 
@@ -62,7 +63,8 @@ impl Walker {
         edit: Option<Edit>,
         fx: &mut Vec<Effect>,
     ) -> Result<(), HandleError> {
-        if self.stop.phase() != Phase::New || !matches!(self.position.unwritten(), Some(Source::Fork { .. }))
+        if self.phase.name() != PhaseName::New
+            || !matches!(self.position.unwritten(), Some(Source::Fork { .. }))
         {
             return Err(illegal("only a fork begins so"));
         }
@@ -82,7 +84,8 @@ impl Walker {
             return self.take_edit(now, edit, None, fx);
         }
         if self.stop.has_ended() {
-            self.stop.begin_at_end(stored);
+            self.stop.continue_to_end();
+            self.phase.enter(Cause::Reach, Phase::Boundary(stored));
         } else {
             self.pause(now, fx);
         }
@@ -96,22 +99,24 @@ impl Walker {
         update: Update,
         fx: &mut Vec<Effect>,
     ) -> Result<(), HandleError> {
-        match self.stop.phase() {
-            Phase::Suspended if self.stop.has_ended() => {
+        match self.phase.name() {
+            PhaseName::Suspended if self.stop.has_ended() => {
                 let message = "the run has ended, only its hooks have not: resume it, and edit it then";
                 return Err(refused(ErrorCode::Finished, message.to_owned()));
             }
-            Phase::Suspended | Phase::Finished => {}
-            Phase::New => return Err(illegal("the run has not started")),
-            Phase::Broken => return Err(illegal("the run could not be stored; restore it from the store")),
-            Phase::Boundary(_)
-            | Phase::Ready
-            | Phase::Making
-            | Phase::Running
-            | Phase::Committing
-            | Phase::Planning
-            | Phase::Hooks
-            | Phase::Suspending(_) => {
+            PhaseName::Suspended | PhaseName::Finished => {}
+            PhaseName::New => return Err(illegal("the run has not started")),
+            PhaseName::Broken => {
+                return Err(illegal("the run could not be stored; restore it from the store"));
+            }
+            PhaseName::Boundary
+            | PhaseName::Ready
+            | PhaseName::Making
+            | PhaseName::Running
+            | PhaseName::Committing
+            | PhaseName::Planning
+            | PhaseName::Hooks
+            | PhaseName::Suspending => {
                 return Err(illegal("the run is under way"));
             }
         }

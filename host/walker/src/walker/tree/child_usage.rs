@@ -9,11 +9,11 @@ use crate::graph::{Node, NodeKind};
 use crate::walker::Walker;
 use crate::walker::budget::run_budget::ReachedLimit;
 use crate::walker::event::{Effect, Timing};
-use crate::walker::hooks::verdict::LimitCode;
 use crate::walker::machine::illegal;
 use crate::walker::nodes::feedback::OUTPUTS;
+use crate::walker::phase::PhaseName;
 use crate::walker::setup::HandleError;
-use crate::walker::stop_state::Phase;
+use crate::walker::stop::limit_codes::LimitCode;
 use crate::walker::tasks::pending_tasks::{PendingTask, PendingTasks};
 use crate::walker::tasks::start::limit;
 use crate::walker::tasks::superstep::Superstep;
@@ -88,7 +88,7 @@ impl Walker {
     /// Returns the shares of `state` and `results` for each child run of the active superstep, such that all child runs
     /// active at a time take no more than one run may.
     pub(in crate::walker) fn shares_of_children(&self) -> (u64, u64) {
-        let tasks = self.superstep.iter().flat_map(Superstep::tasks);
+        let tasks = self.phase.superstep().into_iter().flat_map(Superstep::tasks);
         let graphs = tasks.filter(|task| task.is_graph());
         let together = (graphs.take(usize::try_from(CHILDREN).unwrap_or(usize::MAX)).count() as u64).max(1);
         let limits = self.budgets();
@@ -98,7 +98,7 @@ impl Walker {
     /// Returns the memory that the run holds while its parent's superstep has not committed, in bytes.
     pub(in crate::walker) fn memory(&self) -> u64 {
         let output = self.stop.end().map_or(0, |end| size::of(&end.output.0));
-        let inside = self.superstep.as_ref().map_or(0, Superstep::memory);
+        let inside = self.phase.superstep().map_or(0, Superstep::memory);
         let warnings = self.warnings.all().iter().map(|warning| warning.len() as u64);
         let left = self.pending.tasks().map(PendingTask::memory);
         let nodes = NODE.saturating_mul(self.graph.nodes.len() as u64);
@@ -110,7 +110,7 @@ impl Walker {
 
     /// Frees the state of a run that has ended. Its output is kept, since its task may need it again.
     pub(in crate::walker) fn drop_state(&mut self) {
-        if self.stop.phase() == Phase::Finished {
+        if self.phase.name() == PhaseName::Finished {
             self.channels.clear();
             self.visited.forget_unwritten();
             self.dispatches.clear();
@@ -138,7 +138,9 @@ impl Walker {
         let ChildStop { used, warnings, end, took, memory } = stop;
         self.event_time = now;
         let mut fx = Vec::new();
-        let Some(superstep) = &mut self.superstep else { return Err(illegal("no superstep is under way")) };
+        let Some(superstep) = self.phase.superstep_mut() else {
+            return Err(illegal("no superstep is under way"));
+        };
         let Some(at) = superstep.find(task) else { return Err(illegal("there is no such task")) };
         if !matches!(superstep.tasks()[at].state(), TaskState::Running) {
             return Err(illegal("that task is not running"));
@@ -161,7 +163,7 @@ impl Walker {
             self.drive(now, &mut fx);
             return Ok(fx);
         }
-        let Some(superstep) = &mut self.superstep else { return Ok(fx) };
+        let Some(superstep) = self.phase.superstep_mut() else { return Ok(fx) };
         let found = superstep.task_mut(at);
         match end {
             ChildEnd::Exhausted { budget, within } => self.exhaust(now, at, budget, within, &mut fx),
@@ -182,7 +184,7 @@ impl Walker {
 
     /// Returns a task of the active superstep.
     pub(in crate::walker) fn task(&self, id: &str) -> Option<&Task> {
-        let superstep = self.superstep.as_ref()?;
+        let superstep = self.phase.superstep()?;
         superstep.find(id).map(|at| &superstep.tasks()[at])
     }
 

@@ -9,8 +9,8 @@ use crate::walker::Walker;
 use crate::walker::budget::run_limits::DispatchLimits;
 use crate::walker::event::{Effect, Event};
 use crate::walker::interrupt::resume::AnswersByTask;
+use crate::walker::phase::{Cause, Phase, PhaseName};
 use crate::walker::setup::{HandleError, Setup};
-use crate::walker::stop_state::Phase;
 use crate::walker::tasks::pending_tasks::PendingTask;
 use crate::walker::tasks::superstep::Superstep;
 use crate::walker::tree::child_usage::{ChildStop, ChildUsage};
@@ -182,17 +182,17 @@ impl Walker {
 
     /// Returns `true` if the run is neither stopped nor about to stop.
     pub(in crate::walker) const fn is_under_way(&self) -> bool {
-        self.stop.is_under_way()
+        self.phase.name().is_under_way()
     }
 
     /// Returns `true` while a superstep is being committed: channels may contain values that are not final.
     pub(in crate::walker) const fn is_between_boundaries(&self) -> bool {
-        matches!(self.stop.phase(), Phase::Committing | Phase::Planning)
+        matches!(self.phase.name(), PhaseName::Committing | PhaseName::Planning)
     }
 
     /// Returns `true` if the run is suspended until it is resumed.
     pub(in crate::walker) fn is_suspended(&self) -> bool {
-        self.stop.phase() == Phase::Suspended
+        self.phase.name() == PhaseName::Suspended
     }
 
     /// Returns `true` if a stop was requested.
@@ -217,7 +217,8 @@ impl Walker {
 
     /// Takes the committed state. Afterwards the walker only reports how the run stopped.
     pub(in crate::walker) fn take_state(&mut self) -> Map<String, Value> {
-        self.stop.enter(Phase::Broken);
+        let superstep = self.phase.take_superstep();
+        self.phase.enter(Cause::Close, Phase::Broken(superstep));
         self.channels.take()
     }
 
@@ -268,7 +269,7 @@ impl Walker {
 
     /// Returns the use of the run so far, with the tasks of the active superstep as far as they have been charged.
     pub(in crate::walker) fn used(&self) -> ChildUsage {
-        let tasks = || self.superstep.iter().flat_map(Superstep::tasks);
+        let tasks = || self.phase.superstep().into_iter().flat_map(Superstep::tasks);
         let fuel = tasks().map(|task| task.used().fuel).fold(self.fuel_so_far(), u64::saturating_add);
         let host = tasks().map(|task| task.used().host).fold(self.host_so_far(), HostUse::plus);
         let below = tasks().map(|task| task.used().steps).fold(self.pending.steps(), u64::saturating_add);

@@ -102,7 +102,7 @@ impl Walker {
             parent_run_id: identity.parent.clone(),
             graph_id: self.graph.id.clone(),
             node_id: format!("hook:{}", planned.hook),
-            superstep: self.superstep.as_ref().map_or(self.position.step(), Superstep::number),
+            superstep: self.phase.superstep().map_or(self.position.step(), Superstep::number),
             task: planned.call.clone(),
             attempt: 1,
             visit: 1,
@@ -134,17 +134,17 @@ impl Walker {
     fn fuel_for_hook(&self, subject: &HookSubject) -> u64 {
         match subject {
             HookSubject::Task(task) => {
-                let Some(superstep) = &self.superstep else { return 0 };
+                let Some(superstep) = self.phase.superstep() else { return 0 };
                 superstep.find(task).map_or(0, |at| {
                     let task = &superstep.tasks()[at];
                     task.account().left_to_components()
                 })
             }
             HookSubject::Run => {
-                let under_way = self.superstep.as_ref().map_or(0, Superstep::spent);
+                let under_way = self.phase.superstep().map_or(0, Superstep::spent);
                 let spent = self.pending.spent_after(under_way);
                 let left = self.budgets().fuel.saturating_sub(self.spent().saturating_add(spent));
-                let components = self.superstep.iter().flat_map(Superstep::tasks);
+                let components = self.phase.superstep().into_iter().flat_map(Superstep::tasks);
                 let components =
                     components.map(|task| task.used().fuel).fold(self.fuel_so_far(), u64::saturating_add);
                 let components = components.saturating_add(self.pending.fuel());
@@ -157,7 +157,7 @@ impl Walker {
     fn host_for_hook(&self, subject: &HookSubject) -> HostUse {
         match subject {
             HookSubject::Task(task) => {
-                let Some(superstep) = &self.superstep else { return HostUse::default() };
+                let Some(superstep) = self.phase.superstep() else { return HostUse::default() };
                 let left = superstep
                     .find(task)
                     .map_or(HostUse::default(), |at| superstep.tasks()[at].account().left_of_host());
@@ -165,7 +165,7 @@ impl Walker {
                 left.less(self.hooks.lost_where(|lost| lost.of_task))
             }
             HookSubject::Run => {
-                let under_way = self.superstep.iter().flat_map(Superstep::tasks);
+                let under_way = self.phase.superstep().into_iter().flat_map(Superstep::tasks);
                 let under_way = under_way.map(|task| task.used().host);
                 let spent = under_way.fold(self.host_so_far().plus(self.pending.host()), HostUse::plus);
                 let model = self.models_with(self.granted());
