@@ -13,6 +13,7 @@ pub mod live_stream;
 mod numbers;
 pub mod output;
 pub mod page;
+pub mod paths;
 pub mod progress;
 pub mod prompt;
 pub mod remedies;
