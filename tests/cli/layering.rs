@@ -240,6 +240,58 @@ fn a_library_names_no_commands_and_no_options() {
     assert_eq!(counted, excepted, "give a `Remedy`, which the command line words: {found:#?}");
 }
 
+/// Types of tables, which nothing can change.
+const TABLES: [&str; 4] = ["KeyTable", "Shape", "super::Shape", "[&str;"];
+
+/// Statics of libraries that are no tables, each with the reason.
+const STATICS: [(&str, &str, &str); 7] = [
+    ("core/src/ranking/tables.rs", "TABLES", "a table that is made of the program's own text"),
+    ("core/src/schema/compile/meta.rs", "READ", "the schema of schemas, made of the program's own text"),
+    ("core/src/yaml/fields.rs", "ASKED", "a record for tests, behind a feature"),
+    ("runtime/src/items/built_in.rs", "ITEMS", "the built-in items, decompressed at first use"),
+    ("store/src/file/store.rs", "LOOKED_AT", "a count for tests"),
+    ("store/src/sqlite/open.rs", "MADE", "numbers for the names of files, no two alike in a process"),
+    ("walker/src/walker/tree/visits.rs", "COUNT", "a count for tests"),
+];
+
+/// What an operation does follows from its arguments: two programs in one process do not share a setting.
+#[test]
+fn a_library_has_no_state_of_its_own() {
+    let host = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(&host).unwrap() {
+        let source = entry.unwrap().path().join("src");
+        if source.is_dir() && source != host.join("cli/src") {
+            sources(&source, &mut files);
+        }
+    }
+    let (mut found, mut tables) = (BTreeSet::new(), 0);
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let shown = file.strip_prefix(&host).unwrap().to_string_lossy().into_owned();
+        for line in without_tests(&text).lines() {
+            let code = line.split("//").next().unwrap_or_default();
+            for (at, word) in code.match_indices("static ") {
+                let Some((name, rest)) = code[at + word.len()..].split_once(':') else { continue };
+                let name = name.trim_start_matches("mut ");
+                let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+                if code[..at].ends_with(|c: char| c == '\'' || c.is_alphanumeric()) || !is_name {
+                    continue;
+                }
+                if TABLES.iter().any(|table| rest.trim_start().starts_with(table)) {
+                    tables += 1;
+                } else {
+                    found.insert((shown.clone(), name.to_owned()));
+                }
+            }
+        }
+    }
+    assert!(tables > 70, "{tables}");
+    let listed: BTreeSet<_> =
+        STATICS.iter().map(|(file, name, _)| ((*file).to_owned(), (*name).to_owned())).collect();
+    assert_eq!(found, listed, "give the value to what needs it, as an argument or a field");
+}
+
 /// Files that print or write texts with their line breaks, each with the reason. All others print a stranger's text on
 /// one line, or as a block with a margin.
 const WITH_LINE_BREAKS: [(&str, &str); 17] = [

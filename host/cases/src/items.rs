@@ -58,7 +58,7 @@ impl Items {
     /// Creates items that are found as for a run. `caps` is the manifest with the grants. Each case has its own
     /// permissions to dispatch.
     pub fn real(sources: Sources, caps: Option<&Path>, project: &Project, host: &Host) -> Result<Self> {
-        start::check_folders(&sources)?;
+        start::check_folders(&sources, host.home.base())?;
         let trust = trusted_keys::load(&host.home, &sources.trust, &*host.notices)?;
         let grants = match caps {
             Some(path) => start::read_manifest(path, host)?,

@@ -19,12 +19,13 @@ use serde_json::{Map, Value, json};
 
 use crate::terminal::exit::Exit;
 use crate::terminal::output::error_document;
+use crate::terminal::paths::shown;
 use graph_runtime::error::{Error, Kind, Result};
 use graph_runtime::graph_driver::Observer;
 use graph_runtime::graph_store::held::{FilePlace, FolderPlace, Opening, Written};
 use graph_runtime::project::paths::absolute;
 use graph_runtime::project::run_folder::RunFolder;
-use graph_runtime::project::{self, Project, paths};
+use graph_runtime::project::{Project, paths};
 
 /// Interval at which the first process looks for the report of the second one.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -114,10 +115,7 @@ fn silent(run: &str, log: &FilePlace) -> Error {
     let tail = String::from_utf8_lossy(&text).into_owned();
     let error =
         Error::storage(format!("the process for run {run} has ended without a word:\n{}", tail.trim()));
-    error.help(format!(
-        "its output is in {}; resume it with: graph-host resume {run}",
-        project::shown(&log.path())
-    ))
+    error.help(format!("its output is in {}; resume it with: graph-host resume {run}", shown(&log.path())))
 }
 
 /// Reads the last [`TAIL`] bytes of the log.

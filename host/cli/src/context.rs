@@ -8,6 +8,7 @@ use graph_runtime::graph_engine::Compiler;
 
 use crate::terminal::live_line;
 use crate::terminal::output::Output;
+use crate::terminal::paths::base_folder;
 use crate::terminal::text::TerminalNotices;
 use crate::terminal::typed;
 use graph_runtime::error::{Error, Result};
@@ -32,12 +33,9 @@ pub struct Context {
 impl Context {
     /// Creates the context of a command with this output.
     pub fn new(output: Output, compiler: Compiler) -> Result<Self> {
-        if let Ok(folder) = std::env::current_dir() {
-            project::show_paths_from(folder);
-        }
         live_line::turn(!output.is_json() && !output.is_in_lines());
         let notices = Arc::new(TerminalNotices { output, quiet: false, log: LogLevel::Info });
-        Ok(Self { output, host: Host { home: Home::find()?, compiler, notices, functions: Arc::default() } })
+        Ok(Self { output, host: Host { home: home()?, compiler, notices, functions: Arc::default() } })
     }
 
     /// Returns the context with a `quiet` output: of what components write and emit, only warnings are printed.
@@ -91,6 +89,11 @@ pub(crate) fn check_room() -> Result<()> {
     })
 }
 
+/// The user's space, with paths shown relative to the current folder.
+pub fn home() -> Result<Home> {
+    Ok(Home::find()?.with_base(base_folder()))
+}
+
 /// The folder that the command was typed in.
 pub fn current_folder() -> Result<PathBuf> {
     std::env::current_dir()
@@ -99,7 +102,7 @@ pub fn current_folder() -> Result<PathBuf> {
 
 /// The project whose state a command works on: the one around the current folder, or the current folder itself.
 pub fn current_project() -> Result<Project> {
-    Ok(Project::around(current_folder()?))
+    Ok(Project::around(current_folder()?).with_base(base_folder()))
 }
 
 /// Checks whether the project in a folder is the one that a command without `--project` works on.
@@ -110,9 +113,9 @@ pub fn is_current(folder: &Path) -> bool {
 /// The project that is named, or the one around the current folder.
 pub fn named_project(folder: Option<&Path>) -> Result<Project> {
     let Some(folder) = folder else { return current_project() };
-    project::check_folder(folder)?;
+    project::check_folder(folder, &base_folder())?;
     if !is_current(folder) {
         typed::name_project(folder);
     }
-    Ok(Project::at(folder.to_path_buf()))
+    Ok(Project::at(folder.to_path_buf()).with_base(base_folder()))
 }

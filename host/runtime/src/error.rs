@@ -251,11 +251,9 @@ impl Error {
         self
     }
 
-    /// Puts the path of the file that the error is about in front of the message.
+    /// Puts the name of the file that the error is about in front of the message.
     #[must_use]
-    pub fn within(mut self, file: &Path) -> Self {
-        let file =
-            if file.as_os_str() == "-" { "<stdin>".to_owned() } else { crate::shown_paths::shown(file) };
+    pub fn within(mut self, file: &str) -> Self {
         let before = self.0.message.len();
         self.0.message = format!("{file}: {}", self.0.message);
         let moved = self.0.message.len() - before;
@@ -516,7 +514,7 @@ mod tests {
             .embed(EmbeddedPlace::Details("/refusals/2/help".to_owned()), "; ", Remedy::ListKeys);
         assert_eq!(error.message(), "refused\n- a\n- b");
         assert_eq!(error.worded(named), "refused\n- a\n    one\n    two\n- b: ListKeys");
-        let error = error.within(Path::new("é.yaml"));
+        let error = error.within("é.yaml");
         assert_eq!(error.worded(named), "é.yaml: refused\n- a\n    one\n    two\n- b: ListKeys");
         let details = json!({ "refusals": [{ "help": "one\ntwo\n" }, { "message": "b", "help": "c; ListKeys" }], "d": 1 });
         assert_eq!(error.more(named), Some(details));

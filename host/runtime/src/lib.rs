@@ -137,16 +137,15 @@ pub mod upkeep;
 mod upkeep;
 
 mod runtime;
-mod shown_paths;
 #[cfg(test)]
 mod tests;
 
 pub use error::{Error, Kind, Result};
 pub use functions::{FunctionCall, Functions};
 pub use notice::{Notice, NoticeObserver};
-pub use project::Project;
 pub use project::host_identity::IdentityRotation;
 pub use project::user_home::Home;
+pub use project::{BaseFolder, Project};
 pub use remedy::{
     BoundedKey, ManifestPurpose, ManifestSuggestion, NewerVersion, Remedy, RemedyWords, SuggestedGraph,
     WithoutSignature,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use graph_core::capability::{CapabilityKind, InterfaceName, Provision};
 use graph_core::diagnostic::{nearest, printable};
 use graph_runtime::error::{Error, Result};
-use graph_runtime::project::shown;
+use graph_runtime::project::BaseFolder;
 
 /// Size of the largest source that is read, in bytes.
 const LARGEST: u64 = 1 << 20;
@@ -65,13 +65,13 @@ fn unknown(word: &str) -> String {
 
 /// Rejects a crate whose sources want an interface that this host does not offer. Names that are not literals in the sources are
 /// checked when the component describes itself. A node may also name an interface that comes with another one, to say why it uses it.
-pub fn check_crate(folder: &Path) -> Result<()> {
+pub fn check_crate(folder: &Path, base: &BaseFolder) -> Result<()> {
     let mut wrong = BTreeMap::new();
     for path in sources(&folder.join("src"), "rs") {
         let Some(text) = text_of(&path) else { continue };
         for name in wanted(&text) {
             if let Err(reason) = offered(&name) {
-                wrong.entry(name).or_insert_with(|| format!("{}: `wants`: {reason}", shown(&path)));
+                wrong.entry(name).or_insert_with(|| format!("{}: `wants`: {reason}", base.show(&path)));
             }
         }
     }

@@ -13,11 +13,11 @@ use graph_host::context::Context;
 use graph_host::file_watch::FileWatcher;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::paths::shown;
 use graph_runtime::authoring::signing::{Claims, describe, sign_component_file};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::items::locate::{envelope_path, id_of_file, refused};
 use graph_runtime::project::key_pairs::signing_key;
-use graph_runtime::project::shown;
 use graph_runtime::project::user_home::write_atomic;
 use serde_json::json;
 

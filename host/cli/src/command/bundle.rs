@@ -10,11 +10,12 @@ use graph_host::context::{Context, named_project};
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::inputs;
 use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::paths::shown;
 use graph_host::terminal::run_report::counted;
 use graph_runtime::bundle::{Bundle, BundleOptions, check, gather, plan_for_page, replaceable, write};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::project::key_pairs::{signing_key, verifying_key};
-use graph_runtime::project::{shown, text_file};
+use graph_runtime::project::text_file;
 use graph_runtime::remedy::{ManifestSuggestion, SuggestedGraph};
 use graph_runtime::run::start::{RunContext, check_inputs, run_parameters};
 use graph_runtime::run::stores::StoreKind;
@@ -74,9 +75,9 @@ pub(crate) fn run(mut args: Args, context: &Context) -> Result<Exit> {
     };
     let project = named_project(args.sources.project.as_deref())?;
     let graph = args.sources.fetch(&graph, &project, context)?;
-    replaceable(&out)?;
+    replaceable(&out, context.host.home.base())?;
     let bundle = context.block_on(make(&args, &graph, context))??;
-    write(&bundle.files, &out)?;
+    write(&bundle.files, &out, context.host.home.base())?;
     show(&bundle, &out, context)
 }
 
@@ -182,7 +183,7 @@ fn show(bundle: &Bundle, out: &Path, context: &Context) -> Result<Exit> {
 fn verify(folder: &Path, key: Option<&str>, context: &Context) -> Result<Exit> {
     let output = context.output;
     let given = key.map(|key| verifying_key(&context.host.home, key)).transpose()?;
-    let checked = check(folder, given.as_ref())?;
+    let checked = check(folder, context.host.home.base(), given.as_ref())?;
     let id = checked.key;
     let is_own = context.host.home.verifying_identity(id)?.is_some();
     let standing = match (given.is_some(), is_own) {

@@ -9,11 +9,11 @@ use graph_core::time::Timestamp;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BOLD, DIM, styled};
+use graph_host::terminal::paths::shown;
 use graph_host::terminal::run_report::counted;
 use graph_runtime::error::Result;
 use graph_runtime::graph_engine::CachePolicy;
 use graph_runtime::project::cache_limit;
-use graph_runtime::project::shown;
 use graph_runtime::upkeep::caches::{self, Cached};
 use serde::Serialize;
 

@@ -11,13 +11,12 @@ use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _};
 use graph_core::diagnostic::{codes, shell_quoted};
 use graph_core::item::ItemType;
-use graph_host::context::current_project;
+use graph_host::context::{current_project, home};
 use graph_host::terminal::width::one_line;
 use graph_runtime::error::Result;
 use graph_runtime::graph_store::RunFilter;
 use graph_runtime::items::locate::ItemLocator;
 use graph_runtime::project::key_pairs::Pairs;
-use graph_runtime::project::user_home::Home;
 use graph_runtime::run::stores::Stores;
 use graph_runtime::trust::trusted_keys;
 
@@ -105,7 +104,7 @@ fn candidates(
 
 /// Lists the runs of the project around the current folder, the newest first.
 fn runs() -> Result<Vec<Candidate>> {
-    let stores = Stores::to_read(&current_project()?, &Home::find()?)?;
+    let stores = Stores::to_read(&current_project()?, &home()?)?;
     let mut found = vec![("@last".to_owned(), "the newest run".to_owned())];
     let filter = RunFilter { limit: Some(RUNS), ..RunFilter::default() };
     stores.each_readable(&filter, |_, row| {
@@ -124,19 +123,19 @@ fn all_codes() -> Vec<Candidate> {
 
 /// Lists the user's own keys.
 fn keys() -> Result<Vec<Candidate>> {
-    let names = Pairs::of(&Home::find()?).names()?;
+    let names = Pairs::of(&home()?).names()?;
     Ok(names.into_iter().map(|name| (name, "a key of yours".to_owned())).collect())
 }
 
 /// Lists the keys of the user's trust store.
 fn trusted() -> Result<Vec<Candidate>> {
-    let store = trusted_keys::load(&Home::find()?, &[], &())?;
+    let store = trusted_keys::load(&home()?, &[], &())?;
     Ok(store.keys().iter().map(|key| (key.name.clone(), "a trusted key".to_owned())).collect())
 }
 
 /// Lists items of the project and the user's space, installed ones included.
 fn items() -> Result<Vec<Candidate>> {
-    let (home, project) = (Home::find()?, current_project()?);
+    let (home, project) = (home()?, current_project()?);
     let places = ItemLocator::new(&[], Some(project.folder()), &home, &project);
     let types = [ItemType::Tool, ItemType::Knowledge, ItemType::Directive];
     let found = types.into_iter().flat_map(|item_type| places.list(item_type).into_iter().take(MOST));

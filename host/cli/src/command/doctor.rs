@@ -10,13 +10,14 @@ use graph_core::trust::TrustStore;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::paths::shown;
 use graph_host::terminal::run_report;
 use graph_runtime::clock::now;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::{Holder, RunFilter};
 use graph_runtime::plan::engine;
+use graph_runtime::project::Project;
 use graph_runtime::project::user_home::Home;
-use graph_runtime::project::{self, Project};
 use graph_runtime::run::stores::{self, Stores};
 use graph_runtime::trust::trusted_keys;
 use graph_toolchain::c::{Compiler, INSTALL as INSTALL_CLANG};
@@ -92,7 +93,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
                 std::env::consts::ARCH
             ),
         ),
-        Finding::new("your space", Health::Good, project::shown(context.host.home.root())),
+        Finding::new("your space", Health::Good, shown(context.host.home.root())),
         Finding::of("identity", identity(context)),
         trusted(context),
         Finding::of("cache", writable(context.host.home.cache())),
@@ -103,7 +104,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         language_c(),
     ];
     let project = named_project(args.project.as_deref())?;
-    findings.push(Finding::new("project", Health::Good, project::shown(project.folder())));
+    findings.push(Finding::new("project", Health::Good, shown(project.folder())));
     findings.push(stored(&project, &context.host.home));
     let broken = findings.iter().any(|finding| finding.standing == Health::Bad);
     let output = context.output;
@@ -139,7 +140,7 @@ fn identity(context: &Context) -> Result<String> {
                 .help(format!("chmod 600 {}", path.display())));
         }
     }
-    Ok(format!("{}  {}", key.id().short(), project::shown(&path)))
+    Ok(format!("{}  {}", key.id().short(), shown(&path)))
 }
 
 fn trusted(context: &Context) -> Finding {
@@ -174,7 +175,7 @@ fn writable(folder: &Path) -> Result<String> {
     let failed = |error: std::io::Error| Error::write("the folder", folder, &error);
     std::fs::create_dir_all(folder).map_err(failed)?;
     tempfile::tempfile_in(folder).map_err(failed)?;
-    Ok(project::shown(folder))
+    Ok(shown(folder))
 }
 
 fn engine(context: &Context) -> Finding {

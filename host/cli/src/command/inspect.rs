@@ -21,6 +21,7 @@ use graph_core::trust::{
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, Output, styled};
+use graph_host::terminal::paths::{base_folder, shown};
 use graph_host::terminal::run_report;
 use graph_host::terminal::text::standing_text;
 use graph_runtime::authoring::signing::Target;
@@ -86,15 +87,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         return match path.extension().and_then(|extension| extension.to_str()) {
             Some("wasm") => component(path, &id_of_file(path), &args.sources, places, context, yanked),
             Some("yaml" | "yml") => {
-                let file = ItemFile::named(&id_of_graph(path), path);
+                let file = ItemFile::named(&id_of_graph(path), path, places.base());
                 graph(&file, &args.sources, &places, (fetched, yanked), context)
             }
-            _ if !path.exists() => {
-                Err(Error::not_found(format!("the file {} does not exist", project::shown(path))))
-            }
+            _ if !path.exists() => Err(Error::not_found(format!("the file {} does not exist", shown(path)))),
             _ => Err(Error::usage(format!(
                 "{} is neither a component (.wasm) nor a graph (.yaml), knowledge or a directive (.md)",
-                project::shown(path)
+                shown(path)
             ))),
         };
     }
@@ -168,7 +167,7 @@ fn text_item(
     let trust = trusted_keys::load(&context.host.home, &sources.trust, &*context.host.notices)?;
     let text = text_file::read_as("the item", path)?;
     let standing = verify_text(item_type.into(), id, &text, &trust, now());
-    let shown = project::shown(path);
+    let shown = shown(path);
     let read = read_text_item(item_type, format_of(path), &shown, &text)?;
     let item = read.item;
     let digest = Digest::of_bytes(unsigned_text(&text).as_bytes());
@@ -290,7 +289,7 @@ fn component(
     let version = verified.version().map(|version| format!("@{}", printable(version))).unwrap_or_default();
     output.line(format_args!("{}{version}  component", styled(output::BOLD, printable(verified.id()))))?;
     show_about("about", &description.summary, output)?;
-    let file = if is_built_in { "built into graph-host".to_owned() } else { project::shown(path) };
+    let file = if is_built_in { "built into graph-host".to_owned() } else { shown(path) };
     output.line(format_args!("  file      {file} ({} bytes)", verified.bytes().len()))?;
     output.line(format_args!("  digest    {}", verified.digest()))?;
     match &standing {
@@ -335,7 +334,7 @@ struct JudgedComponent {
 }
 
 fn judge(path: &Path, id: &str, trust: &TrustStore) -> Result<JudgedComponent> {
-    let bytes = locate::read_component(path)?;
+    let bytes = locate::read_component(path, &base_folder())?;
     let envelope = envelope_path(path);
     let envelope = match text_file::read(&envelope) {
         Ok(text) => Some(text),
@@ -408,7 +407,7 @@ fn graph(
     let text = file.graph_text()?;
     let standing = file.graph_standing(&text, &trust, now());
     let rank = precedence::rank((ItemType::Tool, id), path, places, &trust, now().into());
-    let loaded = graph_walker::document::load(&project::shown(path), &text, id)?;
+    let loaded = graph_walker::document::load(&shown(path), &text, id)?;
     let graph = Arc::new(loaded.graph);
     let published = match fetched {
         Some(fetched) => Some(PublishedGraph::of(fetched, &graph, sources, &trust, context)?),
@@ -445,8 +444,7 @@ fn graph(
         if let Some(description) = &graph.description {
             show_about("about", description, output)?;
         }
-        let shown =
-            if built_in::is_place(path) { "built into graph-host".to_owned() } else { project::shown(path) };
+        let shown = if built_in::is_place(path) { "built into graph-host".to_owned() } else { shown(path) };
         output.line(format_args!("  file      {shown}"))?;
         output.line(format_args!("  digest    {}", graph.digest))?;
         output.line(format_args!("  trust     {}", standing_text(&standing)))?;

@@ -9,11 +9,11 @@ use graph_core::trust::{Rotation, VerifyingKey};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BOLD, DIM, styled};
+use graph_host::terminal::paths::shown;
 use graph_host::terminal::remedies;
 use graph_runtime::clock::now;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::project::key_pairs::{KeyPair, Pairs, signing_key, verifying_key};
-use graph_runtime::project::shown;
 use graph_runtime::project::user_home::write_atomic;
 use serde::Serialize;
 

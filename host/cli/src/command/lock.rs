@@ -11,6 +11,7 @@ use graph_core::trust::{PublishedVersion, Yank};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BAD, BOLD, DIM, GOOD, styled};
+use graph_host::terminal::paths::shown;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_registry::artifact::Kind as ArtifactKind;
 use graph_runtime::graph_registry::lock::{AllowedDepartures, LockedItem};
@@ -18,7 +19,6 @@ use graph_runtime::graph_registry::reference::Reference;
 use graph_runtime::items::installed::{self, Origin};
 use graph_runtime::items::lock_file::LockFile;
 use graph_runtime::notice::Notice;
-use graph_runtime::project;
 use graph_runtime::registry::pull::{Brought, Puller, typed};
 use graph_runtime::registry::yank::{self, Override, YankCheck};
 use graph_runtime::trust::trusted_keys;
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let home = &context.host.home;
     let options = args.network.network().options(home, &typed(&args.references));
     let puller = Puller { options, trust: &store, home };
-    let lock = LockFile::open(current_project()?.folder())?;
+    let lock = LockFile::open(&current_project()?)?;
     if args.references.is_empty() {
         lock.has_entries().map_err(|reason| {
             Error::usage(format!("nothing is named to be locked, and {reason}"))
@@ -111,7 +111,7 @@ fn update(args: &Args, mut lock: LockFile, puller: &Puller<'_>, context: &Contex
     context.output.show(&document, || {
         let mut lines: Vec<_> = changes.iter().map(|(one, held, _)| render(one, held.as_ref())).collect();
         let what = if written { "locked" } else { "unchanged" };
-        lines.push(format!("{} {}", styled(GOOD, what), project::shown(lock.path())));
+        lines.push(format!("{} {}", styled(GOOD, what), shown(lock.path())));
         lines.join("\n")
     })?;
     Ok(Exit::Ok)
@@ -140,7 +140,7 @@ fn check(lock: &LockFile, puller: &Puller<'_>, context: &Context) -> Result<Exit
             }
             Err(error) => return Err(error),
         }
-        let there = installed::origin(&root, locked.kind.item_type(), id)?;
+        let there = installed::origin(&root, context.host.home.base(), locked.kind.item_type(), id)?;
         if let Some(there) =
             there.as_ref().and_then(Origin::locked).filter(|it| it.manifest != locked.manifest)
         {

@@ -9,9 +9,9 @@ use clap::CommandFactory as _;
 use clap_mangen::Man;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
+use graph_host::terminal::paths::shown;
 use graph_host::terminal::run_report::counted;
 use graph_runtime::error::{Error, Result};
-use graph_runtime::project;
 use graph_runtime::project::user_home::write_atomic;
 
 /// Print the manual page of a command, write all manual pages, or print the reference of all commands
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         std::fs::create_dir_all(folder)
             .map_err(|error| Error::write("the folder of the manual pages", folder, &error))?;
         let written = write_all(&root, folder)?;
-        let told = format!("{} to {}", counted(written, "manual page"), project::shown(folder));
+        let told = format!("{} to {}", counted(written, "manual page"), shown(folder));
         context.output.line(format_args!("wrote {told}"))?;
         return Ok(Exit::Ok);
     }

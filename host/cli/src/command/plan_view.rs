@@ -6,6 +6,7 @@ use graph_core::policy::Durability;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, Output, styled};
+use graph_host::terminal::paths::shown;
 use graph_host::terminal::remedies;
 use graph_host::terminal::text::standing_text;
 use graph_runtime::PlannedRun;
@@ -15,7 +16,6 @@ use graph_runtime::items::locate::Space;
 use graph_runtime::items::precedence::Precedence;
 use graph_runtime::items::text_items::Text;
 use graph_runtime::plan::{Plan, PlanProblem, PlannedId, PlannedNode};
-use graph_runtime::project;
 use graph_runtime::run::start::RunContext;
 use graph_walker::compat::Dialect;
 use serde_json::{Value, json};
@@ -98,7 +98,7 @@ fn show_graph(scene: &RunContext, output: Output) -> Result<()> {
     output.line(format_args!(
         "{} {}  {}",
         styled(output::BOLD, printable(&graph.id)),
-        project::shown(&scene.file.path),
+        shown(&scene.file.path),
         standing_text(&scene.file.standing)
     ))?;
     output.line(format_args!("  {}", styled(output::DIM, graph.digest)))?;
@@ -204,7 +204,7 @@ fn show_missing(missing: &[(&PlannedNode, PlanProblem)], suggest: &str, output: 
 }
 
 fn text_line(item_type: &str, id: &str, text: &Text) -> String {
-    let file = text.file.as_ref().map(|file| project::shown(&file.path)).unwrap_or_default();
+    let file = text.file.as_ref().map(|file| shown(&file.path)).unwrap_or_default();
     format!(
         "  {} {item_type} {}  {}  {}{}",
         styled(output::GOOD, "✓"),
@@ -232,7 +232,7 @@ fn item_lines(id: &str, admitted: &graph_runtime::plan::admission::Admitted) -> 
         "  {} {}{version}  {signer}  {}{}\n      needs {}",
         styled(output::GOOD, "✓"),
         printable(id),
-        styled(output::DIM, format_args!("{} {}", verified.digest().short(), project::shown(&admitted.path))),
+        styled(output::DIM, format_args!("{} {}", verified.digest().short(), shown(&admitted.path))),
         precedence_line(&admitted.precedence, admitted.space),
         printable(&needs)
     )
@@ -251,7 +251,7 @@ fn graph_line(id: &str, file: &graph_runtime::items::graph_file::GraphFile) -> S
         styled(output::GOOD, "✓"),
         printable(id),
         standing_text(&file.standing),
-        styled(output::DIM, format_args!("{} {}", file.graph.digest.short(), project::shown(&file.path))),
+        styled(output::DIM, format_args!("{} {}", file.graph.digest.short(), shown(&file.path))),
         precedence_line(&file.precedence, Some(file.space))
     )
 }

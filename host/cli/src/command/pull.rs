@@ -12,13 +12,13 @@ use graph_core::trust::Yank;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BOLD, DIM, GOOD, styled};
+use graph_host::terminal::paths::{base_folder, shown};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_registry::artifact::Kind;
 use graph_runtime::graph_registry::lock::AllowedDepartures;
 use graph_runtime::graph_registry::reference::Reference;
 use graph_runtime::items::installed::{self, Origin};
 use graph_runtime::items::lock_file::LockFile;
-use graph_runtime::project;
 use graph_runtime::registry::companions::{File, Folder};
 use graph_runtime::registry::pull::{Brought, Puller, typed};
 use graph_runtime::registry::yank::{self, Override, YankCheck};
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let home = &context.host.home;
     let options = args.network.network().options(home, &typed(&args.references));
     let puller = Puller { options, trust: &store, home };
-    let mut lock = LockFile::open(current_project()?.folder())?;
+    let mut lock = LockFile::open(&current_project()?)?;
     let root = args.into.clone().unwrap_or_else(|| context.host.home.installed());
     let allowed = AllowedDepartures { downgrade: args.allow_downgrade, ..AllowedDepartures::default() };
     let check = YankCheck::new(&puller, Override::Option, &*context.host.notices);
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let mut done = Vec::new();
     for (one, yank) in brought.iter().zip(&yanks) {
         log.accept_pulled(&one.pulled)?;
-        done.push((one, installed::install(&root, &one.pulled, &one.reference)?, yank.as_ref()));
+        done.push((one, installed::install(&root, home.base(), &one.pulled, &one.reference)?, yank.as_ref()));
         if !args.no_lock && !args.references.is_empty() {
             lock.insert(&one.pulled.id, one.locked());
         }
@@ -116,10 +116,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
             done.iter().map(|(one, placed, _)| render(one, &placed.path, placed.was_there)).collect();
         lines.extend(files.iter().map(|file| {
             let what = if file.was_there { "already there" } else { "wrote" };
-            format!("{} {}", styled(GOOD, what), project::shown(&file.path))
+            format!("{} {}", styled(GOOD, what), shown(&file.path))
         }));
         if locked {
-            lines.push(format!("{} {}", styled(GOOD, "locked"), project::shown(lock.path())));
+            lines.push(format!("{} {}", styled(GOOD, "locked"), shown(lock.path())));
         }
         lines.join("\n")
     })?;
@@ -136,7 +136,8 @@ fn companions_of(
     puller: &Puller<'_>,
     context: &Context,
 ) -> Result<Option<ToWrite>> {
-    let Some(folder) = args.companions.as_deref().map(Folder::at) else { return Ok(None) };
+    let Some(folder) = &args.companions else { return Ok(None) };
+    let folder = Folder::at(folder, context.host.home.base());
     let mut graphs = Vec::new();
     for one in brought.iter().filter(|one| one.pulled.kind == Kind::Graph) {
         let files = puller.files(one)?;
@@ -217,7 +218,7 @@ fn restore(lock: &LockFile, puller: &Puller<'_>, check: &YankCheck<'_>) -> Resul
 }
 
 fn follows_installed(one: &Brought, root: &Path, allowed: AllowedDepartures) -> Result<()> {
-    let there = installed::origin(root, one.pulled.kind.item_type(), &one.pulled.id)?;
+    let there = installed::origin(root, &base_folder(), one.pulled.kind.item_type(), &one.pulled.id)?;
     // Another project may have locked the installed version: a higher version may replace it, a lower one may not.
     let allowed = AllowedDepartures { higher: true, ..allowed };
     match there.as_ref().and_then(Origin::locked) {
@@ -250,7 +251,7 @@ fn render(one: &Brought, path: &Path, was_there: bool) -> String {
         styled(BOLD, printable(&one.pulled.id)),
         printable(&one.pulled.version),
         styled(DIM, one.pulled.manifest),
-        project::shown(path),
+        shown(path),
         styled(DIM, format_args!("signed by {}", printable(&one.pulled.key.to_string()))),
     )
 }

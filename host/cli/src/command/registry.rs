@@ -10,11 +10,12 @@ use graph_host::context::{Context, current_project};
 use graph_host::terminal::drawing;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BAD, GOOD, styled};
+use graph_host::terminal::paths::shown;
 use graph_host::terminal::run_report::counted;
 use graph_runtime::catalogue::graph_catalogue::{CaseResult, Cases, Catalogue, Text, Trust};
 use graph_runtime::catalogue::{Extras, PublishedGraph, collect, replaceable, write};
 use graph_runtime::error::Result;
-use graph_runtime::project::{Project, shown};
+use graph_runtime::project::Project;
 use graph_runtime::registry::pull::reference;
 use graph_runtime::trust::trusted_keys;
 use graph_walker::topology::Topology;
@@ -69,7 +70,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
 fn index(args: Index, context: &Context) -> Result<Exit> {
     let place = reference(&args.place)?;
     // Checked before any request is sent.
-    replaceable(&args.out)?;
+    replaceable(&args.out, context.host.home.base())?;
     let trust = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
     let (network, typed) = (args.network.network(), args.place);
     let sources = SourceArgs { trust: args.trust, ..SourceArgs::default() };
@@ -89,7 +90,7 @@ fn index(args: Index, context: &Context) -> Result<Exit> {
         return Ok(Exit::Cancelled);
     };
     let summary = Summary::of(&catalogue);
-    let files = write(catalogue, &args.out)?;
+    let files = write(catalogue, &args.out, context.host.home.base())?;
     summary.show(&files, &args.out, context)?;
     Ok(Exit::Ok)
 }

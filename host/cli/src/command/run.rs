@@ -18,13 +18,14 @@ use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::inputs;
 use graph_host::terminal::output::{self, Output, styled};
+use graph_host::terminal::paths::shown;
 use graph_host::terminal::run_report;
 use graph_host::terminal::text::standing_text;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::items::subgraphs::recursion_warnings;
 use graph_runtime::plan::Plan;
+use graph_runtime::project::Project;
 use graph_runtime::project::run_folder::RunFolder;
-use graph_runtime::project::{self, Project};
 use graph_runtime::run::run_id;
 use graph_runtime::run::start::{RunContext, run_parameters};
 use graph_runtime::run::stores::StoreKind;
@@ -354,7 +355,7 @@ pub(super) fn show_detached(
             "log": log.display().to_string(),
         }))?;
     } else {
-        let log = project::shown(&log);
+        let log = shown(&log);
         context
             .output
             .line(format_args!("run {run} runs in the background: process {pid}, output in {log}"))?;

@@ -7,9 +7,9 @@ use graph_host::context::{Context, current_project};
 use graph_host::document_kind::DocumentKind;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::paths::shown;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::held::{FolderPlace, Written};
-use graph_runtime::project;
 use graph_runtime::project::paths;
 use serde_json::json;
 
@@ -60,8 +60,8 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     for (_, file) in written {
-        output.line(format_args!("{} {}", styled(output::GOOD, "+"), project::shown(&file)))?;
-        output.line(styled(output::DIM, line(&project::shown(&file))))?;
+        output.line(format_args!("{} {}", styled(output::GOOD, "+"), shown(&file)))?;
+        output.line(styled(output::DIM, line(&shown(&file))))?;
     }
     output.line("each line is for files in this folder: its path is relative to the file that it is in")?;
     Ok(Exit::Ok)

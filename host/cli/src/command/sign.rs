@@ -15,6 +15,7 @@ use graph_core::trust::{
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BOLD, DIM, GOOD, styled};
+use graph_host::terminal::paths::shown;
 use graph_runtime::authoring::signing::{
     Claims, Target, countersign, describe, kind_of_text, replace_text, sign_component_file,
 };
@@ -24,7 +25,6 @@ use graph_runtime::graph_registry::reference::Reference;
 use graph_runtime::graph_store::held::FilePlace;
 use graph_runtime::items::locate::{envelope_path, refused};
 use graph_runtime::project::key_pairs::signing_key;
-use graph_runtime::project::shown;
 use serde::Serialize;
 
 use super::args::NetworkArgs;
@@ -112,7 +112,7 @@ fn sign(args: &Args, context: &Context) -> Result<Report> {
     if let Some(word) = args.file.to_str().filter(|word| Reference::is_meant(word)) {
         return published::sign(word, args, &key, context);
     }
-    match Target::read(&args.file)? {
+    match Target::read(&args.file, context.host.home.base())? {
         Target::Component { bytes } => {
             if args.time.is_some() {
                 return Err(Error::usage(

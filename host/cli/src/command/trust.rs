@@ -14,10 +14,10 @@ use graph_core::trust::{
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BAD, BOLD, CAUTION, DIM, GOOD, styled};
+use graph_host::terminal::paths::shown;
 use graph_runtime::clock::now;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::project::key_pairs::verifying_key;
-use graph_runtime::project::shown;
 use graph_runtime::project::text_file;
 use graph_runtime::trust::log::TrustLog;
 use graph_runtime::trust::trusted_keys;
@@ -328,7 +328,7 @@ fn add(args: Add, context: &Context) -> Result<EditReport> {
     }
     let file = args.file.unwrap_or_else(|| context.host.home.trust_file());
     let change = |name: &str, text: &str| Ok((TrustStore::add(name, text, &key)?, ()));
-    trusted_keys::edit(&file, change, |()| {
+    trusted_keys::edit(&file, context.host.home.base(), change, |()| {
         let added =
             || TrustLog::of(&context.host.home).key(LogEvent::KeyAdded, &key.name, vec![key.id()], None);
         if own { added() } else { Ok(()) }
@@ -394,7 +394,7 @@ fn revoke(args: &Revoke, context: &Context) -> Result<RevokeReport> {
         TrustLog::of(&context.host.home).read()?;
     }
     let file = args.file.clone().unwrap_or_else(|| context.host.home.trust_file());
-    let present = trusted_keys::read_store(&file)?;
+    let present = trusted_keys::read_store(&file, context.host.home.base())?;
     let successors: Vec<KeyName> = present.find(&args.key).map_or_else(Vec::new, |key| {
         present
             .successors(key.id())
@@ -416,7 +416,7 @@ fn revoke(args: &Revoke, context: &Context) -> Result<RevokeReport> {
         Ok((edited, store))
     };
     let missing = || Error::not_found(format!("the trust store has no key `{}`", args.key));
-    let store = trusted_keys::edit(&file, change, |store| {
+    let store = trusted_keys::edit(&file, context.host.home.base(), change, |store| {
         let revoked = store.find(&args.key).ok_or_else(missing)?;
         let known: Vec<_> = successors.iter().map(|key| key.id).collect();
         if store.successors(revoked.id()).iter().any(|key| !known.contains(&key.id())) {
@@ -501,7 +501,7 @@ fn rotate(args: Rotate, context: &Context) -> Result<EditReport> {
             TrustStore::from_yaml(name, &edited).map_err(graph_core::trust::EditError::Invalid)?;
         Ok((edited, store.find(&new).cloned()))
     };
-    let added = trusted_keys::edit(&file, change, |key| {
+    let added = trusted_keys::edit(&file, context.host.home.base(), change, |key| {
         let Some(key) = key.as_ref().filter(|_| own) else { return Ok(()) };
         let keys = vec![rotation.old().id(), key.id()];
         let statement = Some(graph_core::digest::Digest::of_bytes(text.as_bytes()));

@@ -5,9 +5,9 @@ use graph_core::digest::Digest;
 use graph_core::trust::{KeyId, LogEntry};
 use graph_host::context::Context;
 use graph_host::terminal::output::{BOLD, DIM, GOOD, styled};
+use graph_host::terminal::paths::shown;
 use graph_host::terminal::run_report::counted;
 use graph_runtime::error::Result;
-use graph_runtime::project::shown;
 use graph_runtime::trust::log::TrustLog;
 use serde_json::json;
 

@@ -7,9 +7,9 @@ use graph_core::diagnostic::{printable, shell_quoted};
 use graph_core::time::Timestamp;
 use graph_core::trust::{EditError, KeyChange, LogEvent, TrustStore, TrustedKey};
 use graph_host::context::Context;
+use graph_host::terminal::paths::shown;
 use graph_runtime::clock::now;
 use graph_runtime::error::{Error, Result};
-use graph_runtime::project::shown;
 use graph_runtime::trust::log::TrustLog;
 use graph_runtime::trust::trusted_keys;
 use serde_json::json;
@@ -142,7 +142,7 @@ fn edit(
         log.read()?;
     }
     let file = file.unwrap_or_else(|| context.host.home.trust_file());
-    let key = trusted_keys::edit(&file, change, |key| match key {
+    let key = trusted_keys::edit(&file, context.host.home.base(), change, |key| match key {
         Some(key) if own => log.key(event, &key.name, vec![key.id()], None),
         _ => Ok(()),
     })?;

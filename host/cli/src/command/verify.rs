@@ -15,12 +15,12 @@ use graph_core::trust::{
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BOLD, DIM, GOOD, styled};
+use graph_host::terminal::paths::shown;
 use graph_runtime::authoring::signing::{Target, kind_of_text};
 use graph_runtime::clock::now;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::history::transcript::is_transcript;
 use graph_runtime::items::locate::{envelope_path, refused};
-use graph_runtime::project::shown;
 use graph_runtime::trust::trusted_keys;
 use serde::Serialize;
 
@@ -92,7 +92,7 @@ fn verify(args: &Args, context: &Context) -> Result<Report> {
     if is_transcript(&args.file) {
         return transcript::verified(args, &store, context);
     }
-    let target = Target::read(&args.file)?;
+    let target = Target::read(&args.file, context.host.home.base())?;
     match target {
         Target::Component { bytes } => {
             if args.kind.is_some() {

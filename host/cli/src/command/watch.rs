@@ -8,6 +8,7 @@ use graph_host::context::Context;
 use graph_host::file_watch::FileWatcher;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, Output, styled};
+use graph_host::terminal::paths::shown;
 use graph_runtime::error::Result;
 use graph_runtime::project;
 
@@ -49,6 +50,6 @@ pub(super) fn again(
         }
         output.note(styled(output::DIM, "waiting for a change; Ctrl-C ends"));
         let Some(changed) = watching.changed() else { return Ok(Exit::Ok) };
-        output.note(styled(output::DIM, format_args!("\n{} has changed", project::shown(&changed))));
+        output.note(styled(output::DIM, format_args!("\n{} has changed", shown(&changed))));
     }
 }

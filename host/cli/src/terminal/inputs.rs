@@ -6,6 +6,7 @@ use std::path::Path;
 use graph_core::json::{self, StrictJsonError, TreeLimit};
 use serde_json::{Map, Value};
 
+use crate::terminal::paths::shown_input;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::run::typed_answers::AS_TEXT;
 use graph_runtime::run::typed_inputs::{self, MAX_DEPTH};
@@ -58,7 +59,7 @@ pub fn gather(
 /// Reads a mapping from a JSON or YAML file, `-` for stdin. `what` names its content in messages: `inputs`, `values`.
 pub fn read(what: &str, path: &Path) -> Result<Map<String, Value>> {
     let stdin = path == Path::new("-");
-    let name = if stdin { "<stdin>".to_owned() } else { graph_runtime::project::shown(path) };
+    let name = shown_input(path);
     let mut text = String::new();
     let read = if stdin {
         std::io::stdin().lock().take(LARGEST + 1).read_to_string(&mut text)

@@ -14,6 +14,7 @@ pub mod local_time;
 mod numbers;
 pub mod output;
 pub mod page;
+pub mod paths;
 pub mod progress;
 pub mod prompt;
 pub mod remedies;

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
+use crate::terminal::paths::shown;
 use graph_core::diagnostic::{shell_path, shell_quoted};
 use graph_core::trust::sign_command;
 use graph_runtime::error::Error;
-use graph_runtime::project;
 use graph_runtime::remedy::{
     ManifestPurpose, ManifestSuggestion, NewerVersion, Remedy, SuggestedGraph, WithoutSignature,
 };
@@ -17,7 +17,7 @@ pub fn suggest_command(suggestion: &ManifestSuggestion) -> String {
         SuggestedGraph::Unknown => "GRAPH".to_owned(),
         SuggestedGraph::Unwritten => "GRAPH.yaml".to_owned(),
         SuggestedGraph::Named(name) => shell_path(name),
-        SuggestedGraph::File(path) => shell_path(&project::shown(path)),
+        SuggestedGraph::File(path) => shell_path(&shown(path)),
     };
     let mut command = format!("graph-host caps suggest {graph}");
     let named = [("--trust", &sources.trust[..]), ("--items", &sources.items[..])];
@@ -247,7 +247,7 @@ pub fn words(remedy: &Remedy) -> String {
         Remedy::NameFolderOfOlder { folder } => {
             return format!(
                 "take the older one out of the project; to use it all the same, name its folder: --items {}",
-                project::shown(folder)
+                shown(folder)
             );
         }
         Remedy::PullItem { reference } => {
@@ -366,7 +366,7 @@ pub fn words(remedy: &Remedy) -> String {
         Remedy::SignFile { file, is_component } => {
             // A text states its version itself.
             let options = if *is_component { " --version VERSION" } else { "" };
-            return format!("sign it: {}", sign_command(&project::shown(file), options));
+            return format!("sign it: {}", sign_command(&shown(file), options));
         }
     };
     text.to_owned()

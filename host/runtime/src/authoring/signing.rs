@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::items::locate::{read_component, type_of_file};
 use crate::plan::describe::ComponentDescription;
+use crate::project::BaseFolder;
 use crate::project::user_home::write_atomic;
 use crate::remedy::Remedy;
 
@@ -45,13 +46,13 @@ pub enum Target {
 
 impl Target {
     /// Reads a file: `.wasm` is a component, formats that have comments are texts.
-    pub fn read(path: &Path) -> Result<Self> {
+    pub fn read(path: &Path, base: &BaseFolder) -> Result<Self> {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         if path.is_dir() {
             return Err(Error::usage(format!("{} is a folder, a file is needed", path.display())));
         }
         if extension.eq_ignore_ascii_case("wasm") {
-            return Ok(Self::Component { bytes: read_component(path)? });
+            return Ok(Self::Component { bytes: read_component(path, base)? });
         }
         match CommentMark::for_extension(extension) {
             Some(mark) => {

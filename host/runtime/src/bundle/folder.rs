@@ -9,16 +9,16 @@ use graph_core::json::{self, TreeLimit};
 use graph_core::trust::{KeyId, VerifyingKey};
 
 use crate::error::{Error, Result};
-use crate::project;
 use crate::project::whole_folder::{WholeFolder, paths, read};
+use crate::project::{self, BaseFolder};
 use crate::remedy::Remedy;
 
 /// The folder of a bundle.
 const FOLDER: WholeFolder = WholeFolder { noun: "bundle", marker: MANIFEST, marker_name: "the manifest" };
 
 /// Refuses a folder that a bundle may not be written to: one that holds anything but an older bundle.
-pub fn replaceable(folder: &Path) -> Result<()> {
-    FOLDER.replaceable(folder, |manifest| {
+pub fn replaceable(folder: &Path, base: &BaseFolder) -> Result<()> {
+    FOLDER.replaceable(folder, base, |manifest| {
         let older = BundleManifest::peek(manifest).ok();
         Ok(older.map(|older| move |path: &str| is_of(&older, path)))
     })
@@ -29,8 +29,8 @@ fn is_of(manifest: &BundleManifest, path: &str) -> bool {
 }
 
 /// Writes a bundle into a folder. After an error, the folder is unchanged.
-pub fn write(files: &BTreeMap<String, Vec<u8>>, folder: &Path) -> Result<()> {
-    replaceable(folder)?;
+pub fn write(files: &BTreeMap<String, Vec<u8>>, folder: &Path, base: &BaseFolder) -> Result<()> {
+    replaceable(folder, base)?;
     FOLDER.write(files, folder)
 }
 
@@ -51,11 +51,11 @@ pub struct CheckedBundle {
 
 /// Checks the signature of a bundle and the digest of every file. Without `key`, the key in the manifest is used, which
 /// shows only that nothing was changed since that key signed, not who owns it.
-pub fn check(folder: &Path, key: Option<&VerifyingKey>) -> Result<CheckedBundle> {
-    project::check_folder(folder)?;
+pub fn check(folder: &Path, base: &BaseFolder, key: Option<&VerifyingKey>) -> Result<CheckedBundle> {
+    project::check_folder(folder, base)?;
     let named = |path: &str, error: &std::io::Error| {
         if error.kind() == ErrorKind::NotFound && [MANIFEST, ENVELOPE].contains(&path) {
-            return Error::not_found(format!("{} is not a bundle: it has no {path}", project::shown(folder)));
+            return Error::not_found(format!("{} is not a bundle: it has no {path}", base.show(folder)));
         }
         if error.kind() == ErrorKind::NotFound {
             return refused(&ManifestError::Missing { path: path.to_owned() });
@@ -66,7 +66,7 @@ pub fn check(folder: &Path, key: Option<&VerifyingKey>) -> Result<CheckedBundle>
     let (manifest, envelope) = (open(MANIFEST)?, open(ENVELOPE)?);
     let envelope = String::from_utf8_lossy(&envelope);
     let manifest = BundleManifest::verify(&manifest, &envelope, key).map_err(|error| refused(&error))?;
-    if let Some(path) = paths(folder)?.into_iter().find(|path| !is_of(&manifest, path)) {
+    if let Some(path) = paths(folder, base)?.into_iter().find(|path| !is_of(&manifest, path)) {
         return Err(refused(&ManifestError::Unknown { path }));
     }
     let mut bytes = 0;

@@ -37,7 +37,6 @@ use crate::items::locate::{ItemFile, LocatedItem};
 use crate::items::text_items::Text;
 use crate::plan::admission::{Admitted, cannot_load};
 use crate::plan::{Plan, PlannedId};
-use crate::project;
 use crate::project::text_file;
 use crate::remedy::{ManifestSuggestion, Remedy};
 use crate::run::start::RunContext;
@@ -119,7 +118,7 @@ pub fn gather(
     let trust = gatherer.trust()?;
     let folders = gatherer.folders(options.files);
     let entries = if options.files { gatherer.entries(host)? } else { Vec::new() };
-    let files = pack::pack(&folders, &mut gatherer.site)?;
+    let files = pack::pack(&folders, &mut gatherer.site, context.project.base())?;
     let export = options.export.map(|bytes| gatherer.export(bytes)).transpose()?;
     let manifest = manifest(context)?;
     let all = || plan.nodes.iter().chain(&plan.hooks);
@@ -258,16 +257,16 @@ fn manifest(context: &RunContext) -> Result<ManifestDocument> {
         let text = "dispatch: []\n".to_owned();
         return Ok(ManifestDocument { name: "no manifest".to_owned(), folder: "/".to_owned(), text });
     };
-    let (text, folder, manifest) = manifest_text(path)?;
+    let (text, folder, manifest) = manifest_text(path, context.project.base())?;
     if manifest.digest() != context.pins.manifest {
-        return Err(changed(path));
+        return Err(changed(path, context));
     }
     Ok(ManifestDocument { name: file_name(path), folder, text })
 }
 
-fn changed(path: &Path) -> Error {
-    Error::integrity(format!("{} was changed while the bundle was made", project::shown(path)))
-        .help("make it again")
+fn changed(path: &Path, context: &RunContext) -> Error {
+    let shown = context.project.base().show(path);
+    Error::integrity(format!("{shown} was changed while the bundle was made")).help("make it again")
 }
 
 fn file_name(path: &Path) -> String {
@@ -311,10 +310,10 @@ impl Gatherer<'_> {
     fn graph(&mut self, file: &GraphFile) -> Result<GraphDocument> {
         let name = file_name(&file.path);
         let text = file.text()?;
-        let id = file.graph.id.clone();
+        let (id, context) = (file.graph.id.clone(), self.context);
         match load(&name, &text, &id) {
             Ok(loaded) if loaded.graph.digest == file.graph.digest => {}
-            _ => return Err(changed(&file.path)),
+            _ => return Err(changed(&file.path, context)),
         }
         if let TextStanding::Signed { key, .. } = &file.standing {
             self.signers.push(key.id);

@@ -9,14 +9,14 @@ use graph_store::Snapshot;
 
 use crate::error::Result;
 use crate::plan::Plan;
-use crate::project::text_file;
+use crate::project::{BaseFolder, text_file};
 use crate::run::context::Definition;
 use crate::run::start::{RunContext, kept_texts, manifest_folder, parse_manifest};
 
 /// Reads a manifest: its text, the folder that its paths are relative to, and the parsed manifest.
-pub(super) fn manifest_text(path: &Path) -> Result<(String, String, Manifest)> {
+pub(super) fn manifest_text(path: &Path, base: &BaseFolder) -> Result<(String, String, Manifest)> {
     let text = text_file::read_named_as("the manifest", path)?;
-    let (manifest, _) = parse_manifest(path, &text)?;
+    let (manifest, _) = parse_manifest(path, base, &text)?;
     Ok((text, manifest_folder(path)?, manifest))
 }
 

@@ -9,8 +9,7 @@ use graph_bundle::site::{FileDocument, FolderDocument, Site};
 use graph_core::digest::Digest;
 
 use crate::error::{Error, Result};
-use crate::project;
-use crate::project::text_file;
+use crate::project::{BaseFolder, text_file};
 use crate::remedy::Remedy;
 
 /// Limit of all packed files together, in bytes.
@@ -21,8 +20,12 @@ const MOST_ENTRIES: usize = 4096;
 const DEEPEST: usize = 64;
 
 /// Adds all regular files of the folders to pack. Links and other files are left out, as they are for components.
-pub(super) fn pack(folders: &BTreeSet<FolderDocument>, site: &mut Site) -> Result<Vec<FileDocument>> {
-    let mut packer = Packer { left: MOST_BYTES, files: Vec::new(), site };
+pub(super) fn pack(
+    folders: &BTreeSet<FolderDocument>,
+    site: &mut Site,
+    base: &BaseFolder,
+) -> Result<Vec<FileDocument>> {
+    let mut packer = Packer { left: MOST_BYTES, files: Vec::new(), site, base };
     let mut seen = BTreeSet::new();
     for folder in folders.iter().filter(|folder| folder.packed) {
         if seen.insert(&folder.host) {
@@ -36,6 +39,7 @@ struct Packer<'s> {
     left: u64,
     files: Vec<FileDocument>,
     site: &'s mut Site,
+    base: &'s BaseFolder,
 }
 
 impl Packer<'_> {
@@ -47,7 +51,7 @@ impl Packer<'_> {
         if entries.len() + self.files.len() > MOST_ENTRIES || depth > DEEPEST {
             return Err(Error::limit(format!(
                 "{} has more than {MOST_ENTRIES} files and folders, or folders deeper than {DEEPEST} levels: too many for a page",
-                project::shown(Path::new(folder))
+                self.base.show(Path::new(folder))
             ))
             .help(Remedy::GrantSmallerFolder));
         }
@@ -80,7 +84,7 @@ impl Packer<'_> {
             Error::limit(format!(
                 "the files of granted folders have more than {} MiB, which is the most that a bundle packs: {} does not fit any more",
                 MOST_BYTES >> 20,
-                project::shown(path)
+                self.base.show(path)
             ))
             .help(Remedy::GrantSmallerFolder)
         })?;

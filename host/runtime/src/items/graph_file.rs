@@ -17,7 +17,6 @@ use crate::items::locate::{
 };
 use crate::items::precedence::{self, Precedence};
 use crate::items::{built_in, installed};
-use crate::project;
 use crate::project::text_file;
 use crate::remedy::{Remedy, WithoutSignature};
 
@@ -76,13 +75,13 @@ impl GraphFile {
         let (path, id) = (file.path.as_path(), file.id.as_str());
         let standing = file.graph_standing(text, trust, now());
         if let TextStanding::Invalid(refusal) = &standing {
-            return Err(wrongly_signed(path, refusal));
+            return Err(wrongly_signed(&file.shown(), refusal));
         }
         if !matches!(standing, TextStanding::Signed { .. }) && installed::is_pulled(path) {
-            return Err(installed::without_signature(path));
+            return Err(installed::without_signature(&file));
         }
         places.check_lock(path, ItemType::Tool, id, &Digest::of_bytes(text.as_bytes()))?;
-        let loaded = graph_walker::document::load(&project::shown(path), text, id)?;
+        let loaded = graph_walker::document::load(&file.shown(), text, id)?;
         let precedence = precedence::of_text(ItemType::Tool, &file, text, &standing, trust, judged(None))?;
         let ItemFile { path, space, .. } = file;
         Ok(Self {
@@ -118,7 +117,7 @@ pub fn locate(name: &str, places: &ItemLocator) -> Result<ItemFile> {
             return Err(Error::usage(format!("`{}` is a component, a graph is needed", printable(name)))
                 .help(Remedy::InspectNoGraph { file: name.to_owned() }));
         }
-        return Ok(ItemFile::named(&id_of_graph(path), path));
+        return Ok(ItemFile::named(&id_of_graph(path), path, places.base()));
     }
     if path.is_dir() {
         return Err(
@@ -131,7 +130,7 @@ pub fn locate(name: &str, places: &ItemLocator) -> Result<ItemFile> {
         Ok(LocatedItem::Component { file, .. }) => Err(Error::usage(format!(
             "`{}` is a component ({}), a graph is needed",
             printable(name),
-            project::shown(&file.path)
+            file.shown()
         ))),
         Err(FindError::Malformed(_)) => {
             Err(Error::not_found(format!("there is no file `{}`", printable(name))))
@@ -142,11 +141,10 @@ pub fn locate(name: &str, places: &ItemLocator) -> Result<ItemFile> {
     }
 }
 
-/// Makes the error of a graph whose signature is invalid.
-pub(crate) fn wrongly_signed(path: &Path, refusal: &TextRefusal) -> Error {
-    let shown = project::shown(path);
-    if let Some(help) = refusal.help(&shown) {
-        return Error::integrity(refusal.of_file(&shown)).help(help);
+/// Makes the error of a graph whose signature is invalid; `shown` is its file.
+pub(crate) fn wrongly_signed(shown: &str, refusal: &TextRefusal) -> Error {
+    if let Some(help) = refusal.help(shown) {
+        return Error::integrity(refusal.of_file(shown)).help(help);
     }
     let help: Remedy = match refusal {
         TextRefusal::UnknownKey(_) => Remedy::TrustSigner { without: WithoutSignature::GraphRuns },
@@ -154,7 +152,7 @@ pub(crate) fn wrongly_signed(path: &Path, refusal: &TextRefusal) -> Error {
             "fetch it again from where it came; if you changed it yourself, sign it again or take the signature line out".into()
         }
     };
-    Error::integrity(refusal.of_file(&shown)).help(help)
+    Error::integrity(refusal.of_file(shown)).help(help)
 }
 
 /// Makes the JSON document of a signature's state.

@@ -21,11 +21,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::now;
 use crate::error::{Error, Result};
-use crate::items::locate::{envelope_path, extensions};
+use crate::items::locate::{ItemFile, envelope_path, extensions};
 use crate::items::lock_file::LockFile;
-use crate::project::text_file;
+use crate::project::Project;
 use crate::project::user_home::{create_private_folder, write_atomic};
-use crate::project::{self, Project};
+use crate::project::{BaseFolder, text_file};
 use crate::remedy::Remedy;
 
 /// Marks a folder that contains only pulled items.
@@ -98,12 +98,12 @@ pub(crate) fn is_pulled(file: &Path) -> bool {
 }
 
 /// Makes the error of a pulled file without signature.
-pub(crate) fn without_signature(file: &Path) -> Error {
-    let from = text_file::read(&origin_path(file))
+pub(crate) fn without_signature(file: &ItemFile) -> Error {
+    let from = text_file::read(&origin_path(&file.path))
         .ok()
         .and_then(|bytes| json::read::<Origin>(&bytes, TreeLimit::NOTE).ok());
     let from = from.map(|origin| format!(" from {}", printable(&origin.reference))).unwrap_or_default();
-    Error::integrity(format!("{} was pulled{from}, and is not signed", project::shown(file)))
+    Error::integrity(format!("{} was pulled{from}, and is not signed", file.shown()))
         .help(Remedy::PullUnsignedAgain)
 }
 
@@ -118,14 +118,14 @@ pub(crate) fn as_locked(
     if !file.ancestors().skip(1).any(|folder| folder.join(MARK).exists()) {
         return Ok(());
     }
-    let lock = LockFile::open(project.folder())?;
+    let lock = LockFile::open(project)?;
     let locked = lock.get(item_type, path_of(id));
     match locked.filter(|locked| locked.digest != *digest) {
         None => Ok(()),
         Some(locked) => Err(Error::integrity(format!(
             "{} is not what {} locks: `{id}` is {digest}, locked is version {}, {}",
-            project::shown(file),
-            project::shown(lock.path()),
+            project.base().show(file),
+            project.base().show(lock.path()),
             locked.version,
             locked.digest
         ))
@@ -142,7 +142,7 @@ fn folder_of(root: &Path, item_type: ItemType) -> PathBuf {
 }
 
 /// Reads the record of origin of an item in a folder; `None` if no such item was pulled.
-pub fn origin(root: &Path, item_type: ItemType, id: &str) -> Result<Option<Origin>> {
+pub fn origin(root: &Path, base: &BaseFolder, item_type: ItemType, id: &str) -> Result<Option<Origin>> {
     for extension in extensions(item_type) {
         let path = origin_path(&folder_of(root, item_type).join(format!("{id}.{extension}")));
         let text = match text_file::read(&path) {
@@ -152,11 +152,8 @@ pub fn origin(root: &Path, item_type: ItemType, id: &str) -> Result<Option<Origi
         };
         let origin: Origin = json::read(&text, TreeLimit::NOTE).map_err(|error| {
             let reason = format::reason(&text, format::CURRENT, &error);
-            Error::integrity(format!(
-                "the record of origin {} cannot be read: {reason}",
-                project::shown(&path)
-            ))
-            .help("delete it together with the file next to it, and pull the item again")
+            Error::integrity(format!("the record of origin {} cannot be read: {reason}", base.show(&path)))
+                .help("delete it together with the file next to it, and pull the item again")
         })?;
         return Ok(Some(origin));
     }
@@ -194,23 +191,28 @@ pub struct Installed {
 
 /// Installs an item below a folder: first the record of origin, so that an item never exists without one, then the
 /// signature, then the item. After an interruption, the item does not verify, and pulling it again repairs it.
-pub fn install(root: &Path, pulled: &PulledArtifact, reference: &Reference) -> Result<Installed> {
+pub fn install(
+    root: &Path,
+    base: &BaseFolder,
+    pulled: &PulledArtifact,
+    reference: &Reference,
+) -> Result<Installed> {
     let (extension, bytes) = match &pulled.content {
         PulledContent::Component { component, .. } => ("wasm", &component.bytes()[..]),
         PulledContent::Text { text, extension, .. } => (*extension, text.as_bytes()),
     };
     let item_type = pulled.kind.item_type();
-    let base = folder_of(root, item_type);
-    let path = base.join(format!("{}.{extension}", pulled.id));
-    let folder = path.parent().unwrap_or(&base);
+    let of_type = folder_of(root, item_type);
+    let path = of_type.join(format!("{}.{extension}", pulled.id));
+    let folder = path.parent().unwrap_or(&of_type);
     create_private_folder(folder)?;
-    stays_in(folder, root)?;
+    stays_in(folder, root, base)?;
     let mut parts: Vec<(PathBuf, &[u8])> = Vec::new();
     if let PulledContent::Component { envelope, .. } = &pulled.content {
         parts.push((envelope_path(&path), envelope.as_bytes()));
     }
     parts.push((path.clone(), bytes));
-    let there = origin(root, item_type, &pulled.id)?;
+    let there = origin(root, base, item_type, &pulled.id)?;
     let same = |(path, bytes): &(PathBuf, &[u8])| {
         fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() == bytes.len() as u64)
             && fs::read(path).is_ok_and(|there| there == *bytes)
@@ -223,14 +225,14 @@ pub fn install(root: &Path, pulled: &PulledArtifact, reference: &Reference) -> R
     if path.exists() && !is_pulled(&path) {
         return Err(Error::denied(format!(
             "{} is there already, and was not pulled: it is left alone",
-            project::shown(&path)
+            base.show(&path)
         ))
         .help(Remedy::PullElsewhere));
     }
     let record = serde_json::to_string_pretty(&Origin::of(pulled, reference))
         .map_err(|error| Error::storage(error.to_string()).caused_by(error))?;
     // From here on, writes go to the held folder, even if its path is exchanged.
-    let held = held_below(root, folder)?;
+    let held = held_below(root, folder, base)?;
     let write = |path: &Path, bytes: &[u8]| {
         let name = path.file_name().unwrap_or_default();
         held.replace(name, Written::with_mode(0o644), |file| file.write_all(bytes))
@@ -242,7 +244,7 @@ pub fn install(root: &Path, pulled: &PulledArtifact, reference: &Reference) -> R
     }
     // An item with this id in another format would be found instead.
     for other in extensions(item_type).iter().filter(|other| **other != extension) {
-        let other = base.join(format!("{}.{other}", pulled.id));
+        let other = of_type.join(format!("{}.{other}", pulled.id));
         if origin_path(&other).exists() {
             for path in [other.clone(), envelope_path(&other), origin_path(&other)] {
                 match held.remove(path.file_name().unwrap_or_default()) {
@@ -258,12 +260,12 @@ pub fn install(root: &Path, pulled: &PulledArtifact, reference: &Reference) -> R
 }
 
 /// Opens a folder below `root`, without following links from there on.
-fn held_below(root: &Path, folder: &Path) -> Result<HeldFolder> {
+fn held_below(root: &Path, folder: &Path, base: &BaseFolder) -> Result<HeldFolder> {
     let names = folder.strip_prefix(root).unwrap_or(folder).components();
     let place = names.fold(FolderPlace::at(root), |folder, name| folder.child(name.as_os_str()));
     place.get().map_err(|error| {
         if Refusal::of(&error).is_some() {
-            let shown = project::shown(folder);
+            let shown = base.show(folder);
             return Error::denied(format!("{shown} is reached through a link: nothing is written there"));
         }
         Error::write("the folder", folder, &error)
@@ -271,12 +273,12 @@ fn held_below(root: &Path, folder: &Path) -> Result<HeldFolder> {
 }
 
 /// Refuses a folder that is reached through a link out of `root`.
-fn stays_in(folder: &Path, root: &Path) -> Result<()> {
+fn stays_in(folder: &Path, root: &Path, base: &BaseFolder) -> Result<()> {
     let real = |path: &Path| fs::canonicalize(path).map_err(|error| Error::read("the folder", path, &error));
     if real(folder)?.starts_with(real(root)?) {
         return Ok(());
     }
-    let (folder, root) = (project::shown(folder), project::shown(root));
+    let (folder, root) = (base.show(folder), base.show(root));
     Err(Error::denied(format!("a link leads from {folder} out of {root}: nothing is written there")))
 }
 
@@ -306,7 +308,11 @@ mod tests {
                 let file = folder_of(root.path(), item_type).join(format!("c/w.{extension}"));
                 fs::create_dir_all(file.parent().unwrap()).unwrap();
                 fs::write(origin_path(&file), serde_json::to_string(&pulled).unwrap()).unwrap();
-                assert_eq!(origin(root.path(), item_type, "c/w").unwrap(), Some(pulled), "{extension}");
+                assert_eq!(
+                    origin(root.path(), &BaseFolder::default(), item_type, "c/w").unwrap(),
+                    Some(pulled),
+                    "{extension}"
+                );
             }
         }
     }

@@ -25,7 +25,7 @@ use crate::items::{built_in, installed};
 use crate::project::paths::{self, FileKind};
 use crate::project::text_file;
 use crate::project::user_home::Home;
-use crate::project::{self, MARK, Project};
+use crate::project::{BaseFolder, MARK, Project};
 
 /// Limit of a component, in bytes.
 pub const LARGEST_COMPONENT: u64 = 256 << 20;
@@ -124,13 +124,20 @@ pub struct ItemFile {
     pub others: Others,
     /// `true` if the run under way was started with an item of this id.
     pub is_pinned: bool,
+    /// The folder that messages show its path relative to.
+    pub base: BaseFolder,
 }
 
 impl ItemFile {
     /// Makes the file that the user named by its path: there are no others.
-    pub fn named(id: &str, path: &Path) -> Self {
-        let (id, path) = (id.to_owned(), path.to_path_buf());
-        Self { id, path, space: Space::Named, others: Others::default(), is_pinned: false }
+    pub fn named(id: &str, path: &Path, base: &BaseFolder) -> Self {
+        let (id, path, base) = (id.to_owned(), path.to_path_buf(), base.clone());
+        Self { id, path, space: Space::Named, others: Others::default(), is_pinned: false, base }
+    }
+
+    /// Formats its path for messages.
+    pub fn shown(&self) -> String {
+        self.base.show(&self.path)
     }
 
     /// Reads the text of the file. In a project, no link on its path is followed.
@@ -279,6 +286,11 @@ impl ItemLocator {
         Self { roots, pinned: BTreeSet::new(), keeper: keeper.clone() }
     }
 
+    /// Returns the folder that messages show paths relative to.
+    pub fn base(&self) -> &BaseFolder {
+        self.keeper.base()
+    }
+
     /// Marks the ids of the items that a run was started with, with or without versions.
     #[must_use]
     pub(crate) fn begun_with<'i>(mut self, items: impl IntoIterator<Item = &'i String>) -> Self {
@@ -329,15 +341,17 @@ impl ItemLocator {
             for extension in extensions(item_type) {
                 let path = folder.join(format!("{id}.{extension}"));
                 let is_there = match space {
-                    Space::Project => match in_project(&folder, &[id, ".", extension].concat()) {
-                        Ok(is_there) => is_there,
-                        // A folder that the user named takes precedence over any error of the project's item.
-                        Err(_) if !candidates.is_empty() => false,
-                        Err(error) => {
-                            let reason = error.message().to_owned();
-                            return Err(FindError::Misplaced { id: id.to_owned(), reason });
+                    Space::Project => {
+                        match in_project(&folder, &[id, ".", extension].concat(), self.base()) {
+                            Ok(is_there) => is_there,
+                            // A folder that the user named takes precedence over any error of the project's item.
+                            Err(_) if !candidates.is_empty() => false,
+                            Err(error) => {
+                                let reason = error.message().to_owned();
+                                return Err(FindError::Misplaced { id: id.to_owned(), reason });
+                            }
                         }
-                    },
+                    }
                     _ => path.is_file(),
                 };
                 if is_there {
@@ -353,7 +367,7 @@ impl ItemLocator {
             Some((Candidate { path, is_outside: true, .. }, _)) => {
                 let folders = self.folders(item_type).map(|(_, folder)| folder);
                 let folder = folders.filter(|folder| path.starts_with(folder)).last().unwrap_or_default();
-                let (file, folder) = (project::shown(&path), project::shown(&folder));
+                let (file, folder) = (self.base().show(&path), self.base().show(&folder));
                 return Err(FindError::Outside { id: id.to_owned(), file, folder });
             }
             Some((chosen, others)) => return Ok(self.item_file(id, chosen, others)),
@@ -392,7 +406,7 @@ impl ItemLocator {
             let mut files = Vec::new();
             // A link in a project may lead to files outside of the project.
             let follows = space != Space::Project;
-            if follows || in_project(&folder, "").is_ok() {
+            if follows || in_project(&folder, "", self.base()).is_ok() {
                 list_below(&folder, "", 0, (extensions(item_type), follows), &mut files);
             }
             for (id, path) in files {
@@ -412,7 +426,8 @@ impl ItemLocator {
 
     fn item_file(&self, id: &str, chosen: Candidate, others: Others) -> ItemFile {
         let Candidate { space, path, .. } = chosen;
-        ItemFile { id: id.to_owned(), path, space, others, is_pinned: self.pinned.contains(id) }
+        let (is_pinned, base) = (self.pinned.contains(id), self.base().clone());
+        ItemFile { id: id.to_owned(), path, space, others, is_pinned, base }
     }
 
     fn folders(&self, item_type: ItemType) -> impl Iterator<Item = (Space, PathBuf)> {
@@ -424,12 +439,12 @@ impl ItemLocator {
     /// Lists the searched folders of items of a type, for messages. A folder of tools that `--items` names is listed once.
     fn shown(&self, item_type: ItemType) -> Vec<String> {
         let folders = self.roots.iter().filter_map(|root| root.folders(item_type).into_iter().next());
-        folders.map(|folder| project::shown(&folder)).collect()
+        folders.map(|folder| self.base().show(&folder)).collect()
     }
 }
 
 /// Checks whether there is a file at this path below a folder of a project's items. A link on the path from `.ai` on is an error.
-fn in_project(folder: &Path, file: &str) -> Result<bool> {
+fn in_project(folder: &Path, file: &str, base: &BaseFolder) -> Result<bool> {
     let (Some(project), Some(kind)) =
         (folder.ancestors().nth(2), folder.file_name().and_then(|name| name.to_str()))
     else {
@@ -440,7 +455,7 @@ fn in_project(folder: &Path, file: &str) -> Result<bool> {
     let kind = if names.len() > 1 { FileKind::File } else { FileKind::Folder };
     let (name, folders) = names.split_last().unwrap_or((&"", &[]));
     let folder = folders.iter().fold(FolderPlace::at(project).child(MARK), |folder, name| folder.child(name));
-    Ok(paths::entry(&folder.file(name), kind)?.is_some())
+    Ok(paths::entry(&folder.file(name), kind, base)?.is_some())
 }
 
 /// Checks whether a file is inside a folder, after following all links. Texts are shown to everyone who may load them,
@@ -562,30 +577,36 @@ fn is_id(id: &str) -> bool {
 }
 
 /// Reads a component of at most [`LARGEST_COMPONENT`] bytes.
-pub fn read_component(path: &Path) -> Result<Arc<[u8]>> {
-    read_component_from(path, fs::File::open(path))
+pub fn read_component(path: &Path, base: &BaseFolder) -> Result<Arc<[u8]>> {
+    read_component_from(path, base, fs::File::open(path))
 }
 
 /// Reads the component of an item. In a project, no link on its path is followed.
 fn read_component_of(file: &ItemFile) -> Result<Arc<[u8]>> {
     match file.space {
-        Space::Project => read_component_from(&file.path, paths::named(&file.path).open(Opening::Read)),
-        _ => read_component(&file.path),
+        Space::Project => {
+            read_component_from(&file.path, &file.base, paths::named(&file.path).open(Opening::Read))
+        }
+        _ => read_component(&file.path, &file.base),
     }
 }
 
-fn read_component_from(path: &Path, opened: std::io::Result<fs::File>) -> Result<Arc<[u8]>> {
+fn read_component_from(
+    path: &Path,
+    base: &BaseFolder,
+    opened: std::io::Result<fs::File>,
+) -> Result<Arc<[u8]>> {
     let failed = |error: &std::io::Error| Error::read("the component", path, error);
     let file = opened.map_err(|error| failed(&error))?;
     let metadata = file.metadata().map_err(|error| failed(&error))?;
     if metadata.is_dir() {
-        return Err(Error::usage(format!("{} is a folder, a component is a file", project::shown(path))));
+        return Err(Error::usage(format!("{} is a folder, a component is a file", base.show(path))));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(LARGEST_COMPONENT)).unwrap_or(0));
     file.take(LARGEST_COMPONENT + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
     if bytes.len() as u64 > LARGEST_COMPONENT {
         let limit = LARGEST_COMPONENT >> 20;
-        return Err(Error::integrity(format!("{} is larger than {limit} MiB", project::shown(path))));
+        return Err(Error::integrity(format!("{} is larger than {limit} MiB", base.show(path))));
     }
     Ok(bytes.into())
 }
@@ -621,7 +642,7 @@ pub fn verify(
             Ok(verified)
         }
         Err(VerifyError::Unsigned { .. }) if installed::is_pulled(path) => {
-            Err(installed::without_signature(path))
+            Err(installed::without_signature(file))
         }
         Err(VerifyError::Unsigned { .. }) if allow_unsigned => {
             VerifiedComponent::under_development(bytes, item, trust).map_err(|error| refused(&error))

@@ -7,29 +7,30 @@ use graph_registry::lock::{FILE, Lock, LockedItem};
 use graph_registry::reference::Reference;
 
 use crate::error::{Error, Result};
-use crate::project;
 use crate::project::paths::absolute;
 use crate::project::text_file;
 use crate::project::user_home::write_atomic;
+use crate::project::{BaseFolder, Project};
 
 /// The lockfile of a project, `graph-host.lock` in its folder.
 #[derive(Debug)]
 pub struct LockFile {
     path: PathBuf,
+    base: BaseFolder,
     /// Its entries, by type and id.
     pub lock: Lock,
 }
 
 impl LockFile {
-    /// Reads the lockfile in a folder; a missing file has no entries.
-    pub fn open(folder: &Path) -> Result<Self> {
-        let path = folder.join(FILE);
+    /// Reads the lockfile of a project; a missing file has no entries.
+    pub fn open(project: &Project) -> Result<Self> {
+        let (path, base) = (project.folder().join(FILE), project.base().clone());
         let lock = match text_file::read(&path) {
-            Ok(text) => Lock::parse(&project::shown(&path), &text)?,
+            Ok(text) => Lock::parse(&base.show(&path), &text)?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Lock::default(),
             Err(error) => return Err(Error::read("the lockfile", &path, &error)),
         };
-        Ok(Self { path, lock })
+        Ok(Self { path, base, lock })
     }
 
     /// Checks whether there are entries. The error is a sentence with the path of the file.
@@ -38,7 +39,7 @@ impl LockFile {
             return Ok(());
         }
         let reason = if self.path.exists() { "is empty" } else { "was not found" };
-        Err(format!("{} {reason}", project::shown(&self.path)))
+        Err(format!("{} {reason}", self.base.show(&self.path)))
     }
 
     /// Returns the path of the lockfile, whether it exists or not.

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::notice::{Notice, NoticeObserver};
+use crate::project::MARK;
 use crate::project::paths::{self, FileKind};
 use crate::project::text_file;
 use crate::project::user_home::Home;
-use crate::project::{self, MARK};
 
 /// The file of hooks, in a project's `.ai` folder and in the user's space.
 const FILE: &str = "hooks.yaml";
@@ -42,7 +42,7 @@ impl OuterHooks {
             let Some(path) = path else { continue };
             let read = match layer {
                 HookLayer::Project => {
-                    paths::entry(&paths::named(&path), FileKind::File)?;
+                    paths::entry(&paths::named(&path), FileKind::File, home.base())?;
                     text_file::read_in_project(&path)
                 }
                 _ => text_file::read(&path),
@@ -52,7 +52,7 @@ impl OuterHooks {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(Error::read("the hooks", &path, &error)),
             };
-            let loaded = load_hooks(&project::shown(&path), &text, layer)?;
+            let loaded = load_hooks(&home.base().show(&path), &text, layer)?;
             if !loaded.warnings.is_empty() {
                 notices.notice(Notice::Doubtful(&loaded.warnings));
             }

@@ -31,8 +31,7 @@ use serde::Serialize;
 use crate::clock::now;
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::items::locate::{ItemFile, ItemLocator, Space, envelope_path, read_component, read_of};
-use crate::project;
-use crate::project::text_file;
+use crate::project::{BaseFolder, text_file};
 use crate::remedy::Remedy;
 use graph_core::diagnostic::printable;
 
@@ -169,14 +168,14 @@ pub fn rank(
     at: Moment,
 ) -> Rank {
     let id = path_of(id);
-    let Ok(ItemFile { path: chosen, space, others, .. }) = places.file(item_type, id) else {
+    let Ok(ItemFile { path: chosen, space, others, base, .. }) = places.file(item_type, id) else {
         return Rank::default();
     };
     let is_this = |other: &Path| match (other.canonicalize(), path.canonicalize()) {
         (Ok(other), Ok(path)) => other == path,
         _ => other == path,
     };
-    let shown = |other: &Candidate| OtherItem::of(other, release(item_type, id, other, trust, at));
+    let shown = |other: &Candidate| OtherItem::of(other, release(item_type, id, other, trust, at), &base);
     if is_this(&chosen) {
         let listed = |others: &[Candidate]| -> Vec<OtherItem> { others.iter().map(&shown).collect() };
         let (passed_over, hides) = (listed(&others.passed_over), listed(&others.hidden));
@@ -214,7 +213,7 @@ fn judge(
     let mut precedence = Precedence::default();
     for other in &file.others.passed_over {
         precedence.warnings.push(passed_over(file, other));
-        precedence.passed_over.push(OtherItem::of(other, None));
+        precedence.passed_over.push(OtherItem::of(other, None, &file.base));
     }
     // A resume compares digests with those of the start, which reports every change; and an item that was admitted at
     // the start stays admitted. So only other items are compared here.
@@ -233,7 +232,7 @@ fn judge(
                 _ => precedence.warnings.push(not_comparable(file, other)),
             }
         }
-        precedence.hides.push(OtherItem::of(other, release));
+        precedence.hides.push(OtherItem::of(other, release, &file.base));
     }
     Ok(precedence)
 }
@@ -252,7 +251,7 @@ fn release(
     }
     if is_component(path) {
         let envelope = text_file::read(&envelope_path(path)).ok()?;
-        let bytes = read_component(path).ok()?;
+        let bytes = read_component(path, &BaseFolder::default()).ok()?;
         let verified = VerifiedComponent::verify(bytes, Some(&envelope), trust, id, at).ok()?;
         return Release::of_component(&verified);
     }
@@ -296,8 +295,8 @@ fn is_component(path: &Path) -> bool {
 }
 
 /// Returns the option that names the folder of an item's space: `--items P/.ai` has its tools, knowledge and directives.
-fn naming_option(path: &Path) -> String {
-    format!("--items {}", project::shown(named_folder(path)))
+fn naming_option(path: &Path, base: &BaseFolder) -> String {
+    format!("--items {}", base.show(named_folder(path)))
 }
 
 /// Returns the folder of an item's space; the item's file if it is in none.
@@ -307,14 +306,14 @@ fn named_folder(path: &Path) -> &Path {
 }
 
 fn passed_over(file: &ItemFile, other: &Candidate) -> String {
-    let shown = project::shown(&other.path);
+    let shown = file.base.show(&other.path);
     format!(
         "`{}` is taken from {} ({}): {shown} is not signed, and an unsigned item never replaces a signed one; to use it, \
          name its folder: {}",
         printable(&file.id),
         file.space.place(),
-        project::shown(&file.path),
-        naming_option(&other.path)
+        file.shown(),
+        naming_option(&other.path, &file.base)
     )
 }
 
@@ -322,7 +321,7 @@ fn replaces_built_in(file: &ItemFile) -> String {
     format!(
         "`{}` is taken from the project ({}) and replaces the one that is built into graph-host",
         printable(&file.id),
-        project::shown(&file.path)
+        file.shown()
     )
 }
 
@@ -330,29 +329,29 @@ fn not_comparable(file: &ItemFile, other: &Candidate) -> String {
     format!(
         "`{}` is taken from the project ({}) and hides another one of {} ({}); their versions do not say which one is newer",
         printable(&file.id),
-        project::shown(&file.path),
+        file.shown(),
         other.space.place(),
-        project::shown(&other.path)
+        file.base.show(&other.path)
     )
 }
 
 fn older(file: &ItemFile, own: &Version, other: &Candidate, newer: &Version) -> Error {
-    let shown = project::shown(&file.path);
+    let shown = file.shown();
     let message = format!(
         "`{}` of the project is version {own} ({shown}), which is older than version {newer} in {} ({})",
         printable(&file.id),
         other.space.place(),
-        project::shown(&other.path)
+        file.base.show(&other.path)
     );
     let folder = named_folder(&file.path).to_owned();
     Error::new(ErrorKind::Integrity, "integrity", message).help(Remedy::NameFolderOfOlder { folder })
 }
 
 impl OtherItem {
-    fn of(candidate: &Candidate, release: Option<Release>) -> Self {
+    fn of(candidate: &Candidate, release: Option<Release>, base: &BaseFolder) -> Self {
         let (version, signer) =
             release.map_or((None, None), |release| (release.version, Some(release.signer)));
-        Self { space: candidate.space, file: project::shown(&candidate.path), version, signer }
+        Self { space: candidate.space, file: base.show(&candidate.path), version, signer }
     }
 }
 
@@ -463,7 +462,7 @@ mod tests {
     #[test]
     fn the_folder_to_name_is_the_one_around_all_kinds_of_items() {
         for path in ["/p/.ai/tools/acme/x.wasm", "/p/.ai/knowledge/tools/x.md", "/p/.ai/directives/x.md"] {
-            assert_eq!(naming_option(Path::new(path)), "--items /p/.ai");
+            assert_eq!(naming_option(Path::new(path), &BaseFolder::default()), "--items /p/.ai");
         }
     }
 }

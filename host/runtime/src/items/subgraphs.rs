@@ -15,7 +15,6 @@ use graph_walker::walker::{Graphs, cycles, named};
 use crate::error::{Error, Kind, Result};
 use crate::items::graph_file::GraphFile;
 use crate::items::locate::{ItemFile, ItemLocator, LocatedItem};
-use crate::project;
 use graph_core::diagnostic::{block, printable};
 
 /// Limit of the documents of all graphs that a graph may start, as [`size::of`] measures them. Each document has limits
@@ -77,7 +76,7 @@ impl Subgraphs {
                 if skipped(&id) || !permitted(&id) || found.graphs.contains_key(&id) {
                     continue;
                 }
-                let shown = project::shown(&file.path);
+                let shown = file.shown();
                 match GraphFile::read(file, places, trust) {
                     Ok(file) => {
                         found.add(&id, file)?;

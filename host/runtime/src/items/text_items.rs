@@ -16,7 +16,6 @@ use crate::error::{Error, Kind};
 use crate::items::installed;
 use crate::items::locate::{FindError, ItemFile, ItemLocator, Space, judged};
 use crate::items::precedence::{self, Precedence};
-use crate::project;
 use crate::remedy::{Remedy, WithoutSignature};
 
 /// A text item that was admitted.
@@ -173,7 +172,7 @@ impl Texts {
 
     /// Reads an item whose file is known.
     pub(crate) fn read_file(&self, item_type: ItemType, file: ItemFile) -> Result<Text, TextError> {
-        let shown = project::shown(&file.path);
+        let shown = file.shown();
         let text = file.text().map_err(|error| {
             TextError::Unread(Error::read("the item", std::path::Path::new(&shown), &error))
         })?;
@@ -182,7 +181,7 @@ impl Texts {
             return Err(TextError::Refused { file: shown, refusal: Box::new(refusal) });
         }
         if !matches!(standing, TextStanding::Signed { .. }) && installed::is_pulled(&file.path) {
-            return Err(TextError::Unread(installed::without_signature(&file.path)));
+            return Err(TextError::Unread(installed::without_signature(&file)));
         }
         self.places
             .check_lock(&file.path, item_type, &file.id, &Digest::of_bytes(text.as_bytes()))

@@ -27,7 +27,6 @@ use crate::items::text_items::Texts;
 use crate::items::{locate, precedence};
 use crate::plan::PlanProblem;
 use crate::plan::describe::ComponentDescription;
-use crate::project;
 use crate::remedy::{BoundedKey, Remedy};
 use crate::trust::log::TrustLog;
 
@@ -95,8 +94,8 @@ pub enum AdmitError {
     Graph {
         /// The item id that was to be a component.
         id: String,
-        /// The file of the graph.
-        path: PathBuf,
+        /// The file of the graph, as messages show it.
+        path: String,
     },
     /// It cannot be read, or it is not admitted.
     Refused(Error),
@@ -145,7 +144,6 @@ impl fmt::Display for AdmitError {
         match self {
             Self::Find(error) => error.fmt(f),
             Self::Graph { id, path } => {
-                let path = project::shown(path);
                 write!(
                     f,
                     "`{id}` is a graph ({path}) that is not part of this run: it was not permitted or did not exist when the run started"
@@ -184,7 +182,7 @@ impl Components {
         let (file, envelope) = match self.places.find(item).map_err(AdmitError::Find)? {
             LocatedItem::Component { file, envelope } => (file, envelope),
             LocatedItem::Graph { file } => {
-                return Err(AdmitError::Graph { id: item.to_owned(), path: file.path });
+                return Err(AdmitError::Graph { id: item.to_owned(), path: file.shown() });
             }
         };
         let judged = locate::judged(recorded);

@@ -1,5 +1,6 @@
 //! Projects and the user's space, which store items, keys, runs and the knowledge of components.
 
+mod base_folder;
 pub mod cache_limit;
 pub mod host_identity;
 pub mod key_pairs;
@@ -17,6 +18,6 @@ pub mod user_home;
 #[cfg(any(feature = "bundle", feature = "catalogue"))]
 pub(crate) mod whole_folder;
 
-pub use crate::shown_paths::{show_paths_from, shown};
+pub use base_folder::BaseFolder;
 pub(crate) use project::MARK;
 pub use project::{Project, check_folder, nearest};

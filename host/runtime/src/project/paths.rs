@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use graph_store::held::{Entry, FilePlace, FolderPlace, HeldFolder, Refusal};
 
 use crate::error::{Error, Result};
-use crate::project::{self, MARK, Project};
+use crate::project::{BaseFolder, MARK, Project};
 
 /// Required kind of the end of a path, if it exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) fn folder_place(project: &Project, names: &[&str]) -> FolderPlace {
 pub fn file(project: &Project, names: &[&str]) -> Result<FilePlace> {
     let (name, folders) = names.split_last().unwrap_or((&"", &[]));
     let place = folder_place(project, folders).file(name);
-    entry(&place, FileKind::File)?;
+    entry(&place, FileKind::File, project.base())?;
     Ok(place)
 }
 
@@ -51,25 +51,24 @@ pub fn named(path: &Path) -> FilePlace {
 }
 
 /// Returns the file or folder at a place; `None` if there is none. It is an error if it is of another kind.
-pub fn entry(place: &FilePlace, kind: FileKind) -> Result<Option<Entry>> {
-    let Some(found) = place.entry().map_err(|error| failed(&error, &place.path()))? else { return Ok(None) };
+pub fn entry(place: &FilePlace, kind: FileKind, base: &BaseFolder) -> Result<Option<Entry>> {
+    let failed = |error: &io::Error| failed(error, &place.path(), base);
+    let Some(found) = place.entry().map_err(|error| failed(&error))? else { return Ok(None) };
     let refusal = match kind {
-        _ if found.is_link() => {
-            place.folder().get().map_err(|error| failed(&error, &place.path()))?.link_at(place.name())
-        }
+        _ if found.is_link() => place.folder().get().map_err(|error| failed(&error))?.link_at(place.name()),
         FileKind::Folder if found.is_folder() => return Ok(Some(found)),
         FileKind::File if found.is_file() => return Ok(Some(found)),
         FileKind::Folder => Refusal::NotFolder { path: place.path() },
         FileKind::File => Refusal::NotRegular { path: place.path() },
     };
-    Err(refused(&refusal))
+    Err(refused(&refusal, base))
 }
 
 /// Like [`entry`], for a file that is changed in place: a file with a second name (a hard link) is an integrity error,
 /// as the change would affect that name, too.
-pub(crate) fn entry_to_change(place: &FilePlace) -> Result<Option<Entry>> {
-    match entry(place, FileKind::File)? {
-        Some(found) if found.names() > 1 => Err(refused(&Refusal::HardLink { path: place.path() })),
+pub(crate) fn entry_to_change(place: &FilePlace, base: &BaseFolder) -> Result<Option<Entry>> {
+    match entry(place, FileKind::File, base)? {
+        Some(found) if found.names() > 1 => Err(refused(&Refusal::HardLink { path: place.path() }, base)),
         found => Ok(found),
     }
 }
@@ -77,47 +76,47 @@ pub(crate) fn entry_to_change(place: &FilePlace) -> Result<Option<Entry>> {
 /// Opens a folder below the `.ai` folder of a project. It and its parents are made if they are missing.
 pub fn folder(project: &Project, names: &[&str]) -> Result<HeldFolder> {
     let place = folder_place(project, names);
-    place.make().map_err(|error| not_made(&error, place.path()))
+    place.make().map_err(|error| not_made(&error, place.path(), project.base()))
 }
 
 /// Makes the error of a folder that cannot be made.
-pub(crate) fn not_made(error: &io::Error, path: &Path) -> Error {
+pub(crate) fn not_made(error: &io::Error, path: &Path, base: &BaseFolder) -> Error {
     // The first missing folder could not be made.
     let missing = path.ancestors().take_while(|folder| folder.symlink_metadata().is_err()).last();
-    not_written("the folder", error, missing.unwrap_or(path))
+    not_written("the folder", error, missing.unwrap_or(path), base)
 }
 
 /// Opens the folder at a place; `None` if it is missing.
-pub fn open_folder(place: &FolderPlace) -> Result<Option<HeldFolder>> {
+pub fn open_folder(place: &FolderPlace, base: &BaseFolder) -> Result<Option<HeldFolder>> {
     match place.get() {
         Ok(folder) => Ok(Some(folder)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(failed(&error, place.path())),
+        Err(error) => Err(failed(&error, place.path(), base)),
     }
 }
 
 /// Makes the error of a place that cannot be inspected or read.
-pub fn failed(error: &io::Error, path: &Path) -> Error {
+fn failed(error: &io::Error, path: &Path, base: &BaseFolder) -> Error {
     match Refusal::of(error) {
-        Some(refusal) => refused(refusal),
-        None => Error::read("the file", Path::new(&project::shown(path)), error),
+        Some(refusal) => refused(refusal, base),
+        None => Error::read("the file", Path::new(&base.show(path)), error),
     }
 }
 
 /// Makes the error of a file that cannot be written; `what` names it in messages.
-pub(crate) fn not_written(what: &str, error: &io::Error, path: &Path) -> Error {
+pub(crate) fn not_written(what: &str, error: &io::Error, path: &Path, base: &BaseFolder) -> Error {
     match Refusal::of(error) {
-        Some(refusal) => refused(refusal),
+        Some(refusal) => refused(refusal, base),
         None => Error::write(what, path, error),
     }
 }
 
 /// Makes the error of a refused place.
-fn refused(refusal: &Refusal) -> Error {
-    let shown = project::shown(refusal.path());
+fn refused(refusal: &Refusal, base: &BaseFolder) -> Error {
+    let shown = base.show(refusal.path());
     let error = match refusal {
         Refusal::Link { target, .. } => {
-            let target = project::shown(target);
+            let target = base.show(target);
             Error::integrity(format!("{shown} is a link to {target}: below {MARK} no link is followed"))
         }
         Refusal::HardLink { .. } => {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use graph_store::held::FolderPlace;
 
 use crate::error::{Error, Result};
-use crate::shown_paths::shown;
+use crate::project::BaseFolder;
 
 /// Name of the folder that makes a folder a project.
 pub(crate) const MARK: &str = ".ai";
@@ -26,6 +26,7 @@ pub struct Project {
     folder: PathBuf,
     mark: FolderPlace,
     state: FolderPlace,
+    base: BaseFolder,
 }
 
 impl PartialEq for Project {
@@ -43,12 +44,23 @@ impl Project {
         let state = mark.child(STATE);
         // From here on, these folders are held. A failure to open them is reported at their use.
         let _ = state.get();
-        Self { folder, mark, state }
+        Self { folder, mark, state, base: BaseFolder::default() }
     }
 
     /// Opens the project around a folder: the nearest one with `.ai`, or the folder itself.
     pub fn around(folder: PathBuf) -> Self {
         Self::at(nearest(&folder).unwrap_or(folder))
+    }
+
+    /// Sets the folder that messages show paths relative to.
+    #[must_use]
+    pub fn with_base(self, base: BaseFolder) -> Self {
+        Self { base, ..self }
+    }
+
+    /// Returns the folder that messages show paths relative to.
+    pub fn base(&self) -> &BaseFolder {
+        &self.base
     }
 
     /// Returns the folder that contains `.ai`, or will contain it.
@@ -68,11 +80,12 @@ impl Project {
 }
 
 /// Checks that a folder the user named exists and is a folder.
-pub fn check_folder(folder: &Path) -> Result<()> {
+pub fn check_folder(folder: &Path, base: &BaseFolder) -> Result<()> {
+    let shown = || base.show(folder);
     match std::fs::metadata(folder) {
         Ok(found) if found.is_dir() => Ok(()),
-        Ok(_) => Err(Error::usage(format!("{} is a file, a folder is needed", shown(folder)))),
-        Err(error) => Err(Error::read("the folder", Path::new(&shown(folder)), &error)),
+        Ok(_) => Err(Error::usage(format!("{} is a file, a folder is needed", shown()))),
+        Err(error) => Err(Error::read("the folder", Path::new(&shown()), &error)),
     }
 }
 

@@ -54,7 +54,7 @@ impl RunFolder {
 
     /// Opens the folder, if it exists. A link on the path, which a stranger may have left there, is an error.
     pub fn folder(&self) -> Result<Option<HeldFolder>> {
-        paths::open_folder(&self.place())
+        paths::open_folder(&self.place(), self.project.base())
     }
 
     /// Creates the folder if it is missing; a link on its path is an error.
@@ -65,14 +65,14 @@ impl RunFolder {
     /// Returns the place of a background run's output.
     pub fn log_file(&self) -> Result<FilePlace> {
         let place = self.place().file(LOG);
-        paths::entry_to_change(&place)?;
+        paths::entry_to_change(&place, self.project.base())?;
         Ok(place)
     }
 
     /// Returns the place of the file whose existence is the request: `cancel` or `kill`.
     pub(crate) fn wish_file(&self, wish: StopRequest) -> Result<FilePlace> {
         let place = self.place().file(wish_name(wish));
-        paths::entry(&place, FileKind::File)?;
+        paths::entry(&place, FileKind::File, self.project.base())?;
         Ok(place)
     }
 
@@ -111,7 +111,7 @@ impl RunFolder {
 
     /// Opens the folder of the folders of runs.
     fn threads(&self) -> Result<Option<HeldFolder>> {
-        paths::open_folder(&paths::folder_place(&self.project, &[THREADS]))
+        paths::open_folder(&paths::folder_place(&self.project, &[THREADS]), self.project.base())
     }
 
     /// Removes a file; links are not followed. A request that cannot be removed stops the next resume at once, which is reported.

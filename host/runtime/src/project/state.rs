@@ -15,7 +15,7 @@ use crate::clock::now;
 use crate::error::{Error, Result};
 use crate::project::paths::{self, FileKind};
 use crate::project::user_home::Home;
-use crate::project::{Project, shown};
+use crate::project::{BaseFolder, Project};
 use crate::remedy::Remedy;
 
 const DATABASE: &str = "runs.db";
@@ -42,7 +42,7 @@ pub fn knowledge(project: &Project) -> Result<FilePlace> {
 
 fn file(project: &Project, name: &str, kind: FileKind) -> Result<FilePlace> {
     let place = project.state().file(name);
-    paths::entry(&place, kind)?;
+    paths::entry(&place, kind, project.base())?;
     Ok(place)
 }
 
@@ -60,7 +60,10 @@ pub enum Ownership {
 impl Ownership {
     /// Determines the owner of the state of a project.
     pub fn of(project: &Project, home: &Home) -> Result<Self> {
-        let Some(folder) = paths::open_folder(project.state())? else { return Ok(Self::Absent) };
+        let shown = |path: &Path| project.base().show(path);
+        let Some(folder) = paths::open_folder(project.state(), project.base())? else {
+            return Ok(Self::Absent);
+        };
         let place = file(project, MARKER, FileKind::File)?;
         let marker = place.path();
         let read = || place.read(StateMarker::MOST_BYTES as u64);
@@ -69,7 +72,7 @@ impl Ownership {
         };
         let mut found = read();
         if is_missing(&found) {
-            if !has_state(&folder)? {
+            if !has_state(&folder, project.base())? {
                 return Ok(Self::Absent);
             }
             // Another process may have made the state meanwhile. It writes the marker first, so the marker exists by now.
@@ -100,7 +103,7 @@ impl Ownership {
                 key.short()
             )));
         }
-        let folder = real(&folder)?;
+        let folder = real(&folder, project.base())?;
         if !marker.is_of(folder.as_os_str().as_encoded_bytes()) {
             return Ok(Self::Foreign(format!("its marker is for {}", marker.folder())));
         }
@@ -140,7 +143,7 @@ impl OwnState {
             Ownership::Own => Ok(false),
             Ownership::Absent => Err(Error::not_found(format!(
                 "there is no state in {}: nothing has to be adopted",
-                shown(project.state().path())
+                project.base().show(project.state().path())
             ))),
             Ownership::Foreign(_) => mark(project, home).map(|()| true),
         }
@@ -169,22 +172,26 @@ impl OwnState {
 
 fn mark(project: &Project, home: &Home) -> Result<()> {
     let folder = project.state();
-    let folder = folder.make().map_err(|error| paths::not_made(&error, folder.path()))?;
+    let folder = folder.make().map_err(|error| paths::not_made(&error, folder.path(), project.base()))?;
     let marker = file(project, MARKER, FileKind::File)?;
-    let signed = StateMarker::sign(&home.identity()?, real(&folder)?.as_os_str().as_encoded_bytes(), now());
+    let signed = StateMarker::sign(
+        &home.identity()?,
+        real(&folder, project.base())?.as_os_str().as_encoded_bytes(),
+        now(),
+    );
     marker
         .replace(Written::with_mode(0o644), |file| file.write_all(signed.to_text().as_bytes()))
         .map_err(|error| Error::write("the marker of the state folder", &marker.path(), &error))
 }
 
 fn refused(project: &Project, why: &str) -> Error {
-    let folder = shown(project.state().path());
+    let folder = project.base().show(project.state().path());
     Error::integrity(format!("the state in {folder} is not this host's: {why}")).help(Remedy::AdoptState)
 }
 
 /// Returns the canonical path of a held folder, which markers are made for. It is an error if the path leads to another folder by now.
-fn real(folder: &HeldFolder) -> Result<PathBuf> {
-    let shown = shown(folder.path());
+fn real(folder: &HeldFolder, base: &BaseFolder) -> Result<PathBuf> {
+    let shown = base.show(folder.path());
     let path = folder.canonical().map_err(|error| Error::read("the folder", Path::new(&shown), &error))?;
     path.ok_or_else(|| {
         Error::integrity(format!("{shown} was exchanged for another folder while it was in use"))
@@ -194,9 +201,10 @@ fn real(folder: &HeldFolder) -> Result<PathBuf> {
 
 /// Checks whether a state folder contains anything that a store would read: a database, one of SQLite's files next to
 /// it, or a folder of runs.
-fn has_state(folder: &HeldFolder) -> Result<bool> {
+fn has_state(folder: &HeldFolder, base: &BaseFolder) -> Result<bool> {
     let names = folder.names();
-    let names = names.map_err(|error| Error::read("the folder", Path::new(&shown(folder.path())), &error))?;
+    let names =
+        names.map_err(|error| Error::read("the folder", Path::new(&base.show(folder.path())), &error))?;
     let is_state = |name: &OsString| {
         let name = name.to_string_lossy().to_ascii_lowercase();
         [DATABASE, KNOWLEDGE].iter().any(|database| name.starts_with(database)) || name == FILES

@@ -15,10 +15,10 @@ use graph_store::{Format, PathContent};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::project::Project;
 use crate::project::state::{self, OwnState};
 use crate::project::text_file;
 use crate::project::user_home::Home;
-use crate::project::{self, Project};
 
 /// State of a stored file's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -65,11 +65,16 @@ pub struct Report {
 
 /// Inspects the stores of a project, its lockfile, and the trust store and the trust log of the user's space.
 pub fn inspect(project: &Project, home: &Home) -> Report {
-    let at = |name: &str| project.state().file(name);
+    let shown = |path: &Path| project.base().show(path);
+    let store = |format, kind, name: &str, refused| {
+        let place = project.state().file(name);
+        store(format, shown(&place.path()), kind, place, refused)
+    };
+    let text = |format, path: &Path, version| text(format, shown(path), path, version);
     let found = [
-        store("runs", Format::Runs, at("runs.db"), state::database(project).err()),
-        store("knowledge", Format::Knowledge, at("knowledge.db"), state::knowledge(project).err()),
-        store("files", Format::Files, at("files"), state::files(project).err()),
+        store("runs", Format::Runs, "runs.db", state::database(project).err()),
+        store("knowledge", Format::Knowledge, "knowledge.db", state::knowledge(project).err()),
+        store("files", Format::Files, "files", state::files(project).err()),
         text("lockfile", &project.folder().join(lock::FILE), version_of_yaml),
         text("trust_store", &home.trust_file(), version_of_yaml),
         text("trust_log", &home.root().join("trust.log"), version_of_lines),
@@ -96,28 +101,38 @@ impl Report {
     }
 }
 
-fn store(format: &'static str, kind: Format, place: FilePlace, refused: Option<Error>) -> Option<Stored> {
-    let path = &place.path();
+fn store(
+    format: &'static str,
+    file: String,
+    kind: Format,
+    place: FilePlace,
+    refused: Option<Error>,
+) -> Option<Stored> {
     // A file outside of the project is not the project's, and must not be migrated with it.
     if let Some(error) = refused {
-        return Some(Stored::unreadable(format, path, kind.current(), error.message().to_owned()));
+        return Some(Stored::unreadable(format, file, kind.current(), error.message().to_owned()));
     }
     let found = kind.inspect(&place).unwrap_or_else(|error| PathContent::Other(error.to_string()));
     let current = kind.current();
     match found {
         PathContent::Nothing => None,
         PathContent::Version(version) => {
-            Some(Stored { store: Some((kind, place)), ..Stored::of(format, path, version, current) })
+            Some(Stored { store: Some((kind, place)), ..Stored::of(format, file, version, current) })
         }
-        PathContent::Other(reason) => Some(Stored::unreadable(format, path, current, reason)),
+        PathContent::Other(reason) => Some(Stored::unreadable(format, file, current, reason)),
     }
 }
 
-fn text(format: &'static str, path: &Path, version: fn(&str) -> Result<u64, String>) -> Option<Stored> {
+fn text(
+    format: &'static str,
+    file: String,
+    path: &Path,
+    version: fn(&str) -> Result<u64, String>,
+) -> Option<Stored> {
     let kind = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata.file_type(),
         Err(error) if error.kind() == ErrorKind::NotFound => return None,
-        Err(error) => return Some(Stored::unreadable(format, path, format::CURRENT, error.to_string())),
+        Err(error) => return Some(Stored::unreadable(format, file, format::CURRENT, error.to_string())),
     };
     // A link to a file is followed, as when these files are used: a user may store them elsewhere.
     let read = if kind.is_dir() {
@@ -128,8 +143,8 @@ fn text(format: &'static str, path: &Path, version: fn(&str) -> Result<u64, Stri
         text.and_then(|text| version(&text))
     };
     Some(match read {
-        Ok(version) => Stored::of(format, path, version, format::CURRENT),
-        Err(reason) => Stored::unreadable(format, path, format::CURRENT, reason),
+        Ok(version) => Stored::of(format, file, version, format::CURRENT),
+        Err(reason) => Stored::unreadable(format, file, format::CURRENT, reason),
     })
 }
 
@@ -162,18 +177,16 @@ fn version_of_lines(text: &str) -> Result<u64, String> {
 }
 
 impl Stored {
-    fn of(format: &'static str, path: &Path, version: u64, current: u64) -> Self {
+    fn of(format: &'static str, file: String, version: u64, current: u64) -> Self {
         let state = match version.cmp(&current) {
             std::cmp::Ordering::Less => State::Older,
             std::cmp::Ordering::Equal => State::Current,
             std::cmp::Ordering::Greater => State::Newer,
         };
-        let file = project::shown(path);
         Self { format, file, version: Some(version), current, state, reason: None, store: None }
     }
 
-    fn unreadable(format: &'static str, path: &Path, current: u64, reason: String) -> Self {
-        let file = project::shown(path);
+    fn unreadable(format: &'static str, file: String, current: u64, reason: String) -> Self {
         let (state, reason) = (State::Unreadable, Some(reason));
         Self { format, file, version: None, current, state, reason, store: None }
     }

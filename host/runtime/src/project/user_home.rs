@@ -10,6 +10,7 @@ use graph_core::trust::SigningKey;
 use graph_store::held::{FilePlace, Written};
 
 use crate::error::{Error, Result};
+use crate::project::BaseFolder;
 use crate::project::key_pairs::Pairs;
 use crate::project::private_files;
 use crate::project::text_file;
@@ -22,6 +23,7 @@ pub(crate) const HOME_VARIABLE: &str = "GRAPH_HOST_HOME";
 pub struct Home {
     root: PathBuf,
     cache: PathBuf,
+    base: BaseFolder,
 }
 
 impl Home {
@@ -47,12 +49,24 @@ impl Home {
         if let Some(path) = [&data, &cache].into_iter().find(|path| !path.is_absolute()) {
             return Err(relative("HOME", path));
         }
-        Ok(Self { root: data.join("graph-host"), cache: cache.join("graph-host") })
+        let (root, cache) = (data.join("graph-host"), cache.join("graph-host"));
+        Ok(Self { root, cache, base: BaseFolder::default() })
     }
 
     /// Makes a space in one folder, including the cache.
     pub fn at(root: PathBuf) -> Self {
-        Self { cache: root.join("cache"), root }
+        Self { cache: root.join("cache"), root, base: BaseFolder::default() }
+    }
+
+    /// Sets the folder that messages show paths relative to.
+    #[must_use]
+    pub fn with_base(self, base: BaseFolder) -> Self {
+        Self { base, ..self }
+    }
+
+    /// Returns the folder that messages show paths relative to.
+    pub fn base(&self) -> &BaseFolder {
+        &self.base
     }
 
     /// Returns the folder of the user's space.

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::project;
+use crate::project::BaseFolder;
 use crate::project::paths::absolute;
 use crate::project::text_file;
 
@@ -33,13 +33,14 @@ impl WholeFolder {
     pub(crate) fn replaceable<B: Fn(&str) -> bool>(
         self,
         folder: &Path,
+        base: &BaseFolder,
         older: impl FnOnce(&[u8]) -> Result<Option<B>>,
     ) -> Result<()> {
         let Self { noun, marker, marker_name } = self;
         let in_use = |what: &str| {
             Err(Error::usage(format!(
                 "{} {what}: a {noun} is written to a folder of its own",
-                project::shown(folder)
+                base.show(folder)
             ))
             .help(format!("name a new folder, an empty one, or one with an older {noun}: -o DIR")))
         };
@@ -56,7 +57,7 @@ impl WholeFolder {
         match read(folder, marker) {
             // Only files of the older one may be removed.
             Ok(bytes) => match older(&bytes)? {
-                Some(belongs) => match paths(folder)?.into_iter().find(|path| !belongs(path)) {
+                Some(belongs) => match paths(folder, base)?.into_iter().find(|path| !belongs(path)) {
                     Some(path) => {
                         in_use(&format!("has a file that does not belong to the {noun} in it, {path}"))
                     }
@@ -120,7 +121,7 @@ pub(crate) fn read(folder: &Path, path: &str) -> std::io::Result<Vec<u8>> {
 }
 
 /// Lists the paths of all files below a folder, with `/`.
-pub(crate) fn paths(folder: &Path) -> Result<Vec<String>> {
+pub(crate) fn paths(folder: &Path, base: &BaseFolder) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let mut waiting = vec![PathBuf::new()];
     while let Some(inner) = waiting.pop() {
@@ -135,10 +136,7 @@ pub(crate) fn paths(folder: &Path) -> Result<Vec<String>> {
                 found.push(path.to_string_lossy().into_owned());
             }
             if found.len() + waiting.len() > MOST_FILES {
-                return Err(Error::limit(format!(
-                    "{} has more than {MOST_FILES} files",
-                    project::shown(folder)
-                )));
+                return Err(Error::limit(format!("{} has more than {MOST_FILES} files", base.show(folder))));
             }
         }
     }

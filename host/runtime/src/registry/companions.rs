@@ -13,8 +13,7 @@ use graph_registry::manifest::ArtifactManifest;
 use graph_registry::pull::{PulledContent, fetch_manifest};
 
 use crate::error::{Error, Result};
-use crate::project;
-use crate::project::text_file;
+use crate::project::{BaseFolder, text_file};
 use crate::registry::fetch_cache::Fetched;
 use crate::registry::publish::Ready;
 use crate::registry::pull::{Brought, Puller};
@@ -143,6 +142,7 @@ impl Puller<'_> {
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
+    base: BaseFolder,
 }
 
 /// A file that was written.
@@ -156,8 +156,8 @@ pub struct Written {
 
 impl Folder {
     /// Makes a folder that need not exist: the first write creates it.
-    pub fn at(path: &Path) -> Self {
-        Self { path: path.to_path_buf() }
+    pub fn at(path: &Path, base: &BaseFolder) -> Self {
+        Self { path: path.to_path_buf(), base: base.clone() }
     }
 
     /// Fails for files that would replace others. `id` is the item, whose files are in a folder of that name.
@@ -209,7 +209,7 @@ impl Folder {
     fn is_there(&self, folder: &Dir, id: &str, file: &File) -> Result<bool> {
         let path = self.path.join(id).join(&file.name);
         let other = |what: &str| {
-            Error::denied(format!("{} {what}: it is not overwritten", project::shown(&path)))
+            Error::denied(format!("{} {what}: it is not overwritten", self.base.show(&path)))
                 .help("name another folder, or move the file away")
         };
         match folder.symlink_metadata(&file.name) {
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn files_are_written_once_and_never_over_others() {
         let root = tempfile::tempdir().unwrap();
-        let folder = Folder::at(&root.path().join("out"));
+        let folder = Folder::at(&root.path().join("out"), &BaseFolder::default());
         let files = [file("flow.yaml", "graph"), file("a.case.yaml", "case")];
         let written = folder.write("t/flow", &files).unwrap();
         assert!(written.iter().all(|one| !one.was_there));
@@ -264,7 +264,7 @@ mod tests {
         fs::create_dir_all(&out).unwrap();
         fs::create_dir_all(&away).unwrap();
         std::os::unix::fs::symlink(&away, out.join("t")).unwrap();
-        let folder = Folder::at(&out);
+        let folder = Folder::at(&out, &BaseFolder::default());
         assert!(folder.write("t/flow", &[file("a.case.yaml", "case")]).is_err());
         assert_eq!(fs::read_dir(&away).unwrap().count(), 0);
         // Nor is a link followed in place of a file.

@@ -125,7 +125,7 @@ pub fn fetch(
     }
     let manifest = fetch_manifest(&*puller.open(&pinned)?, &pinned)?;
     let mut all = puller.with_items(&pinned)?;
-    let lock = LockFile::open(project.folder())?;
+    let lock = LockFile::open(project)?;
     if !yanked_too {
         let check = YankCheck::new(&puller, Override::Pull, &*host.notices);
         check.refuse(&all, |one| is_locked(&lock.lock, one))?;
@@ -147,7 +147,7 @@ pub fn fetch(
     let items = made.path().join(MARK);
     let mut first = None;
     for one in &all {
-        let placed = install(&items, &one.pulled, &one.reference)?;
+        let placed = install(&items, host.home.base(), &one.pulled, &one.reference)?;
         first.get_or_insert(placed.path);
     }
     let file = first.as_deref().and_then(|path| path.strip_prefix(made.path()).ok()).unwrap_or(Path::new(""));

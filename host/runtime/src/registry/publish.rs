@@ -32,7 +32,6 @@ use crate::items::locate::{
     type_of_file,
 };
 use crate::items::{built_in, locate};
-use crate::project;
 use crate::registry::companions::{CompanionSource, graph_title};
 use crate::registry::pull::Puller;
 use crate::remedy::Remedy;
@@ -198,10 +197,21 @@ impl Publisher<'_> {
         self.text(kind, path, said)
     }
 
+    fn shown(&self, path: &Path) -> String {
+        self.places.base().show(path)
+    }
+
+    fn not_signed(&self, path: &Path) -> Error {
+        let file = self.shown(path);
+        let is_component = path.extension().is_some_and(|extension| extension == "wasm");
+        Error::integrity(format!("{file} is not signed, and what is published has to be"))
+            .help(Remedy::SignFile { file: path.to_owned(), is_component })
+    }
+
     fn component(&self, path: &Path, said: Said<'_>) -> Result<Ready> {
-        let bytes = locate::read_component(path)?;
+        let bytes = locate::read_component(path, self.places.base())?;
         if bytes.len() as u64 > MOST_COMPONENT {
-            return Err(too_large(path, MOST_COMPONENT));
+            return Err(too_large(&self.shown(path), MOST_COMPONENT));
         }
         let envelope = Target::read_envelope(&envelope_path(path))?;
         let claimed = envelope.as_deref().and_then(|text| EnvelopeClaims::read(text).ok());
@@ -213,11 +223,11 @@ impl Publisher<'_> {
         let item = said.version.map_or_else(|| id.clone(), |version| format!("{id}@{version}"));
         let component = VerifiedComponent::verify(bytes, envelope.as_deref(), self.trust, &item, now())
             .map_err(|error| match error {
-                VerifyError::Unsigned { .. } => not_signed(path),
+                VerifyError::Unsigned { .. } => self.not_signed(path),
                 error => locate::refused(&error),
             })?;
         let (Some(version), Some(envelope)) = (component.version().map(str::to_owned), envelope) else {
-            return Err(not_signed(path));
+            return Err(self.not_signed(path));
         };
         let summary = component.statement().map(|statement| statement.predicate.description.summary.clone());
         Ok(Ready {
@@ -238,7 +248,7 @@ impl Publisher<'_> {
     fn text(&self, kind: Kind, path: &Path, said: Said<'_>) -> Result<Ready> {
         let text = crate::project::text_file::read_as("the item", path)?;
         if text.len() as u64 > MOST_TEXT {
-            return Err(too_large(path, MOST_TEXT));
+            return Err(too_large(&self.shown(path), MOST_TEXT));
         }
         let id = match (said.id, kind) {
             (Some(id), _) => id.to_owned(),
@@ -248,9 +258,9 @@ impl Publisher<'_> {
         let text_kind = TextKind::from(kind.item_type());
         let (signed_at, signer) = match verify_text(text_kind, &id, &text, self.trust, now()) {
             TextStanding::Signed { time, key, .. } => (time, key.id),
-            TextStanding::Invalid(refusal) => return Err(wrongly_signed(path, &refusal)),
+            TextStanding::Invalid(refusal) => return Err(wrongly_signed(&self.shown(path), &refusal)),
             TextStanding::Unsigned | TextStanding::BuiltIn | TextStanding::Legacy { .. } => {
-                return Err(not_signed(path));
+                return Err(self.not_signed(path));
             }
         };
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("yaml");
@@ -259,7 +269,7 @@ impl Publisher<'_> {
             (Some(said), Some(own)) if said != own => {
                 return Err(Error::usage(format!(
                     "{} says that it is version {own}, not {said}",
-                    project::shown(path)
+                    self.shown(path)
                 )));
             }
             (Some(version), _) if !artifact::is_version(version) => {
@@ -268,12 +278,12 @@ impl Publisher<'_> {
             (Some(version), _) => version.to_owned(),
             (None, Some(own)) => own,
             (None, None) => {
-                return Err(Error::usage(format!("{} does not say its version", project::shown(path)))
+                return Err(Error::usage(format!("{} does not say its version", self.shown(path)))
                     .help(Remedy::StateVersion));
             }
         };
         let graph = match kind {
-            Kind::Graph => Some(Arc::new(document::load(&project::shown(path), &text, &id)?.graph)),
+            Kind::Graph => Some(Arc::new(document::load(&self.shown(path), &text, &id)?.graph)),
             _ => None,
         };
         let names = graph.as_deref().map(named).unwrap_or_default();
@@ -476,19 +486,8 @@ pub fn named(graph: &Graph) -> BTreeSet<(ItemType, String)> {
     actions.filter_map(literal).collect()
 }
 
-fn not_signed(path: &Path) -> Error {
-    let file = project::shown(path);
-    let is_component = path.extension().is_some_and(|extension| extension == "wasm");
-    Error::integrity(format!("{file} is not signed, and what is published has to be"))
-        .help(Remedy::SignFile { file: path.to_owned(), is_component })
-}
-
-fn too_large(path: &Path, most: u64) -> Error {
-    Error::usage(format!(
-        "{} is larger than {} MiB, the most that is pulled",
-        project::shown(path),
-        most >> 20
-    ))
+fn too_large(shown: &str, most: u64) -> Error {
+    Error::usage(format!("{shown} is larger than {} MiB, the most that is pulled", most >> 20))
 }
 
 /// Splits the words of a command: the last one is the target, the others are the items.

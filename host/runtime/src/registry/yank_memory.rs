@@ -10,7 +10,6 @@ use graph_registry::pull::Judge;
 use graph_registry::yank::{MOST_LIST, SortedYanks, read_list, tag_of, write_list};
 
 use crate::error::{Error, Result};
-use crate::project;
 use crate::project::user_home::{Home, create_private_folder, write_atomic};
 
 /// Limit of the remembered statements about an item's versions. Only keys that are trusted for the item can reach it.
@@ -48,7 +47,7 @@ pub(crate) fn remember(
     // A statement that is not trusted now was verified with another trust store, and is kept for that one.
     let sorted = SortedYanks::new(all, id, judge);
     let list = write_list(&sorted.all(), MOST_REMEMBERED).ok_or_else(|| {
-        let shown = project::shown(&path);
+        let shown = home.base().show(&path);
         Error::limit(format!("{shown} has no room for more yanks: those that it has are kept, and no others"))
     })?;
     write_atomic(&path, &list, true).map_err(|error| Error::write("the yanks that were seen", &path, &error))

@@ -200,7 +200,12 @@ impl ReplayContext {
         let Permitted { manifest, opens } = kept.permit(mode.purpose(), given.caps.as_deref(), host)?;
         let mut changes = Vec::new();
         if let Some(path) = given.caps.as_deref().filter(|_| manifest.digest() != kept.pins.manifest) {
-            changes.push(drift::changed_manifest(path, kept.manifest.of_record(), &manifest));
+            changes.push(drift::changed_manifest(
+                path,
+                host.home.base(),
+                kept.manifest.of_record(),
+                &manifest,
+            ));
         }
         let hooks = kept.hooks(store)?.hooks;
         let places = kept.places(&host.home, project);

@@ -23,9 +23,9 @@ use serde_json::{Map, Value};
 
 use crate::clock::now;
 use crate::error::{Error, Result};
+use crate::project::Project;
 use crate::project::state::{self, OwnState};
 use crate::project::user_home::Home;
-use crate::project::{self, Project};
 use crate::remedy::Remedy;
 use crate::run::checkpoints::{self, Line};
 use crate::run::history_audit::audit_end;
@@ -52,7 +52,8 @@ pub fn open_to_read(project: &Project, home: &Home) -> Result<Arc<SqliteStore>> 
         },
         Err(OpenError::Missing { .. }) => {
             let why = if file.exists() { "is empty" } else { "does not exist" };
-            Err(Error::not_found(format!("there are no runs here: {} {why}", project::shown(&file.path())))
+            let shown = project.base().show(&file.path());
+            Err(Error::not_found(format!("there are no runs here: {shown} {why}"))
                 .help("run a graph first, or change to the folder in which it was run"))
         }
         other => other.map_err(Error::from),

@@ -212,7 +212,7 @@ pub(crate) async fn open(
     let trust = trusted_keys::load(&host.home, &pins.trust_files, &*host.notices)?;
     let recorded = kept.judged_at(restored.as_ref().map(|tree| tree.root.checkpoint.at));
     let judged = judged(recorded);
-    let mut present = CurrentSources::new(&kept, opening.accept_changes, &trust, judged);
+    let mut present = CurrentSources::new(&kept, opening.accept_changes, &trust, project.base(), judged);
     let graph = Arc::new(present.graph(&mut pins)?);
     let inputs = restore::inputs(&*store, &row.inputs)?;
     let manifest = present.manifest(permitted.manifest, opening.caps.as_deref())?;

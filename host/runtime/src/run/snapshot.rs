@@ -129,7 +129,7 @@ impl RunSnapshot {
                 .embed(end, ": ", Remedy::SourcesOfOtherHosts)
                 .help(Remedy::LeaveSourcesOut { run: run.to_owned() }));
         }
-        check_folders(given)?;
+        check_folders(given, keeper.base())?;
         let absolute_of = |paths: &[PathBuf]| paths.iter().map(|path| absolute(path)).collect();
         self.pins.trust_files = absolute_of(&given.trust);
         self.pins.item_folders = absolute_of(&given.items);

@@ -34,7 +34,7 @@ use crate::plan::engine::{components, engine};
 use crate::plan::manifest_authority::AcceptedManifest;
 use crate::project;
 use crate::project::paths::absolute;
-use crate::project::{Project, text_file};
+use crate::project::{BaseFolder, Project, text_file};
 use crate::remedy::Remedy;
 use crate::run::context::{Beginning, Definition, Environment, PreparedRun, RunParent};
 use crate::run::pins::{Pins, kept_text};
@@ -80,7 +80,7 @@ impl RunContext {
         keeper: &Project,
         host: &Host,
     ) -> Result<Self> {
-        check_folders(sources)?;
+        check_folders(sources, host.home.base())?;
         let trust = trusted_keys::load(&host.home, &sources.trust, &*host.notices)?;
         let here = sources.project.clone().or_else(|| project::nearest(keeper.folder()));
         let places = ItemLocator::new(&sources.items, here.as_deref(), &host.home, keeper);
@@ -118,7 +118,7 @@ impl RunContext {
         keeper: &Project,
         host: &Host,
     ) -> Result<Self> {
-        check_folders(sources)?;
+        check_folders(sources, host.home.base())?;
         let trust = trusted_keys::load(&host.home, &sources.trust, &*host.notices)?;
         let project = sources.project.clone().or_else(|| project::nearest(keeper.folder()));
         let places = ItemLocator::new(&sources.items, project.as_deref(), &host.home, keeper);
@@ -170,14 +170,14 @@ impl RunContext {
 }
 
 /// Checks that the folders of the sources exist and are folders.
-pub fn check_folders(sources: &Sources) -> Result<()> {
-    sources.items.iter().chain(&sources.project).try_for_each(|folder| project::check_folder(folder))
+pub fn check_folders(sources: &Sources, base: &BaseFolder) -> Result<()> {
+    sources.items.iter().chain(&sources.project).try_for_each(|folder| project::check_folder(folder, base))
 }
 
 /// Reads a manifest, and reports its warnings.
 pub fn read_manifest(path: &Path, host: &Host) -> Result<Manifest> {
     let text = text_file::read_named_as("the manifest", path)?;
-    let (manifest, warnings) = parse_manifest(path, &text)?;
+    let (manifest, warnings) = parse_manifest(path, host.home.base(), &text)?;
     if !warnings.is_empty() {
         host.notices.notice(Notice::Doubtful(&warnings));
     }
@@ -187,9 +187,10 @@ pub fn read_manifest(path: &Path, host: &Host) -> Result<Manifest> {
 /// Parses a manifest; returns it with its warnings.
 pub(crate) fn parse_manifest(
     path: &Path,
+    base: &BaseFolder,
     text: &str,
 ) -> Result<(Manifest, graph_core::diagnostic::Diagnostics)> {
-    Ok(Manifest::parse(text, &project::shown(path), &manifest_folder(path)?)?)
+    Ok(Manifest::parse(text, &base.show(path), &manifest_folder(path)?)?)
 }
 
 /// Returns the folder that the paths of a manifest are relative to.
@@ -207,9 +208,9 @@ pub(crate) fn manifest_folder(path: &Path) -> Result<String> {
 }
 
 /// Reads the present manifest in a file; `None` if the file does not exist.
-pub(crate) fn manifest_now(path: &Path) -> Result<Option<Manifest>> {
+pub(crate) fn manifest_now(path: &Path, base: &BaseFolder) -> Result<Option<Manifest>> {
     match text_file::read(path) {
-        Ok(text) => parse_manifest(path, &text).map(|(manifest, _)| Some(manifest)),
+        Ok(text) => parse_manifest(path, base, &text).map(|(manifest, _)| Some(manifest)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::read("the manifest", path, &error)),
     }

@@ -55,9 +55,9 @@ impl Projection {
         let text = text(store, &row, &checkpoint, status, &id)?;
         let signed = sign_text(TextKind::Knowledge, &id, &text, CommentMark::Angle, &self.key, now());
         let place = file(&self.project, &id)?;
-        place
-            .replace(Written::with_mode(0o644), |file| file.write_all(signed.as_bytes()))
-            .map_err(|error| paths::not_written("the knowledge item", &error, &place.path()))
+        place.replace(Written::with_mode(0o644), |file| file.write_all(signed.as_bytes())).map_err(|error| {
+            paths::not_written("the knowledge item", &error, &place.path(), self.project.base())
+        })
     }
 }
 

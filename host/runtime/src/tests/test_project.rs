@@ -20,7 +20,9 @@ use crate::items::locate::envelope_path;
 use crate::replay::{Given, Mode, Replay, replay};
 use crate::run::stop_notes;
 use crate::run::stores::Stores;
-use crate::{Home, PlanOptions, Project, ResumeOptions, Runtime, Sources, StartOptions, StoreKind};
+use crate::{
+    BaseFolder, Home, PlanOptions, Project, ResumeOptions, Runtime, Sources, StartOptions, StoreKind,
+};
 
 /// A project in a folder of its own. Every operation opens it anew, as a process of its own does.
 pub(super) struct TestProject {
@@ -91,7 +93,7 @@ impl TestProject {
     pub(super) async fn sign(&self, file: &str, version: &str) {
         let path = self.path(file);
         let id = Target::id(None, &path).unwrap();
-        match Target::read(&path).unwrap() {
+        match Target::read(&path, &BaseFolder::default()).unwrap() {
             Target::Component { bytes } => {
                 let component =
                     VerifiedComponent::under_development(bytes, id.path(), &TrustStore::default()).unwrap();

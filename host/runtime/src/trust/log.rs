@@ -15,7 +15,6 @@ use graph_walker::document;
 
 use crate::clock::now;
 use crate::error::{Error, Result};
-use crate::project;
 use crate::project::text_file;
 use crate::project::user_home::{Home, create_private_folder, sync_folder, write_atomic};
 use crate::remedy::Remedy;
@@ -135,7 +134,7 @@ impl TrustLog {
         let (_, end) = read_first_write(&text, &keys).map_err(|error| match error {
             LogError::HeadMissing => Error::integrity(format!(
                 "the trust log {} is not repaired: its head is missing, and it has more lines than one command writes. Lines may have been cut off with the head",
-                project::shown(&self.file())
+                self.home.base().show(&self.file())
             ))
             .help(BEGIN_ANEW),
             error => self.damaged(&error),
@@ -218,7 +217,7 @@ impl TrustLog {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                Err(Error::integrity(format!("the trust log {} is not text", project::shown(&path))))
+                Err(Error::integrity(format!("the trust log {} is not text", self.home.base().show(&path))))
             }
             Err(error) => Err(Error::read("the trust log", &path, &error)),
         };
@@ -226,8 +225,15 @@ impl TrustLog {
     }
 
     fn damaged(&self, error: &LogError) -> Error {
-        Error::integrity(format!("the trust log {} is not intact: {error}", project::shown(&self.file())))
-            .help(if *error == LogError::HeadMissing { Remedy::RepairTrustLog } else { BEGIN_ANEW.into() })
+        Error::integrity(format!(
+            "the trust log {} is not intact: {error}",
+            self.home.base().show(&self.file())
+        ))
+        .help(if *error == LogError::HeadMissing {
+            Remedy::RepairTrustLog
+        } else {
+            BEGIN_ANEW.into()
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use graph_core::trust::{EditError, TrustStore, TrustedKey};
 
 use crate::error::{Error, Result};
 use crate::notice::{Notice, NoticeObserver};
-use crate::project;
+use crate::project::BaseFolder;
 use crate::project::host_identity::{STATE_ITEMS, TRANSCRIPT_ITEMS};
 use crate::project::text_file;
 use crate::project::user_home::{Home, create_private_folder, write_atomic};
@@ -18,18 +18,21 @@ use crate::remedy::Remedy;
 /// Reads the user's trust store and the files of `--trust`. A trust store next to a graph is never used unless it is
 /// named.
 pub fn load(home: &Home, named: &[PathBuf], notices: &dyn NoticeObserver) -> Result<TrustStore> {
+    let base = home.base();
     let mut store = match text_file::read(&home.trust_file()) {
-        Ok(text) => parse(&home.trust_file(), &text, notices)?,
+        Ok(text) => parse(&base.show(&home.trust_file()), &text, notices)?,
         Err(error) if error.kind() == ErrorKind::NotFound => TrustStore::default(),
         Err(error) => return Err(Error::read("the trust store", &home.trust_file(), &error)),
     };
     for path in named {
         let text = text_file::read_named_as("the trust file", path)?;
+        let file = base.show(path);
         if text.trim().is_empty() {
-            return Err(Error::invalid(format!("the trust file {} is empty", project::shown(path)))
-                .help(Remedy::LeaveTrustFileOut));
+            return Err(
+                Error::invalid(format!("the trust file {file} is empty")).help(Remedy::LeaveTrustFileOut)
+            );
         }
-        store = store.merge(parse(path, &text, notices)?.in_file(&project::shown(path)));
+        store = store.merge(parse(&file, &text, notices)?.in_file(&file));
     }
     Ok(store.merge(own(home)?))
 }
@@ -60,9 +63,9 @@ fn own(home: &Home) -> Result<TrustStore> {
 }
 
 /// Reads the trust store in a file; empty if the file does not exist.
-pub fn read_store(path: &Path) -> Result<TrustStore> {
+pub fn read_store(path: &Path, base: &BaseFolder) -> Result<TrustStore> {
     match text_file::read(path) {
-        Ok(text) => Ok(TrustStore::from_yaml(&project::shown(path), &text)?.0),
+        Ok(text) => Ok(TrustStore::from_yaml(&base.show(path), &text)?.0),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Ok(TrustStore::default())
         }
@@ -75,6 +78,7 @@ pub fn read_store(path: &Path) -> Result<TrustStore> {
 /// a kill in between, the same command makes the logged edit.
 pub fn edit<T>(
     path: &Path,
+    base: &BaseFolder,
     change: impl FnOnce(&str, &str) -> Result<(String, T), EditError>,
     record: impl FnOnce(&T) -> Result<()>,
 ) -> Result<T> {
@@ -88,7 +92,7 @@ pub fn edit<T>(
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
         Err(error) => return Err(Error::read("the trust store", path, &error)),
     };
-    let (edited, changed) = change(&project::shown(path), &text).map_err(|error| match error {
+    let (edited, changed) = change(&base.show(path), &text).map_err(|error| match error {
         EditError::Invalid(problems) => problems.into(),
         EditError::Exists(_) => {
             Error::usage(error.to_string()).help(Remedy::ChangeTrustedKey).caused_by(error)
@@ -109,8 +113,8 @@ pub fn edit<T>(
     Ok(changed)
 }
 
-fn parse(path: &Path, text: &str, notices: &dyn NoticeObserver) -> Result<TrustStore> {
-    let (store, warnings) = TrustStore::from_yaml(&project::shown(path), text)?;
+fn parse(file: &str, text: &str, notices: &dyn NoticeObserver) -> Result<TrustStore> {
+    let (store, warnings) = TrustStore::from_yaml(file, text)?;
     if !warnings.is_empty() {
         notices.notice(Notice::Doubtful(&warnings));
     }
@@ -136,14 +140,14 @@ mod tests {
         std::fs::write(&other, "keys: 1").unwrap();
         assert_eq!(load(&home, named, &()).unwrap_err().kind(), Kind::Invalid);
         let unchanged = |_: &str, text: &str| Ok((text.to_owned(), ()));
-        assert_eq!(edit(&other, unchanged, |()| Ok(())).map_err(|error| error.kind()), Ok(()));
+        assert_eq!(edit(&other, home.base(), unchanged, |()| Ok(())).map_err(|error| error.kind()), Ok(()));
         let revoked =
             |name: &str, text: &str| Ok((TrustStore::revoke(name, text, "x", Revocation::Always)?, ()));
-        let refused = edit(&other, revoked, |()| Ok(()));
+        let refused = edit(&other, home.base(), revoked, |()| Ok(()));
         assert_eq!(refused.unwrap_err().kind(), Kind::Invalid);
         assert_eq!(std::fs::read_to_string(&other).unwrap(), "keys: 1");
         let emptied = |_: &str, _: &str| Ok((String::new(), ()));
-        let unrecorded = edit(&other, emptied, |()| Err(Error::integrity("the log is damaged")));
+        let unrecorded = edit(&other, home.base(), emptied, |()| Err(Error::integrity("the log is damaged")));
         assert_eq!(unrecorded.unwrap_err().kind(), Kind::Integrity);
         assert_eq!(
             std::fs::read_to_string(&other).unwrap(),

@@ -15,10 +15,10 @@ use graph_store::RunFilter;
 use crate::error::{Error, Result};
 use crate::items::installed::is_marked;
 use crate::items::lock_file::LockFile;
+use crate::project::Project;
 use crate::project::paths::absolute;
 use crate::project::text_file;
 use crate::project::user_home::Home;
-use crate::project::{self, Project};
 use crate::registry::fetch_cache::{ITEM, UNFINISHED};
 use crate::run::pins::Pins;
 use crate::run::restore;
@@ -192,11 +192,11 @@ fn size(folder: &Path) -> u64 {
 
 /// Marks the items that the project's lockfile names, and those that a run of the project could be resumed with.
 fn mark_needed(items: &mut [FetchedItem], home: &Home, project: &Project) -> Result<()> {
-    let lock = LockFile::open(project.folder())?;
+    let lock = LockFile::open(project)?;
     let locked: BTreeSet<Digest> = lock.lock.iter().map(|(_, locked)| locked.manifest).collect();
     for item in items.iter_mut() {
         if locked.iter().any(|digest| digest.to_string() == item.manifest) {
-            item.needed_by = Some(project::shown(lock.path()));
+            item.needed_by = Some(project.base().show(lock.path()));
         }
     }
     if !stores::any(project)? {

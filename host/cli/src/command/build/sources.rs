@@ -10,10 +10,10 @@ use graph_core::json::{self, TreeLimit};
 use graph_core::trust::{TrustStore, VerifiedComponent};
 use graph_host::context::Context;
 use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::paths::{base_folder, shown};
 use graph_runtime::authoring::signing::describe;
 use graph_runtime::error::{Error, Kind, Result};
 use graph_runtime::items::locate::{read_component, refused};
-use graph_runtime::project::shown;
 use graph_toolchain::c::{self, CError, Compiler};
 use graph_toolchain::documentation::{self, documented};
 use graph_toolchain::javascript::{self, JavaScriptError, Package};
@@ -78,13 +78,13 @@ impl Sources {
         };
         match self {
             Self::Rust { .. } => {
-                wants::check_crate(&args.folder)?;
+                wants::check_crate(&args.folder, &base_folder())?;
                 let toolchain = Toolchain::detect().map_err(|error| failed(&error))?;
                 tell(&toolchain.to_string());
                 let target = args.target_dir.clone().unwrap_or_else(|| context.host.home.built());
                 let built =
                     toolchain.build(&args.folder, &target, args.locked).map_err(|error| failed(&error))?;
-                let bytes = read_component(&built)?;
+                let bytes = read_component(&built, &base_folder())?;
                 let with_documentation = documented(&bytes, &args.folder.join(documentation::FOLDER));
                 Ok((with_documentation.map_or(bytes, Into::into), toolchain.to_string()))
             }

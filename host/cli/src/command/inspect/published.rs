@@ -69,7 +69,7 @@ impl PublishedGraph {
         let companions = fetched.companions(&manifest, &graph.id, &puller)?;
         let mut uses = Vec::new();
         for (item_type, id) in named(graph) {
-            let came = origin(&fetched.items, item_type, path_of(&id))?;
+            let came = origin(&fetched.items, context.host.home.base(), item_type, path_of(&id))?;
             uses.push(UsedItem { item_type, id, version: came.map(|origin| origin.version) });
         }
         // The items that came with the graph come first, as in a run.

@@ -153,7 +153,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
         "graph-host build {} --id me/{name} --out .ai/tools/me/{name}.wasm --sign-with {KEY}",
         typed(&place)
     ));
-    let store = trusted_keys::read_store(&context.host.home.trust_file())?;
+    let store = trusted_keys::read_store(&context.host.home.trust_file(), context.host.home.base())?;
     next.extend(trust(&store, key.as_ref(), &format!("me/{name}"), &args.wants));
     // The case of a node with `wants` needs a manifest that grants them.
     if args.wants.is_empty() {

@@ -4,11 +4,12 @@ use graph_core::trust::KeyId;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::paths::shown;
 use graph_host::terminal::run_report::counted;
 use graph_runtime::error::Result;
 use graph_runtime::graph_store::RunFilter;
+use graph_runtime::project::Project;
 use graph_runtime::project::state::OwnState;
-use graph_runtime::project::{self, Project};
 use graph_runtime::run::restore;
 use graph_runtime::run::stores::{self, Stores};
 use serde_json::json;
@@ -23,7 +24,7 @@ use serde_json::json;
 pub(super) struct Args {}
 
 pub(super) fn run(_: &Args, project: &Project, context: &Context) -> Result<Exit> {
-    let folder = project::shown(project.state().path());
+    let folder = shown(project.state().path());
     // State that cannot be read is not adopted.
     let (own, others) = count(project, context)?;
     let adopted = OwnState::adopt(project, &context.host.home)?;

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
+use graph_host::terminal::paths::shown;
 use graph_host::terminal::run_report;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::{Holder, RunRow};
 use graph_runtime::history::archive;
+use graph_runtime::project::Project;
 use graph_runtime::project::user_home::is_stream;
-use graph_runtime::project::{self, Project};
 use graph_runtime::run::stores::Stores;
 use serde_json::json;
 
@@ -62,7 +63,7 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
         } else {
             context.output.note(format_args!(
                 "wrote run {run} to {}: {}",
-                project::shown(path),
+                shown(path),
                 run_report::counted(records, "record")
             ));
         }
@@ -86,7 +87,7 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
     } else {
         context.output.line(format_args!(
             "wrote run {run} to {}: {}, {bytes} bytes, signed by {}",
-            project::shown(path),
+            shown(path),
             run_report::counted(records, "record"),
             row.key.short()
         ))?;

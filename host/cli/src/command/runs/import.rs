@@ -10,6 +10,7 @@ use graph_core::trust::{SigningKey, VerifyingKey};
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::paths::shown_input;
 use graph_host::terminal::run_report;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::FileStore;
@@ -70,7 +71,8 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
         });
         Box::new(BufReader::new(open.map_err(|error| Error::read("the file", &args.file, &error))?))
     };
-    let archive = archive::read(&mut *file, given, args.texts).map_err(|error| error.within(&args.file))?;
+    let archive = archive::read(&mut *file, given, args.texts)
+        .map_err(|error| error.within(&shown_input(&args.file)))?;
     OwnState::check(project, &context.host.home)?;
     // An id is unique in all stores of the project.
     if stores::any(project)?

@@ -11,6 +11,7 @@ use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::json_document::Document;
 use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::paths::shown;
 use graph_host::terminal::run_report::counted;
 use graph_runtime::clock::now;
 use graph_runtime::error::{Error, Result};
@@ -19,7 +20,7 @@ use graph_runtime::history::transcript::{
     self, Message, Totals, Transcript, Wanted, end_line, header_line, message_line,
 };
 use graph_runtime::history::verify::audit;
-use graph_runtime::project::{self, Project};
+use graph_runtime::project::Project;
 use graph_runtime::run::restore;
 use graph_runtime::run::stores::Stores;
 use serde_json::{Map, Value, json};
@@ -194,7 +195,7 @@ fn unknown_host(run: &str) -> Error {
 fn save(transcript: &Transcript<'_>, row: &RunRow, file: &Path, context: &Context) -> Result<Exit> {
     check(transcript, row)?;
     let key = context.host.home.identity()?;
-    let saved = transcript::save(transcript, row, file, &key, now())?;
+    let saved = transcript::save(transcript, row, file, context.host.home.base(), &key, now())?;
     let key = key.verifying_key().id();
     if context.output.is_json() {
         let mut document = written(transcript, row, file, &saved.totals);
@@ -207,7 +208,7 @@ fn save(transcript: &Transcript<'_>, row: &RunRow, file: &Path, context: &Contex
             "{} wrote {} to {}: {} bytes, signed by {}",
             styled(output::GOOD, "✓"),
             counted(saved.totals.messages, "message"),
-            project::shown(file),
+            shown(file),
             saved.bytes,
             key.short()
         ))?;
@@ -235,7 +236,7 @@ fn write_item(
             "{} wrote {} to {}",
             styled(output::GOOD, "✓"),
             counted(totals.messages, "message"),
-            project::shown(&file)
+            shown(&file)
         ))?;
     }
     Ok(Exit::Ok)

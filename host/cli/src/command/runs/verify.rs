@@ -6,12 +6,12 @@ use graph_core::trust::VerifyingKey;
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
+use graph_host::terminal::paths::shown;
 use graph_host::terminal::run_report;
 use graph_host::terminal::typed::in_named_project;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_store::CheckpointStore;
 use graph_runtime::history::verify::audit;
-use graph_runtime::project;
 use graph_runtime::run::restore;
 use graph_runtime::run::stop_notes;
 use serde_json::json;
@@ -98,5 +98,5 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
 /// Reads a public key from a file.
 pub(in crate::command) fn read_key(path: &Path) -> Result<VerifyingKey> {
     let text = graph_runtime::project::text_file::read_named_as("the key file", path)?;
-    VerifyingKey::parse(&text).map_err(|error| Error::invalid(format!("{}: {error}", project::shown(path))))
+    VerifyingKey::parse(&text).map_err(|error| Error::invalid(format!("{}: {error}", shown(path))))
 }

@@ -3,11 +3,11 @@
 use graph_core::capability::{Ceiling, ItemPattern};
 use graph_core::trust::{KeyId, TrustStore, TrustedKey, VerifyingKey};
 use graph_host::context::Context;
+use graph_host::terminal::paths::shown;
 use graph_runtime::clock::now;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::history::transcript::{VerifiedTranscript, verify};
 use graph_runtime::project::host_identity::TRANSCRIPT_ITEMS;
-use graph_runtime::project::shown;
 
 use super::super::trust::TrustedReport;
 use super::{Args, Report};
@@ -23,7 +23,8 @@ pub(super) fn verified(args: &Args, store: &TrustStore, context: &Context) -> Re
         let trusted = store.keys().iter().find(|entry| entry.id() == id).map(|entry| entry.key);
         trusted.or_else(|| home.known_key(id).ok().flatten())
     };
-    let VerifiedTranscript { statement, key, graph } = verify(&args.file, args.envelope.as_deref(), known)?;
+    let VerifiedTranscript { statement, key, graph } =
+        verify(&args.file, args.envelope.as_deref(), context.host.home.base(), known)?;
     let run = statement.run.split('/').next().unwrap_or_default();
     let at = now();
     let signer = match (store.allow(key, &format!("transcripts/{run}"), at), home.known_key(key)?) {

@@ -12,7 +12,6 @@ use crate::items::locate::{self, LocatedItem};
 use crate::items::precedence;
 use crate::items::text_items::Text;
 use crate::plan::admission::AdmitError;
-use crate::project;
 
 /// The JSON document of a text item for tasks. It does not depend on the place of the project.
 pub(super) fn document(text: &Text) -> Value {
@@ -69,7 +68,7 @@ impl Primaries {
                 }))
             }
             LocatedItem::Graph { file } => {
-                let shown = project::shown(&file.path);
+                let shown = file.shown();
                 let text =
                     file.graph_text().map_err(|error| Failure::new(Category::Permanent, error.message()))?;
                 let standing = file.graph_standing(&text, &self.texts.trust, now());

@@ -12,7 +12,6 @@ use crate::clock::now;
 use crate::items::locate::{self, ItemFile, Space, envelope_path};
 use crate::items::operation_params::{DEFAULT_LIMIT, MOST_RESULTS};
 use crate::items::precedence;
-use crate::project;
 
 /// Limit of the unusable items that warnings name.
 const MOST_WARNINGS: usize = 5;
@@ -147,7 +146,7 @@ impl Primaries {
             .map_err(|error| error.message().to_owned())?;
             verified.statement().map(|statement| statement.predicate.description.summary.clone())
         } else {
-            let shown = project::shown(&file.path);
+            let shown = file.shown();
             let text = file.graph_text().map_err(|error| error.message().to_owned())?;
             let standing = file.graph_standing(&text, &self.texts.trust, now());
             if let TextStanding::Invalid(refusal) = &standing {

@@ -18,7 +18,7 @@ use crate::clock::now;
 use crate::error::Error;
 use crate::items::locate::Space;
 use crate::items::text_items::{TextError, format_of};
-use crate::project::{self, paths};
+use crate::project::paths;
 
 impl Primaries {
     /// Signs a text item in place.
@@ -39,7 +39,7 @@ impl Primaries {
         if !matches!(file.space, Space::Named | Space::Project) {
             return Err(denied(format!(
                 "`{item}` is not signed: a run signs items of its project alone, and this one is {}",
-                project::shown(&file.path)
+                file.shown()
             )));
         }
         let permanent = |message: String| Failure::new(Category::Permanent, message);
@@ -48,7 +48,7 @@ impl Primaries {
             .ok_or_else(|| permanent(format!("`{item}` is in a format that cannot carry a signature")))?;
         let text = file.text().map_err(|error| Error::read("the item", &file.path, &error));
         let text = text.map_err(|error| permanent(error.message().to_owned()))?;
-        let shown = project::shown(&file.path);
+        let shown = file.shown();
         read_text_item(item_type, format_of(&file.path), &shown, &text)
             .map_err(|problems| permanent(TextError::Invalid(problems).to_string()))?;
         let at = now();

@@ -29,7 +29,7 @@ use super::reader::Transcript;
 use crate::error::{Error, Result};
 use crate::items::locate::envelope_path;
 use crate::project::user_home::{is_stream, sync_folder, write_atomic};
-use crate::project::{shown, text_file};
+use crate::project::{BaseFolder, text_file};
 use crate::remedy::Remedy;
 
 /// The format that the first line of a transcript names.
@@ -99,6 +99,7 @@ pub fn save(
     transcript: &Transcript<'_>,
     row: &RunRow,
     path: &Path,
+    base: &BaseFolder,
     key: &SigningKey,
     at: Timestamp,
 ) -> Result<Saved> {
@@ -106,7 +107,7 @@ pub fn save(
         let what = if path.is_dir() { "a folder" } else { "no regular file" };
         return Err(Error::usage(format!(
             "{} is {what}, and the signature of a transcript is a file next to it",
-            shown(path)
+            base.show(path)
         ))
         .help(Remedy::NameTranscriptFile));
     }
@@ -193,16 +194,17 @@ fn header(file: &mut impl io::BufRead) -> Option<Value> {
 pub fn verify(
     path: &Path,
     envelope: Option<&Path>,
+    base: &BaseFolder,
     key: impl Fn(KeyId) -> Option<VerifyingKey>,
 ) -> Result<VerifiedTranscript> {
-    let named = shown(path);
+    let named = base.show(path);
     let beside = envelope.map_or_else(|| envelope_path(path), Path::to_path_buf);
     let text = read_envelope(&beside)?.ok_or_else(|| {
-        Error::integrity(format!("{named} is not signed: {} does not exist", shown(&beside)))
+        Error::integrity(format!("{named} is not signed: {} does not exist", base.show(&beside)))
             .help(Remedy::SignTranscript)
     })?;
     let (statement, key) = TranscriptStatement::verify(&text, key).map_err(|error| {
-        let refused = Error::integrity(format!("{}: {error}", shown(&beside)));
+        let refused = Error::integrity(format!("{}: {error}", base.show(&beside)));
         match error {
             TranscriptError::UnknownKey(_) => refused.help(Remedy::TrustTranscripts),
             _ => refused,

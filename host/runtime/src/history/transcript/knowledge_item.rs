@@ -44,7 +44,7 @@ pub fn write_item(
     let place = paths::file(project, &["knowledge", "transcripts", &format!("{run}.md")])?;
     place
         .replace(Written::with_mode(0o644), |file| file.write_all(signed.as_bytes()))
-        .map_err(|error| paths::not_written("the knowledge item", &error, &place.path()))?;
+        .map_err(|error| paths::not_written("the knowledge item", &error, &place.path(), project.base()))?;
     Ok((place.path(), totals))
 }
 

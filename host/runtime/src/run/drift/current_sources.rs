@@ -19,7 +19,7 @@ use crate::items::graph_file::wrongly_signed;
 use crate::items::locate::ItemLocator;
 use crate::items::subgraphs::Subgraphs;
 use crate::plan::manifest_authority::AcceptedManifest;
-use crate::project;
+use crate::project::BaseFolder;
 use crate::remedy::Remedy;
 use crate::run::pins::Pins;
 use crate::run::snapshot::RunSnapshot;
@@ -30,6 +30,7 @@ pub(crate) struct CurrentSources<'k> {
     pub(crate) kept: &'k RunSnapshot,
     pub(crate) accept: bool,
     pub(crate) trust: &'k TrustStore,
+    pub(crate) base: &'k BaseFolder,
     /// The moment at which signatures are judged.
     pub(crate) judged: Moment,
     /// The differences, a line each.
@@ -40,8 +41,14 @@ pub(crate) struct CurrentSources<'k> {
 
 impl<'k> CurrentSources<'k> {
     /// Creates sources without differences.
-    pub(crate) fn new(kept: &'k RunSnapshot, accept: bool, trust: &'k TrustStore, judged: Moment) -> Self {
-        Self { kept, accept, trust, judged, changes: Vec::new(), remedies: BTreeMap::new() }
+    pub(crate) fn new(
+        kept: &'k RunSnapshot,
+        accept: bool,
+        trust: &'k TrustStore,
+        base: &'k BaseFolder,
+        judged: Moment,
+    ) -> Self {
+        Self { kept, accept, trust, base, judged, changes: Vec::new(), remedies: BTreeMap::new() }
     }
 
     /// Returns the graph. An expired or revoked signature is an error, even if changes are accepted.
@@ -60,13 +67,13 @@ impl<'k> CurrentSources<'k> {
             let standing = verify_text(TextKind::Graph, id, &text, self.trust, self.judged);
             (text, standing)
         };
-        let shown = project::shown(path);
+        let shown = self.base.show(path);
         match &standing {
             // A text that was changed after its signature is reported as a change.
             TextStanding::Invalid(TextRefusal::Changed { .. }) if !self.accept => {
                 self.changes.push(format!("the graph {shown} was changed after it was signed"));
             }
-            TextStanding::Invalid(refusal) => return Err(wrongly_signed(path, refusal)),
+            TextStanding::Invalid(refusal) => return Err(wrongly_signed(&shown, refusal)),
             _ => pins.of_signed_graphs(Some(&standing), []),
         }
         match load(&shown, &text, &self.kept.graph.id) {
@@ -113,7 +120,7 @@ impl<'k> CurrentSources<'k> {
             match self.kept.graphs.get(&id) {
                 Some(before) if graph.is_document_of(&before.digest) => {}
                 Some(before) => {
-                    let path = file.map(|file| project::shown(&file.path)).unwrap_or_default();
+                    let path = file.map(|file| self.base.show(&file.path)).unwrap_or_default();
                     let text = file.and_then(|file| file.text().ok());
                     let lines = of_graphs(before, &graph, text.as_deref());
                     self.changes.push(format!("the graph `{id}` ({path}):{lines}"));
@@ -139,21 +146,21 @@ impl<'k> CurrentSources<'k> {
         if let Some(path) = given {
             let before = self.kept.manifest.of_record();
             if kept.digest() != before.digest() {
-                self.changes.push(changed_manifest(path, before, &kept));
+                self.changes.push(changed_manifest(path, self.base, before, &kept));
             }
             return Ok(kept);
         }
         let Some(path) = &self.kept.pins.caps_file else { return Ok(kept) };
-        match manifest_now(path) {
+        match manifest_now(path, self.base) {
             Ok(None) => Ok(kept),
             Ok(Some(now)) if now.digest() == kept.digest() => Ok(kept),
             Ok(Some(now)) => {
-                self.changes.push(changed_manifest(path, &kept, &now));
+                self.changes.push(changed_manifest(path, self.base, &kept, &now));
                 Ok(if self.accept { AcceptedManifest::given(now) } else { kept })
             }
             Err(error) if self.accept => Err(error),
             Err(error) => {
-                let shown = project::shown(path);
+                let shown = self.base.show(path);
                 self.changes
                     .push(format!("the manifest {shown} cannot be used any more: {}", error.message()));
                 Ok(kept)
@@ -163,8 +170,8 @@ impl<'k> CurrentSources<'k> {
 }
 
 /// Makes the line about a manifest that has changed.
-pub(crate) fn changed_manifest(path: &Path, before: &Manifest, now: &Manifest) -> String {
+pub(crate) fn changed_manifest(path: &Path, base: &BaseFolder, before: &Manifest, now: &Manifest) -> String {
     let text = crate::project::text_file::read(path).ok();
     let lines = of_documents(&before.to_json(), &now.to_json(), text.as_deref());
-    format!("the manifest {}: {}{lines}", project::shown(path), before.differences(now).join("; "))
+    format!("the manifest {}: {}{lines}", base.show(path), before.differences(now).join("; "))
 }
