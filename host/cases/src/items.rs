@@ -29,7 +29,8 @@ use graph_runtime::items::subgraphs::Subgraphs;
 use graph_runtime::plan::engine;
 use graph_runtime::plan::is_built_in;
 use graph_runtime::project::{self, Project};
-use graph_runtime::run::start;
+use graph_runtime::run::manifest_file::read_manifest;
+use graph_runtime::run::opened_graph::check_folders;
 use graph_runtime::sources::Sources;
 use graph_runtime::trust::trusted_keys;
 use graph_runtime::{BareGraph, ItemSources};
@@ -58,10 +59,10 @@ impl Items {
     /// Creates items that are found as for a run. `caps` is the manifest with the grants. Each case has its own
     /// permissions to dispatch.
     pub fn real(sources: Sources, caps: Option<&Path>, project: &Project, host: &Host) -> Result<Self> {
-        start::check_folders(&sources)?;
+        check_folders(&sources)?;
         let trust = trusted_keys::load(&host.home, &sources.trust, &*host.notices)?;
         let grants = match caps {
-            Some(path) => start::read_manifest(path, host)?,
+            Some(path) => read_manifest(path, host)?,
             None => Manifest::deny_all(),
         };
         let engine = Mutex::new(None);

@@ -55,7 +55,7 @@ impl Foreground<'_> {
     /// Drives the run until it has ended or needs an answer that cannot be given here, and prints the outcome.
     pub(super) async fn carry_out(
         mut self,
-        ready: PreparedRun,
+        prepared: PreparedRun,
         event: Event,
         context: &Context,
     ) -> Result<Exit> {
@@ -68,13 +68,13 @@ impl Foreground<'_> {
             progress: Progress::new(output, self.quiet || output.is_json()),
             observers: self.observe.observers(
                 store,
-                &ready.run,
+                &prepared.run,
                 self.graph,
                 self.telemetry.as_ref(),
                 context,
             )?,
-            run: ready.run,
-            driver: ready.driver,
+            run: prepared.run,
+            driver: prepared.driver,
             output,
             answers: std::mem::take(&mut self.answers),
             herald: self.herald.take(),

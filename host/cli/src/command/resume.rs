@@ -18,8 +18,8 @@ use graph_runtime::Runtime;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::project::run_folder::RunFolder;
 use graph_runtime::run::restore::Checked;
-use graph_runtime::run::resume::{Opening, Resumable};
-use graph_runtime::run::start::run_parameters;
+use graph_runtime::run::resume::{RestoreOptions, Resumable};
+use graph_runtime::run::run_inputs::run_parameters;
 use graph_runtime::run::typed_answers::TypedAnswers;
 use graph_walker::parameters::is_about_the_run;
 use graph_walker::walker::{Answers, Resume};
@@ -140,7 +140,7 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
     // Nothing is created if the run does not exist.
     let (runtime, row) = Runtime::of_run(context.host.clone(), project.clone(), &args.run)?;
     let telemetry = args.observe.telemetry()?;
-    let opening = Opening {
+    let restore = RestoreOptions {
         accept_changes: args.accept_changes,
         begins_turn,
         sign_with: args.sign_with.clone(),
@@ -149,7 +149,7 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
         caps: args.given.caps.clone(),
         sources: args.given.sources(),
     };
-    let mut resumable = Box::pin(runtime.reopen(&row.run_id, opening)).await?;
+    let mut resumable = Box::pin(runtime.reopen(&row.run_id, restore)).await?;
     let store = runtime.store()?;
     for change in &resumable.accepted {
         output.warn(format_args!("accepted: {change}"));
@@ -194,7 +194,7 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
         taken
     };
     if detach {
-        let (run, graph) = (resumable.ready.run.clone(), resumable.graph.id.clone());
+        let (run, graph) = (resumable.prepared.run.clone(), resumable.graph.id.clone());
         drop(resumable);
         let orders = BackgroundOptions { options: options(&args), inputs: new_inputs };
         return super::run::show_detached(&project, &run, &graph, orders, context);
@@ -205,7 +205,7 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
     let event = resumable.event(Resume { answers, max_steps: args.max_steps, inputs, update });
     let foreground = Foreground {
         store,
-        folder: RunFolder::of(&project, &resumable.ready.run),
+        folder: RunFolder::of(&project, &resumable.prepared.run),
         graph: &resumable.graph.id,
         typed,
         quiet: args.quiet,
@@ -216,7 +216,7 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
         observe: &args.observe,
         telemetry,
     };
-    Box::pin(foreground.carry_out(resumable.ready, event, context)).await
+    Box::pin(foreground.carry_out(resumable.prepared, event, context)).await
 }
 
 /// Resolves when the user interrupts the command.
@@ -231,7 +231,7 @@ fn print_opening(resumable: &Resumable, typed: &str, output: Output) {
     output.note(format_args!(
         "{} {}  resumed after step {}",
         styled(output::BOLD, printable(&resumable.graph.id)),
-        styled(output::DIM, format_args!("run {}", resumable.ready.run)),
+        styled(output::DIM, format_args!("run {}", resumable.prepared.run)),
         resumable.steps,
     ));
     if let Some(checked) = &resumable.checked {
@@ -285,7 +285,7 @@ fn new_inputs_of(given: Option<Map<String, Value>>, args: &Args, resumable: &Res
 /// Removes the parameters of the run from the new inputs; returns whether it is resumed in the background. A change of `capabilities`
 /// or `depth`, which are fixed at the start, is an error.
 fn of_this_run(new: &mut Map<String, Value>, resumable: &Resumable) -> Result<bool> {
-    let (graph, run) = (&resumable.graph, &resumable.ready.run);
+    let (graph, run) = (&resumable.graph, &resumable.prepared.run);
     let parameters = run_parameters(graph, new)?;
     if let Some(other) = parameters.resume_run_id.filter(|other| other != run) {
         return Err(Error::usage(format!(

@@ -279,19 +279,19 @@ fn report_items(path: &Path, args: &Args, context: &Context) -> Result<ItemRepor
     let name = path.display().to_string();
     let options = PlanOptions { sources, manifest: args.caps.clone(), sign_with: None };
     let runtime = Runtime::new(context.host.clone(), project, StoreKind::default());
-    let mut scene = runtime.open_graph(&name, &options)?;
+    let mut opened = runtime.open_graph(&name, &options)?;
     // Files are checked with and without access to the secrets of a run, as before a change is merged.
-    scene.components.without_secrets = true;
-    let graph = Arc::clone(&scene.file.graph);
+    opened.components.without_secrets = true;
+    let graph = Arc::clone(&opened.file.graph);
     if args.caps.is_none() {
         let all = DispatchPatterns::parse(["execute.*", "search.*", "load.*", "sign.*"])
             .map(Manifest::of_dispatch)
             .unwrap_or_default();
-        let Components { places, trust, .. } = &scene.components;
-        scene.subgraphs = Subgraphs::resolve(&graph, Graphs::new(), places, trust, &all, |_| false)?;
-        scene.components.manifest = Arc::new(all);
+        let Components { places, trust, .. } = &opened.components;
+        opened.subgraphs = Subgraphs::resolve(&graph, Graphs::new(), places, trust, &all, |_| false)?;
+        opened.components.manifest = Arc::new(all);
     }
-    let plan = context.block_on(scene.plan())?;
+    let plan = context.block_on(opened.plan())?;
     let counts = |problem: &PlanProblem| args.caps.is_some() || problem.interface.is_none();
     let missing = plan.missing().into_iter().filter(|(_, problem)| counts(problem));
     let found = missing.map(|(node, problem)| ItemProblem {

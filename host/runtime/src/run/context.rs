@@ -64,7 +64,7 @@ pub struct Environment {
 
 /// The parameters of a new run.
 #[derive(Clone, Debug)]
-pub struct Beginning {
+pub struct NewRunSettings {
     /// The id of the new run.
     pub run: String,
     /// Path of the graph's file for the run's row, if there is a file.
@@ -100,7 +100,7 @@ pub struct RunParent {
 
 /// A run that this process holds, before it is driven. After a drop, it can be resumed.
 #[derive(Debug)]
-pub struct Assembled {
+pub struct AssembledRun {
     /// The id of the run.
     pub run: String,
     /// The setup that its walker was made with.
@@ -119,9 +119,9 @@ pub struct PreparedRun {
     pub driver: Driver,
 }
 
-impl Assembled {
+impl AssembledRun {
     /// Passes the run to a driver.
-    pub fn ready(self, environment: &Environment) -> Result<PreparedRun> {
+    pub fn prepare(self, environment: &Environment) -> Result<PreparedRun> {
         let Self { run, setup, walker, guard } = self;
         let driver = environment.driver(&run, (walker, guard), setup.durability)?;
         Ok(PreparedRun { run, driver })
@@ -158,13 +158,14 @@ impl Environment {
     }
 
     /// Creates a run in the store, and takes it. If the walker refuses the start, no run is left behind.
-    pub fn start(&self, definition: &Definition, beginning: Beginning) -> Result<Assembled> {
+    pub fn start(&self, definition: &Definition, settings: NewRunSettings) -> Result<AssembledRun> {
         let graph = &definition.graph;
-        let run = beginning.run;
-        let (root, parent) = match beginning.parent {
+        let run = settings.run;
+        let (root, parent) = match settings.parent {
             Some(parent) => (parent.root_id, Some(parent.run_id)),
             None => (run.clone(), None),
         };
+        let inputs = inputs_digest(&settings.inputs);
         let setup = Setup {
             identity: Identity {
                 run: run.clone(),
@@ -172,35 +173,34 @@ impl Environment {
                 parent: parent.clone(),
                 namespace: String::new(),
             },
-            seed: beginning.seed.unwrap_or_else(|| Setup::default_seed(graph, &beginning.inputs)),
-            inputs: beginning.inputs,
-            initial_state: beginning.initial_state,
+            seed: settings.seed.unwrap_or_else(|| Setup::default_seed_of(&graph.digest, &inputs)),
+            inputs: settings.inputs,
+            initial_state: settings.initial_state,
             manifest: Arc::clone(&definition.manifest),
             graphs: Arc::clone(&definition.graphs),
             hooks: Arc::clone(&definition.hooks),
             pins: definition.pins,
             accepted: Vec::new(),
-            durability: beginning.durability.unwrap_or(graph.durability),
-            max_steps: beginning.max_steps,
-            max_concurrency: beginning.max_concurrency,
+            durability: settings.durability.unwrap_or(graph.durability),
+            max_steps: settings.max_steps,
+            max_concurrency: settings.max_concurrency,
         };
         let at = self.clock.now();
         // The start is tried without a store first: its outcome is the same each time.
         RunTree::new(Arc::clone(graph), setup.clone())
             .handle(at, Event::Started)
             .map_err(|error| refused_event(&error))?;
-        let inputs = inputs_digest(&setup.inputs);
         let row = RunRow {
             run_id: run.clone(),
             graph_id: graph.id.clone(),
-            graph_path: beginning.graph_path,
+            graph_path: settings.graph_path,
             parent_id: parent,
             root_id: root,
             continuation_of: None,
             continuation_id: None,
             chain_root_id: None,
             status: Status::Running,
-            pid: beginning.pid,
+            pid: settings.pid,
             step: 0,
             fuel: 0,
             model_use: ModelUse::NOTHING,
@@ -221,12 +221,12 @@ impl Environment {
         };
         let mut snapshots =
             vec![Snapshot { digest: inputs, text: json::canonical_string(&setup.inputs).into() }];
-        snapshots.extend(beginning.texts);
+        snapshots.extend(settings.texts);
         snapshots.push(RunStart::of(&row).note(&self.key));
         self.store.create_run(&NewRun { row, snapshots })?;
         let guard = self.take(&run)?;
         let walker = RunTree::new(Arc::clone(graph), setup.clone());
-        Ok(Assembled { run, setup, walker, guard })
+        Ok(AssembledRun { run, setup, walker, guard })
     }
 
     /// Restores a run that this process holds; a run without stored records starts from its beginning.
@@ -236,10 +236,10 @@ impl Environment {
         setup: Setup,
         restored: Option<RestoredTree>,
         guard: RunGuard,
-    ) -> Result<Assembled> {
+    ) -> Result<AssembledRun> {
         let run = setup.identity.run.clone();
         let walker = walker(graph, setup.clone(), restored)?;
-        Ok(Assembled { run, setup, walker, guard })
+        Ok(AssembledRun { run, setup, walker, guard })
     }
 
     /// Edits the state of a run that this process holds, as a node would, at its newest checkpoint or after going back
@@ -297,23 +297,23 @@ impl Environment {
         let walker = walker()?;
         self.store.create_run(&NewRun { row, snapshots: Vec::new() })?;
         let guard = self.take(&run)?;
-        self.edited(Assembled { run, setup, walker, guard }, Event::Forked(edit)).await
+        self.edited(AssembledRun { run, setup, walker, guard }, Event::Forked(edit)).await
     }
 
     /// Passes an event to a run that leaves it suspended.
-    async fn edited(&self, assembled: Assembled, event: Event) -> Result<Summary> {
-        let mut ready = assembled.ready(self)?;
-        ready.driver.drive(event, &mut ()).await.map_err(|error| match error {
+    async fn edited(&self, assembled: AssembledRun, event: Event) -> Result<Summary> {
+        let mut prepared = assembled.prepare(self)?;
+        prepared.driver.drive(event, &mut ()).await.map_err(|error| match error {
             DriveError::Refused { .. } => refused_edit(error.into()),
             other => other.into(),
         })?;
-        Ok(ready.driver.take_summary())
+        Ok(prepared.driver.take_summary())
     }
 
     /// Stops a run that this process holds and that is not being driven, before any task runs.
     pub async fn stop(
         &self,
-        mut assembled: Assembled,
+        mut assembled: AssembledRun,
         stop: graph_driver::StopRequest,
         behind: RunUpdate,
         first: Event,
@@ -322,9 +322,9 @@ impl Environment {
         assembled.walker.handle(self.clock.now(), stop.into()).map_err(|error| {
             Error::storage(format!("run {run} cannot be stopped: {error}")).caused_by(error)
         })?;
-        let mut ready = assembled.ready(self)?;
-        ready.driver.amend(RunUpdate { at: self.clock.now(), ..behind });
-        Ok(ready.driver.drive(first, &mut ()).await?)
+        let mut prepared = assembled.prepare(self)?;
+        prepared.driver.amend(RunUpdate { at: self.clock.now(), ..behind });
+        Ok(prepared.driver.drive(first, &mut ()).await?)
     }
 }
 

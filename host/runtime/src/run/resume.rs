@@ -38,8 +38,9 @@ use crate::run::drift::CurrentSources;
 use crate::run::history_audit::check_pause;
 use crate::run::pins::{Pins, kept_text};
 use crate::run::restore::Checked;
+use crate::run::run_inputs::check_inputs;
 use crate::run::snapshot::{PinnedBy, RunSnapshot};
-use crate::run::start::{check_inputs, environment};
+use crate::run::start::environment;
 use crate::run::start_note::RunStart;
 use crate::run::state_item::StateItem;
 use crate::run::typed_answers::TypedAnswers;
@@ -52,7 +53,7 @@ use crate::trust::trusted_keys;
 #[derive(Debug)]
 pub struct Resumable {
     /// The driver, which holds the run.
-    pub ready: PreparedRun,
+    pub prepared: PreparedRun,
     /// The graph to continue with: the recorded one, or an accepted change of it.
     pub graph: Arc<Graph>,
     /// The questions that wait for an answer.
@@ -80,24 +81,24 @@ impl Resumable {
         if keys.peek().is_none() {
             return Vec::new();
         }
-        structure::unknown_channels(&self.graph, &self.ready.driver.summary().state, keys)
+        structure::unknown_channels(&self.graph, &self.prepared.driver.summary().state, keys)
     }
 
     /// Takes the answers to the open questions from `typed`. The remaining ones are for questions that the run has not asked yet.
     pub fn take_answers(&self, typed: &mut TypedAnswers, store: &dyn CheckpointStore) -> Result<Answers> {
-        let committed = |name: &str| answered::find(store, &self.ready.run, &self.key, name);
-        typed.take(self.ready.driver.run(), &committed)
+        let committed = |name: &str| answered::find(store, &self.prepared.run, &self.key, name);
+        typed.take(self.prepared.driver.run(), &committed)
     }
 
     /// Checks whether an open question is asked again before it is answered, since accepted changes may have changed it.
     pub fn asks_again(&self) -> bool {
-        let run = self.ready.driver.run();
+        let run = self.prepared.driver.run();
         !self.accepted.is_empty() && self.open.iter().any(|asked| run.is_asked_again(&asked.id))
     }
 
     /// Restricts answers to questions that are asked again as they were shown, for a resume with new inputs.
     pub fn only_as_shown(&self, typed: &mut TypedAnswers) {
-        typed.only_as_shown(self.ready.driver.run());
+        typed.only_as_shown(self.prepared.driver.run());
     }
 
     /// Merges new inputs into those of the run, and checks them against the graph's schema.
@@ -125,7 +126,7 @@ impl Resumable {
     pub fn event(&mut self, resume: Resume) -> Event {
         if let Some(max_steps) = resume.max_steps {
             let max_steps = Change::Set(max_steps.min(LARGEST_FIGURE));
-            self.ready.driver.amend(RunUpdate { max_steps, ..RunUpdate::default() });
+            self.prepared.driver.amend(RunUpdate { max_steps, ..RunUpdate::default() });
         }
         if self.from_the_start { Event::Started } else { Event::Resumed(resume) }
     }
@@ -165,7 +166,7 @@ fn take(name: &str, store: &dyn CheckpointStore, begins_turn: bool) -> Result<(R
 /// The options of a resume.
 #[derive(Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
-pub struct Opening {
+pub struct RestoreOptions {
     /// Resumes the run with the present graph, manifest and components if they have changed.
     pub accept_changes: bool,
     /// Permits a run that has ended to start another turn, with new inputs.
@@ -183,16 +184,16 @@ pub struct Opening {
 }
 
 /// Takes a run, verifies its records, compares its sources with the present ones, and restores it.
-pub(crate) async fn open(
+pub(crate) async fn reopen(
     name: &str,
     store: Arc<dyn CheckpointStore>,
-    opening: Opening,
+    options: RestoreOptions,
     project: &Project,
     host: &Host,
 ) -> Result<Resumable> {
     let signing_key =
-        opening.sign_with.as_deref().map(|key| key_pairs::signing_key(&host.home, key)).transpose()?;
-    let (mut row, guard) = take(name, &*store, opening.begins_turn)?;
+        options.sign_with.as_deref().map(|key| key_pairs::signing_key(&host.home, key)).transpose()?;
+    let (mut row, guard) = take(name, &*store, options.begins_turn)?;
     let run = row.run_id.clone();
     let key = own_key(&row, host)?;
     let verifying = key.verifying_key();
@@ -206,23 +207,23 @@ pub(crate) async fn open(
     }
     let pinned_by = PinnedBy::of(restored.as_ref(), &key);
     let mut kept = RunSnapshot::read(&*store, &row, pinned_by, &host.home)?;
-    kept.take_sources(&run, &opening.sources, project)?;
-    let permitted = kept.permit(Purpose::Resume, opening.caps.as_deref(), host)?;
+    kept.take_sources(&run, &options.sources, project)?;
+    let permitted = kept.permit(Purpose::Resume, options.caps.as_deref(), host)?;
     let mut pins = kept.pins.clone();
     let trust = trusted_keys::load(&host.home, &pins.trust_files, &*host.notices)?;
     let recorded = kept.judged_at(restored.as_ref().map(|tree| tree.root.checkpoint.at));
     let judged = judged(recorded);
-    let mut present = CurrentSources::new(&kept, opening.accept_changes, &trust, judged);
+    let mut present = CurrentSources::new(&kept, options.accept_changes, &trust, judged);
     let graph = Arc::new(present.graph(&mut pins)?);
     let inputs = restore::inputs(&*store, &row.inputs)?;
-    let manifest = present.manifest(permitted.manifest, opening.caps.as_deref())?;
+    let manifest = present.manifest(permitted.manifest, options.caps.as_deref())?;
     let manifest = manifest.narrowed(|manifest| parameters::allowed(&graph, &inputs, manifest));
     let places = kept.places(&host.home, project);
     let graphs = Arc::new(present.graphs(&graph, &places, &manifest, &mut pins)?);
     let (mut changes, change_remedies) = (present.changes, present.remedies);
     let engine = engine(host)?.opening(permitted.opens);
     pins.engine = engine.digest();
-    pin_texts(&mut pins, &graph, &manifest, opening.caps.as_deref());
+    pin_texts(&mut pins, &graph, &manifest, options.caps.as_deref());
     pins.of_graphs(&graphs);
     let mut components = components(engine, places, trust, manifest, pins.allow_unsigned);
     components.recorded = recorded;
@@ -240,7 +241,7 @@ pub(crate) async fn open(
     if changes.is_empty() {
         // An addition, such as a first signature, revokes nothing.
         pins = kept.recorded.clone();
-    } else if !opening.accept_changes {
+    } else if !options.accept_changes {
         return Err(changed(&run, &changes, change_remedies));
     }
     plan.refusal(suggestion(&pins)).map_or(Ok(()), Err)?;
@@ -259,7 +260,7 @@ pub(crate) async fn open(
     if is_changed && !from_the_start {
         setup.accepted.push(accepted(&row, (pins_digest, graph.digest), &key, &changes));
     }
-    let state_item = StateItem::of_run(opening.state_item, &graph, &row, &key, project, host);
+    let state_item = StateItem::of_run(options.state_item, &graph, &row, &key, project, host);
     let environment = Environment { state_item, ..environment(components, plan, store, key, project, host) };
     let assembled = environment.resume(&graph, setup, restored, guard)?;
     let summary = assembled.walker.summary();
@@ -273,13 +274,13 @@ pub(crate) async fn open(
         (update.pins, update.graph) = (Some(pins_digest), Some(graph.digest));
         update.manifest = Some(pins.manifest);
     }
-    let mut ready = assembled.ready(&environment)?;
-    ready.driver.amend(update);
-    if opening.no_cache {
-        ready.driver.ignore_cache();
+    let mut prepared = assembled.prepare(&environment)?;
+    prepared.driver.amend(update);
+    if options.no_cache {
+        prepared.driver.ignore_cache();
     }
     Ok(Resumable {
-        ready,
+        prepared,
         graph,
         open: summary.interrupts,
         from_the_start,

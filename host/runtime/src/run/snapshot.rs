@@ -24,9 +24,10 @@ use crate::project::Project;
 use crate::project::paths::absolute;
 use crate::project::user_home::Home;
 use crate::remedy::Remedy;
+use crate::run::manifest_file::read_manifest;
+use crate::run::opened_graph::check_folders;
 use crate::run::pins::{Pins, kept_text};
 use crate::run::restore;
-use crate::run::start::{check_folders, read_manifest};
 use crate::run::start_note::RunStart;
 use crate::sources::Sources;
 

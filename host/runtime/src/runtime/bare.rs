@@ -15,7 +15,7 @@ use graph_walker::walker::{Edit, Event, Graphs, Identity, Restored, RestoredTree
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Kind, Result};
-use crate::run::context::{self, Assembled, Beginning, Definition, Environment, PreparedRun};
+use crate::run::context::{self, AssembledRun, Definition, Environment, NewRunSettings, PreparedRun};
 use crate::run::{edit_and_fork, restore};
 
 /// Runs graphs for a program that brings everything that a run needs. Nothing is read from a project or from the user's
@@ -209,7 +209,7 @@ impl BareRuntime {
             manifest_digest: graph.manifest.digest(),
             pins: graph.pins,
         };
-        let beginning = Beginning {
+        let settings = NewRunSettings {
             run: start.run_id,
             graph_path: None,
             inputs: Arc::new(start.inputs),
@@ -222,7 +222,7 @@ impl BareRuntime {
             pid: None,
             texts: Vec::new(),
         };
-        let assembled = self.environment().start(&definition, beginning)?;
+        let assembled = self.environment().start(&definition, settings)?;
         let run = BareRun { graph: definition.graph, setup: assembled.setup.clone(), is_fork: false };
         Ok((run, self.prepared(assembled, start.stop)?, Event::Started))
     }
@@ -315,14 +315,14 @@ impl BareRuntime {
     }
 
     /// Passes a run to a driver, after a request to stop it.
-    fn prepared(&self, mut assembled: Assembled, stop: Option<StopRequest>) -> Result<PreparedRun> {
+    fn prepared(&self, mut assembled: AssembledRun, stop: Option<StopRequest>) -> Result<PreparedRun> {
         if let Some(stop) = stop {
             assembled.walker.handle(self.clock.now(), stop.into()).map_err(|error| {
                 let message = format!("run {} cannot be stopped: {error}", assembled.run);
                 Error::new(Kind::Internal, "internal", message)
             })?;
         }
-        assembled.ready(&self.environment())
+        assembled.prepare(&self.environment())
     }
 }
 

@@ -154,7 +154,7 @@ impl TestProject {
         let file = self.path(graph);
         let graph = if file.exists() { file.to_string_lossy().into_owned() } else { graph.to_owned() };
         let plan = runtime.plan_with(&graph, &self.plan_options()).await?;
-        Box::pin(runtime.start_with(plan, options, ())).await?.outcome().await
+        Box::pin(runtime.start(plan, options, ())).await?.outcome().await
     }
 
     /// Resumes a run until it has ended or waits.
@@ -165,7 +165,7 @@ impl TestProject {
     /// Accepts what has changed since a run was started, and resumes it.
     pub(super) async fn resume_changed(&self, run: &str, answers: Answers) -> Result<Summary> {
         let mut options = ResumeOptions::from(answers);
-        options.opening.accept_changes = true;
+        options.restore.accept_changes = true;
         self.resume(run, options).await
     }
 

@@ -21,9 +21,9 @@ use crate::items::subgraphs::Subgraphs;
 use crate::plan::manifest_authority::AcceptedManifest;
 use crate::project;
 use crate::remedy::Remedy;
+use crate::run::manifest_file::manifest_now;
 use crate::run::pins::Pins;
 use crate::run::snapshot::RunSnapshot;
-use crate::run::start::manifest_now;
 
 /// Sources for a resume: the stored ones, or, if changes are accepted, the present ones. Differences are reported either way.
 pub(crate) struct CurrentSources<'k> {
