@@ -141,7 +141,7 @@ fn listen() -> Result<Arc<AtomicBool>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     std::thread::Builder::new()
         .spawn(move || {
-            runtime.block_on(crate::terminal::foreground_run::asked_to_stop());
+            runtime.block_on(crate::terminal::session::asked_to_stop());
             told.store(true, Ordering::Relaxed);
         })
         .map_err(failed)?;

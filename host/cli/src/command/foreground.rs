@@ -5,11 +5,11 @@ use std::sync::Arc;
 use graph_core::record::{ErrorCode, Status};
 use graph_host::background::StartupReporter;
 use graph_host::context::Context;
-use graph_host::terminal::exit::Exit;
-use graph_host::terminal::foreground_run::Session;
+use graph_host::terminal::exit::{self, Exit};
 use graph_host::terminal::progress::Progress;
 use graph_host::terminal::remedies;
 use graph_host::terminal::run_report;
+use graph_host::terminal::session::Session;
 use graph_host::terminal::width::one_line;
 use graph_runtime::clock::now;
 use graph_runtime::error::Result;
@@ -128,7 +128,7 @@ impl Foreground<'_> {
                 Some(value) => run_report::print_result(value, is_kept.then_some(typed.as_str()), output)?,
             }
         }
-        Ok(run_report::exit(summary))
+        Ok(exit::of_run(summary))
     }
 }
 

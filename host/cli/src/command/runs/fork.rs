@@ -2,7 +2,7 @@
 
 use graph_core::record::CheckpointSelector;
 use graph_host::context::Context;
-use graph_host::terminal::exit::Exit;
+use graph_host::terminal::exit::{self, Exit};
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::remedies;
 use graph_host::terminal::run_report;
@@ -119,7 +119,7 @@ async fn carry_out(args: Args, project: &Project, context: &Context) -> Result<E
             remedies::reworded(error, kept.trim().to_owned())
         });
     }
-    let code = if args.go { run_report::exit(&done.summary) } else { Exit::Ok };
+    let code = if args.go { exit::of_run(&done.summary) } else { Exit::Ok };
     if context.output.is_json() {
         let store = runtime.store()?;
         let visited = checkpoints::visited(&*store, &done.run, Some(done.key));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use graph_core::record::Status;
 use graph_host::context::Context;
-use graph_host::terminal::exit::Exit;
+use graph_host::terminal::exit::{self, Exit};
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::run_report;
 use graph_runtime::clock::now;
@@ -105,7 +105,7 @@ pub(super) fn outcome(
         let visited = checkpoints::visited(store, &row.run_id, told.key().copied());
         let document = RunDocument::of(&row.run_id, &row.graph_id, &summary, visited).at(now());
         run_report::print(&document, output)?;
-        return Ok(run_report::exit(&summary));
+        return Ok(exit::of_run(&summary));
     }
     if summary.status == Status::Running {
         output.note(format_args!(
@@ -125,5 +125,5 @@ pub(super) fn outcome(
         Some(_) if output.is_in_lines() => {}
         Some(value) => run_report::print_result(value, Some(typed), output)?,
     }
-    Ok(run_report::exit(&summary))
+    Ok(exit::of_run(&summary))
 }

@@ -1,4 +1,4 @@
-//! A run in the foreground: it shows progress, asks its questions, can be stopped by signals, and ends.
+//! The session of a run in the foreground: it shows progress, asks its questions, can be stopped by signals, and ends.
 
 use std::sync::Arc;
 
