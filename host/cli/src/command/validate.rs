@@ -24,6 +24,7 @@ use graph_runtime::items::locate::{ItemLocator, id_of_graph, type_of_file};
 use graph_runtime::items::subgraphs::{Subgraphs, recursion_warnings};
 use graph_runtime::items::text_items::format_of;
 use graph_runtime::plan::admission::Components;
+use graph_runtime::plan::manifest_authority::AcceptedManifest;
 use graph_runtime::plan::{PlanProblem, refused_nodes, scripts};
 use graph_runtime::project;
 use graph_runtime::registry::fetch_cache;
@@ -289,7 +290,7 @@ fn report_items(path: &Path, args: &Args, context: &Context) -> Result<ItemRepor
             .unwrap_or_default();
         let Components { places, trust, .. } = &opened.components;
         opened.subgraphs = Subgraphs::resolve(&graph, Graphs::new(), places, trust, &all, |_| false)?;
-        opened.components.manifest = Arc::new(all);
+        opened.components.manifest = AcceptedManifest::given(all);
     }
     let plan = context.block_on(opened.plan())?;
     let counts = |problem: &PlanProblem| args.caps.is_some() || problem.interface.is_none();

@@ -32,7 +32,7 @@ pub(super) fn pinned(opened: &OpenedGraph, plan: &Plan) -> Result<(Digest, Vec<S
         graph: Arc::clone(&opened.file.graph),
         graphs: Arc::new(opened.subgraphs.graphs.clone()),
         hooks: Arc::clone(&opened.hooks.hooks),
-        manifest: Arc::clone(&opened.components.manifest),
+        manifest: opened.components.manifest.shared(),
         manifest_digest: pins.manifest,
         pins: digest,
     };

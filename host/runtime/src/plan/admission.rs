@@ -27,6 +27,7 @@ use crate::items::text_items::Texts;
 use crate::items::{locate, precedence};
 use crate::plan::PlanProblem;
 use crate::plan::describe::ComponentDescription;
+use crate::plan::manifest_authority::AcceptedManifest;
 use crate::project;
 use crate::remedy::{BoundedKey, Remedy};
 use crate::trust::log::TrustLog;
@@ -41,7 +42,7 @@ pub struct Components {
     /// The trust store that decides which signatures count.
     pub trust: TrustStore,
     /// The manifest that grants come from.
-    pub manifest: Arc<Manifest>,
+    pub manifest: AcceptedManifest,
     /// Admits components without a signature.
     pub allow_unsigned: bool,
     /// The texts that the run has stored: they replace text items that no longer exist.

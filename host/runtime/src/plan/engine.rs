@@ -34,19 +34,19 @@ pub fn components(
     manifest: AcceptedManifest,
     allow_unsigned: bool,
 ) -> Components {
-    let manifest = manifest.into_manifest();
     // No key signs a graph that a run writes: if the user requires signatures of such graphs, none runs.
     let manifest = match trust.still_enough(HostItem::Run.id(), &[], judged(None)) {
         Ok(()) => manifest,
         Err(few) => {
-            manifest.without_written_graphs(&format!("no key signs a graph that a run writes itself: {few}"))
+            let why = format!("no key signs a graph that a run writes itself: {few}");
+            manifest.narrowed(|manifest| manifest.clone().without_written_graphs(&why))
         }
     };
     Components {
         engine,
         places,
         trust,
-        manifest: Arc::new(manifest),
+        manifest,
         allow_unsigned,
         kept_texts: Arc::default(),
         recorded: None,

@@ -143,7 +143,7 @@ impl Plan {
         let (mut nodes, mut hooks) = (Vec::new(), Vec::new());
         let mut waiting = WaitingGraphs::of(Inside {
             graph: Arc::clone(graph),
-            manifest: Arc::clone(&components.manifest),
+            manifest: components.manifest.shared(),
             path: String::new(),
             level: 0,
         });

@@ -218,7 +218,7 @@ impl ReplayContext {
         let judged = judged(components.recorded);
         components.kept_texts = Arc::new(resume::kept_texts(store, &kept)?);
         let (graph, graphs) = (Arc::new(graph), Arc::new(graphs));
-        let manifest = Arc::clone(&components.manifest);
+        let manifest = components.manifest.shared();
         let plan = Plan::make(&graph, &graphs, &hooks, &components).await;
         pins.of_plan(&plan);
         if let Some(error) = resume::refuse_revoked_items(&row.run_id, &kept, &plan)

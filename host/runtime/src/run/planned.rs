@@ -1,11 +1,10 @@
 //! The second stage of a start: an opened graph is planned with the inputs of a run.
 
-use std::sync::Arc;
-
 use graph_core::capability::Manifest;
 
 use crate::error::Result;
 use crate::plan::Plan;
+use crate::plan::manifest_authority::AcceptedManifest;
 use crate::remedy::ManifestSuggestion;
 use crate::run::opened_graph::OpenedGraph;
 use crate::run::run_inputs::RunInputs;
@@ -20,15 +19,15 @@ pub struct PlannedRun {
     pub(crate) plan: Plan,
     /// The inputs of the run.
     pub(crate) inputs: RunInputs,
-    /// The manifest before the inputs narrow it.
-    accepted: Arc<Manifest>,
+    /// The manifest that was accepted, before the inputs narrow it.
+    accepted: AcceptedManifest,
 }
 
 impl PlannedRun {
     /// Plans a run of an opened graph. Its inputs may narrow the manifest.
     pub(crate) async fn new(mut opened: OpenedGraph, inputs: RunInputs) -> Self {
-        let accepted = Arc::clone(&opened.components.manifest);
-        opened.components.manifest = Arc::new(inputs.parameters().narrow(&accepted, 0));
+        let accepted = opened.components.manifest.clone();
+        opened.components.manifest = accepted.narrowed(|manifest| inputs.parameters().narrow(manifest, 0));
         let plan = opened.plan().await;
         Self { opened, plan, inputs, accepted }
     }
@@ -38,14 +37,18 @@ impl PlannedRun {
     pub(crate) async fn with_inputs_of(mut self, options: &mut StartOptions) -> Result<Self> {
         let Some(inputs) = options.inputs.take() else { return Ok(self) };
         let inputs = self.opened.read_inputs(inputs)?;
-        let manifest = &mut self.opened.components.manifest;
-        let narrowed = inputs.parameters().narrow(&self.accepted, 0);
+        let narrowed = self.accepted.narrowed(|manifest| inputs.parameters().narrow(manifest, 0));
         // The digest of a manifest leaves its narrowing out.
-        if narrowed.narrowing() != manifest.narrowing() {
-            *manifest = Arc::new(narrowed);
+        if narrowed.narrowing() != self.manifest().narrowing() {
+            self.opened.components.manifest = narrowed;
             self.plan = self.opened.plan().await;
         }
         Ok(Self { inputs, ..self })
+    }
+
+    /// The manifest that the grants of the plan come from: the accepted one, narrowed by the inputs.
+    pub fn manifest(&self) -> &Manifest {
+        &self.opened.components.manifest
     }
 
     /// Lists the inputs that the graph's `config_schema` does not name, each as a sentence; none once they were checked.

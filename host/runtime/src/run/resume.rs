@@ -254,7 +254,7 @@ pub(crate) async fn reopen(
     let mut setup = Setup {
         pins: pins_digest,
         hooks: hooks.hooks,
-        ..setup(&row, &components.manifest, &graphs, inputs.clone())
+        ..setup(&row, &components.manifest.shared(), &graphs, inputs.clone())
     };
     // A run that starts from its beginning has no record yet that pins it.
     if is_changed && !from_the_start {

@@ -82,7 +82,7 @@ pub(crate) fn start(
         graph,
         graphs: Arc::new(subgraphs.graphs),
         hooks: Arc::clone(&hooks.hooks),
-        manifest: Arc::clone(&components.manifest),
+        manifest: components.manifest.shared(),
         manifest_digest: pins.manifest,
         pins: pins_digest,
     };

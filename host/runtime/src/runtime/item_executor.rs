@@ -43,7 +43,7 @@ impl ItemSources {
         graph: &BareGraph,
         wanted: impl Fn(&Action) -> bool,
     ) -> Result<Arc<dyn TaskExecutor>> {
-        let manifest = AcceptedManifest::given((*graph.manifest).clone());
+        let manifest = AcceptedManifest::given(Arc::clone(&graph.manifest));
         let components = crate::plan::engine::components(
             self.engine,
             self.places,
