@@ -40,7 +40,7 @@ use graph_runtime::run::checkpoints;
 use graph_runtime::run::context::PreparedRun;
 use graph_runtime::run::restore;
 use graph_runtime::upkeep::gc;
-use graph_runtime::{BareGraph, BareRun, BareRuntime, BareStart};
+use graph_runtime::{BareGraph, BareRun, BareRuntime, BareStart, RunServices};
 
 /// Id of the first run of every case; the ids of forks have a number after it.
 const RUN: &str = "case";
@@ -387,13 +387,13 @@ impl<'c> Session<'c> {
             real,
             standstill: Arc::default(),
         };
-        BareRuntime {
+        BareRuntime::new(RunServices {
             store: Arc::clone(&self.store) as Arc<dyn CheckpointStore>,
             executor: Arc::new(executor),
             clock: Arc::new(self.clock),
             key: self.key.clone(),
             writing: WriteMode::OneByOne,
-        }
+        })
     }
 
     async fn resume(&mut self, options: &ResumeOptions) -> Result<Option<Summary>, OperationError> {

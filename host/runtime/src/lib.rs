@@ -151,7 +151,7 @@ pub use remedy::{
     BoundedKey, ManifestPurpose, ManifestSuggestion, NewerVersion, Remedy, RemedyWords, SuggestedGraph,
     WithoutSignature,
 };
-pub use run::context::PreparedRun;
+pub use run::context::{PreparedRun, RunServices};
 pub use run::edit_and_fork::EditedRun;
 pub use run::planned::PlannedRun;
 pub use run::resume::RestoreOptions;

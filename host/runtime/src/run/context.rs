@@ -45,19 +45,26 @@ pub struct Definition {
     pub pins: Digest,
 }
 
-/// The store, executor, clock and key of a run.
+/// The store, executor, clock and key of runs.
 #[derive(Clone, Debug)]
-pub struct Environment {
-    /// The store that keeps the run.
+pub struct RunServices {
+    /// The store that keeps the runs.
     pub store: Arc<dyn CheckpointStore>,
-    /// Performs the run's tasks.
+    /// Performs the tasks of runs.
     pub executor: Arc<dyn TaskExecutor>,
     /// The clock that recorded times come from.
     pub clock: Arc<dyn Clock>,
-    /// The key that signs the run's records.
+    /// The key that signs the records of runs.
     pub key: SigningKey,
-    /// Mode of writing the run's records.
+    /// Mode of writing the records.
     pub writing: WriteMode,
+}
+
+/// The services of a run, with the writer of its state item.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    /// The store, executor, clock and key of the run.
+    pub services: RunServices,
     /// Writer of the run's state item after each stored record; `None` if the run has no state item.
     pub state_item: Option<StateItem>,
 }
@@ -131,11 +138,12 @@ impl AssembledRun {
 impl Environment {
     /// Takes an existing run: no other process can take it until the guard is dropped.
     pub fn take(&self, run: &str) -> Result<RunGuard> {
-        Ok(self.store.acquire(run, &restore::this_process())?)
+        Ok(self.services.store.acquire(run, &restore::this_process())?)
     }
 
     fn driver(&self, run: &str, assembled: (RunTree, RunGuard), durability: Durability) -> Result<Driver> {
-        let Self { store, executor, clock, key, writing, state_item } = self.clone();
+        let Self { services: RunServices { store, executor, clock, key, writing }, state_item } =
+            self.clone();
         let (walker, guard) = assembled;
         let parts = DriverConfig {
             executor,
@@ -185,7 +193,7 @@ impl Environment {
             max_steps: settings.max_steps,
             max_concurrency: settings.max_concurrency,
         };
-        let at = self.clock.now();
+        let at = self.services.clock.now();
         // The start is tried without a store first: its outcome is the same each time.
         RunTree::new(Arc::clone(graph), setup.clone())
             .handle(at, Event::Started)
@@ -212,7 +220,7 @@ impl Environment {
             manifest: definition.manifest_digest,
             pins: setup.pins,
             seed: setup.seed,
-            key: self.key.id(),
+            key: self.services.key.id(),
             durability: setup.durability,
             // No run takes more steps.
             max_steps: setup.max_steps.map(|most| most.min(LARGEST_FIGURE)),
@@ -222,8 +230,8 @@ impl Environment {
         let mut snapshots =
             vec![Snapshot { digest: inputs, text: json::canonical_string(&setup.inputs).into() }];
         snapshots.extend(settings.texts);
-        snapshots.push(RunStart::of(&row).note(&self.key));
-        self.store.create_run(&NewRun { row, snapshots })?;
+        snapshots.push(RunStart::of(&row).note(&self.services.key));
+        self.services.store.create_run(&NewRun { row, snapshots })?;
         let guard = self.take(&run)?;
         let walker = RunTree::new(Arc::clone(graph), setup.clone());
         Ok(AssembledRun { run, setup, walker, guard })
@@ -256,13 +264,14 @@ impl Environment {
         let back_to = match back_to {
             None => None,
             Some(place) => {
-                let verifying = self.key.verifying_key();
-                let earlier = restore::restore_at(&*self.store, &setup.identity.run, verifying, &place)?;
+                let verifying = self.services.key.verifying_key();
+                let earlier =
+                    restore::restore_at(&*self.services.store, &setup.identity.run, verifying, &place)?;
                 // A run that is at that checkpoint need not go back.
                 if earlier.digest == restored.root.digest {
                     None
                 } else {
-                    let inputs = Arc::new(inputs(&*self.store, &earlier)?);
+                    let inputs = Arc::new(inputs(&*self.services.store, &earlier)?);
                     Some(Earlier { restored: earlier, inputs })
                 }
             }
@@ -281,9 +290,9 @@ impl Environment {
         of: Restored,
         edit: Option<Edit>,
     ) -> Result<Summary> {
-        let at = self.clock.now();
+        let at = self.services.clock.now();
         let run = setup.identity.run.clone();
-        let visited = restore::visited_at(&*self.store, &of, &self.key.verifying_key())?;
+        let visited = restore::visited_at(&*self.services.store, &of, &self.services.key.verifying_key())?;
         let walker = || {
             RunTree::fork(Arc::clone(graph), setup.clone(), of.clone(), &visited).map_err(|error| {
                 let origin = row.continuation_of.as_deref().unwrap_or(&run);
@@ -295,7 +304,7 @@ impl Environment {
             .handle(at, Event::Forked(edit.clone()))
             .map_err(|error| refused_edit(refused_event(&error)))?;
         let walker = walker()?;
-        self.store.create_run(&NewRun { row, snapshots: Vec::new() })?;
+        self.services.store.create_run(&NewRun { row, snapshots: Vec::new() })?;
         let guard = self.take(&run)?;
         self.edited(AssembledRun { run, setup, walker, guard }, Event::Forked(edit)).await
     }
@@ -319,11 +328,11 @@ impl Environment {
         first: Event,
     ) -> Result<Status> {
         let run = assembled.run.clone();
-        assembled.walker.handle(self.clock.now(), stop.into()).map_err(|error| {
+        assembled.walker.handle(self.services.clock.now(), stop.into()).map_err(|error| {
             Error::storage(format!("run {run} cannot be stopped: {error}")).caused_by(error)
         })?;
         let mut prepared = assembled.prepare(self)?;
-        prepared.driver.amend(RunUpdate { at: self.clock.now(), ..behind });
+        prepared.driver.amend(RunUpdate { at: self.services.clock.now(), ..behind });
         Ok(prepared.driver.drive(first, &mut ()).await?)
     }
 }

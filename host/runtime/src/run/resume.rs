@@ -40,7 +40,7 @@ use crate::run::pins::{Pins, kept_text};
 use crate::run::restore::Checked;
 use crate::run::run_inputs::check_inputs;
 use crate::run::snapshot::{PinnedBy, RunSnapshot};
-use crate::run::start::environment;
+use crate::run::start::component_services;
 use crate::run::start_note::RunStart;
 use crate::run::state_item::StateItem;
 use crate::run::typed_answers::TypedAnswers;
@@ -261,12 +261,13 @@ pub(crate) async fn reopen(
         setup.accepted.push(accepted(&row, (pins_digest, graph.digest), &key, &changes));
     }
     let state_item = StateItem::of_run(options.state_item, &graph, &row, &key, project, host);
-    let environment = Environment { state_item, ..environment(components, plan, store, key, project, host) };
+    let services = component_services(components, plan, store, key, project, host);
+    let environment = Environment { services, state_item };
     let assembled = environment.resume(&graph, setup, restored, guard)?;
     let summary = assembled.walker.summary();
     let mut update = position(&assembled.walker, summary.steps);
     if is_changed {
-        keep_changed(&*environment.store, &texts, (&pins_digest, &pins_text))?;
+        keep_changed(&*environment.services.store, &texts, (&pins_digest, &pins_text))?;
         if from_the_start {
             let start = RunStart { pins: pins_digest, graph: graph.digest, ..RunStart::of(&row) };
             keep_begun(start, &environment)?;
@@ -336,8 +337,8 @@ fn accepted(
 
 /// Stores the start note of a run that has not started yet.
 fn keep_begun(begun: RunStart<'_>, environment: &Environment) -> Result<()> {
-    let note = begun.note(&environment.key);
-    Ok(environment.store.put_snapshot(&note.digest, &note.text)?)
+    let note = begun.note(&environment.services.key);
+    Ok(environment.services.store.put_snapshot(&note.digest, &note.text)?)
 }
 
 /// Returns the suggestion of a manifest for a run. A graph that a program has built has no file: it is written into one first.

@@ -19,7 +19,7 @@ use crate::plan::Plan;
 use crate::plan::admission::Components;
 use crate::project::Project;
 use crate::project::paths::absolute;
-use crate::run::context::{Definition, Environment, NewRunSettings, PreparedRun, RunParent};
+use crate::run::context::{Definition, Environment, NewRunSettings, PreparedRun, RunParent, RunServices};
 use crate::run::opened_graph::OpenedGraph;
 use crate::run::pins::kept_text;
 use crate::run::planned::PlannedRun;
@@ -103,7 +103,8 @@ pub(crate) fn start(
     };
     let state_item = (options.state_item || definition.graph.dialect.writes_state_item())
         .then(|| StateItem::new(&project, key.clone(), host));
-    let environment = Environment { state_item, ..environment(components, plan, store, key, &project, host) };
+    let services = component_services(components, plan, store, key, &project, host);
+    let environment = Environment { services, state_item };
     let mut prepared = environment.start(&definition, settings)?.prepare(&environment)?;
     if options.no_cache {
         prepared.driver.ignore_cache();
@@ -127,28 +128,27 @@ pub(crate) fn kept_texts(
     documents.map(text).chain(texts).collect()
 }
 
-/// Makes the environment of a run with real components.
-pub(crate) fn environment(
+/// Makes the services of a run with real components.
+pub(crate) fn component_services(
     components: Components,
     plan: Plan,
     store: Arc<dyn CheckpointStore>,
     key: SigningKey,
     project: &Project,
     host: &Host,
-) -> Environment {
+) -> RunServices {
     let parts = ExecutorParts {
         keeps_texts: Some(Arc::clone(&store)),
         knowledge: Some(knowledge_of(project, &host.home)),
         ..ExecutorParts::bare(Arc::clone(&host.notices))
     };
     let executor = ComponentExecutor::new(components, plan, parts);
-    Environment {
+    RunServices {
         store,
         executor: Arc::new(executor),
         clock: Arc::new(SystemClock),
         key,
         writing: WriteMode::Thread,
-        state_item: None,
     }
 }
 

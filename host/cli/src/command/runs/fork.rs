@@ -5,7 +5,6 @@ use graph_host::context::Context;
 use graph_host::terminal::exit::{self, Exit};
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::remedies;
-use graph_host::terminal::run_report;
 use graph_runtime::clock::now;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::history::run_document::RunDocument;
