@@ -21,7 +21,7 @@ use crate::terminal::exit::Exit;
 use crate::terminal::output::error_document;
 use graph_runtime::error::{Error, Kind, Result};
 use graph_runtime::graph_driver::Observer;
-use graph_runtime::graph_store::held::{FilePlace, FolderPlace, Opening, Written};
+use graph_runtime::graph_store::held::{FilePlace, FolderPlace, Opening, WriteOptions};
 use graph_runtime::project::paths::absolute;
 use graph_runtime::project::run_folder::RunFolder;
 use graph_runtime::project::{self, Project, paths};
@@ -217,7 +217,7 @@ impl StartupReporter {
         if !self.said.swap(true, Ordering::Relaxed) {
             // If the file cannot be written, the first process still sees whether this one runs or has ended.
             let text = report.to_string();
-            let _ = self.file.replace(Written::with_mode(0o600), |file| file.write_all(text.as_bytes()));
+            let _ = self.file.replace(WriteOptions::with_mode(0o600), |file| file.write_all(text.as_bytes()));
         }
     }
 }

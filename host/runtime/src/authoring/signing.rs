@@ -14,7 +14,7 @@ use graph_core::trust::{
     ClaimsError, CommentMark, ComponentStatement, EnvelopeClaims, MAX_ENVELOPE, Predicate, SignError,
     SigningKey, TextKind, VerifiedComponent, make_statement, sign_component,
 };
-use graph_store::held::{FilePlace, Written};
+use graph_store::held::{FilePlace, WriteOptions};
 
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -273,7 +273,7 @@ pub fn replace_text(place: &FilePlace, text: &str) -> Result<()> {
     // For a link, these are the permissions of its target, and the link is replaced.
     let mode = fs::metadata(place.path()).map_err(|error| failed(&error))?.permissions().mode();
     place
-        .replace(Written::with_mode(mode & 0o777), |file| file.write_all(text.as_bytes()))
+        .replace(WriteOptions::with_mode(mode & 0o777), |file| file.write_all(text.as_bytes()))
         .map_err(|error| failed(&error))
 }
 

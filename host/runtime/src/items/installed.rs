@@ -16,7 +16,7 @@ use graph_registry::artifact::Kind;
 use graph_registry::lock::LockedItem;
 use graph_registry::pull::{PulledArtifact, PulledContent};
 use graph_registry::reference::Reference;
-use graph_store::held::{FolderPlace, HeldFolder, Refusal, Written};
+use graph_store::held::{FolderPlace, HeldFolder, Refusal, WriteOptions};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::now;
@@ -233,7 +233,7 @@ pub fn install(root: &Path, pulled: &PulledArtifact, reference: &Reference) -> R
     let held = held_below(root, folder)?;
     let write = |path: &Path, bytes: &[u8]| {
         let name = path.file_name().unwrap_or_default();
-        held.replace(name, Written::with_mode(0o644), |file| file.write_all(bytes))
+        held.replace(name, WriteOptions::with_mode(0o644), |file| file.write_all(bytes))
             .map_err(|error| Error::write("the pulled item", path, &error))
     };
     write(&origin_path(&path), format!("{record}\n").as_bytes())?;

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use graph_core::digest::Digest;
-use graph_store::held::{FilePlace, FolderPlace, HeldFolder, Opening, Written};
+use graph_store::held::{FilePlace, FolderPlace, HeldFolder, Opening, WriteOptions};
 
 use crate::error::{Error, Result};
 use crate::project::Project;
@@ -43,7 +43,7 @@ impl RunFolder {
     pub fn check(project: &Project) -> Result<()> {
         let folder = paths::folder(project, &[THREADS])?;
         let failed = |error: io::Error| Error::write("the folder", folder.path(), &error);
-        let trial = folder.draft(Written::shared(false), |_| Ok(())).map_err(failed)?;
+        let trial = folder.draft(WriteOptions::shared(false), |_| Ok(())).map_err(failed)?;
         folder.remove(trial).map_err(failed)
     }
 

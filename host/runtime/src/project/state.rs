@@ -9,7 +9,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use graph_core::trust::StateMarker;
-use graph_store::held::{FilePlace, FolderPlace, HeldFolder, Written};
+use graph_store::held::{FilePlace, FolderPlace, HeldFolder, WriteOptions};
 
 use crate::clock::now;
 use crate::error::{Error, Result};
@@ -173,7 +173,7 @@ fn mark(project: &Project, home: &Home) -> Result<()> {
     let marker = file(project, MARKER, FileKind::File)?;
     let signed = StateMarker::sign(&home.identity()?, real(&folder)?.as_os_str().as_encoded_bytes(), now());
     marker
-        .replace(Written::with_mode(0o644), |file| file.write_all(signed.to_text().as_bytes()))
+        .replace(WriteOptions::with_mode(0o644), |file| file.write_all(signed.to_text().as_bytes()))
         .map_err(|error| Error::write("the marker of the state folder", &marker.path(), &error))
 }
 

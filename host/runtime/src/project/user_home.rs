@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy as _;
 use graph_core::diagnostic::printable;
 use graph_core::trust::SigningKey;
-use graph_store::held::{FilePlace, Written};
+use graph_store::held::{FilePlace, WriteOptions};
 
 use crate::error::{Error, Result};
 use crate::project::key_pairs::Pairs;
@@ -197,8 +197,8 @@ pub fn write_atomic(path: &Path, bytes: &[u8], private: bool) -> io::Result<()> 
         return fs::File::options().write(true).open(path)?.write_all(bytes);
     }
     let place = FilePlace::at(path);
-    let written = Written::with_mode(if private { 0o600 } else { 0o644 });
-    place.folder().get()?.replace(place.name(), written, |file| file.write_all(bytes))
+    let options = WriteOptions::with_mode(if private { 0o600 } else { 0o644 });
+    place.folder().get()?.replace(place.name(), options, |file| file.write_all(bytes))
 }
 
 #[cfg(test)]
