@@ -10,7 +10,7 @@ use graph_host::terminal::output::{self, BAD, CAUTION, DIM, GOOD, styled};
 use graph_host::terminal::run_report::{self, counted, short_number};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::history::verify::audit;
-use graph_runtime::replay::{self, Given, LiveDifference, Mode, Replay, ReplayError, Replayed};
+use graph_runtime::replay::{self, Given, LiveDifference, Mode, Replay, ReplayError, ReplayedSuperstep};
 use graph_runtime::run::stores::Stores;
 use serde_json::json;
 
@@ -81,7 +81,7 @@ async fn again(args: &Args, context: &Context) -> Result<Exit> {
     let mut done = Replay::default();
     for _ in 0..args.times {
         let mut told = Ok(());
-        let mut tell = |replayed: &Replayed| {
+        let mut tell = |replayed: &ReplayedSuperstep| {
             if !quiet && told.is_ok() {
                 told = output.line(line(replayed));
             }
@@ -132,7 +132,7 @@ fn totals(done: &Replay) -> String {
     )
 }
 
-fn line(replayed: &Replayed) -> String {
+fn line(replayed: &ReplayedSuperstep) -> String {
     let (style, word) = if replayed.equal { (GOOD, "equal") } else { (BAD, "differs") };
     let place = if replayed.namespace.is_empty() {
         replayed.step.to_string()

@@ -36,7 +36,7 @@ use crate::trust::trusted_keys;
 
 use recorded::StoredCheckpoints;
 
-pub use graph_walker::replay::{Difference, LiveDifference, Replay, Replayed};
+pub use graph_walker::replay::{Difference, LiveDifference, Replay, ReplayedSuperstep};
 
 /// Source of the answers in a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +130,7 @@ pub async fn replay(
     (mode, given): (Mode, &Given),
     project: &Project,
     host: &Host,
-    tell: &mut (dyn FnMut(&Replayed) + Send),
+    tell: &mut (dyn FnMut(&ReplayedSuperstep) + Send),
 ) -> Result<Replay> {
     let checkpoints = Arc::new(StoredCheckpoints::new(&store, &row.run_id));
     let recorded = recorded::read(&*store, row, Arc::clone(&checkpoints), &key)?;
