@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use graph_core::capability::{DispatchPatterns, Manifest};
 use graph_core::id::without_version;
-use graph_core::item::Primary;
+use graph_core::item::ItemOperation;
 use graph_core::limits::RunLimits;
 use graph_core::trust::TrustStore;
 use graph_runtime::graph_engine::{Engine, HostResources, HttpDoubles, ModelDoubles};
@@ -144,7 +144,7 @@ impl Items {
         let BareGraph { graph, graphs, hooks, manifest, .. } = subject;
         let literal = |action: &Action| match action.item_id.literal() {
             // A search without an id searches all items.
-            Some(Value::Null) if action.primary == Primary::Search => Some(String::new()),
+            Some(Value::Null) if action.operation == ItemOperation::Search => Some(String::new()),
             literal => literal.and_then(Value::as_str).map(str::to_owned),
         };
         let is_needed = |action: &Action| match literal(action) {
@@ -152,7 +152,7 @@ impl Items {
             Some(id) => {
                 !has_double(&id)
                     && !graphs.contains_key(&*without_version(id.as_str()))
-                    && manifest.dispatch().permits(action.primary, action.item_type, &id)
+                    && manifest.dispatch().permits(action.operation, action.item_type, &id)
             }
             None => true,
         };

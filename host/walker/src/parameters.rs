@@ -356,7 +356,7 @@ mod tests {
     use super::*;
     use crate::document::load;
     use graph_core::capability::DispatchPatterns;
-    use graph_core::item::{ItemType, Primary};
+    use graph_core::item::{ItemOperation, ItemType};
 
     fn graph(schema: &str) -> Graph {
         let text = format!(
@@ -415,7 +415,7 @@ mod tests {
         assert_eq!(filled.parameters.capabilities, None);
         let manifest = Manifest::of_dispatch(DispatchPatterns::parse(["execute.tool.*"]).unwrap());
         let permits = |graph: &Graph, inputs: &Value| {
-            allowed(graph, inputs, &manifest).dispatch().permits(Primary::Execute, ItemType::Tool, "a")
+            allowed(graph, inputs, &manifest).dispatch().permits(ItemOperation::Execute, ItemType::Tool, "a")
         };
         assert!(permits(&fly, &filled.inputs));
         // A list that reads as patterns narrows, whether it is a default or given.
@@ -454,7 +454,7 @@ mod tests {
         let manifest = Manifest::of_dispatch(DispatchPatterns::parse(["execute.tool.a.*"]).unwrap());
         let permits = |inputs: Value, id: &str| {
             let allowed = allowed(&graph, &inputs, &manifest);
-            allowed.dispatch().permits(Primary::Execute, ItemType::Tool, id)
+            allowed.dispatch().permits(ItemOperation::Execute, ItemType::Tool, id)
         };
         assert!(permits(json!({}), "a/x"));
         assert!(permits(json!({ "capabilities": ["rye.execute.tool.*"] }), "a/x"));

@@ -42,10 +42,10 @@ fn node(node: &Node) -> Value {
     let action = node.action.as_ref().map(|action| {
         let id = action.item_id.literal().and_then(Value::as_str);
         json!({
-            "primary": action.primary,
+            "primary": action.operation,
             "item_type": action.item_type,
             "item_id": action.item_id.source(),
-            "capability": id.map(|id| capability_name(action.primary, action.item_type, id)),
+            "capability": id.map(|id| capability_name(action.operation, action.item_type, id)),
         })
     });
     json!({ "name": node.name, "action": action, "cached": node.cache.is_some() })

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use graph_core::capability::capability_name;
 use graph_core::diagnostic::{block, printable};
 use graph_core::digest::Digest;
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::node::FUNCTIONS;
 use graph_core::text_item::{Directive, read_text_item};
 use graph_core::trust::{
@@ -132,8 +132,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
 /// Shows an item that the host performs itself.
 fn host_item(item: HostItem, context: &Context) -> Result<Exit> {
     let output = context.output;
-    let (primary, item_type) = (Primary::Execute, ItemType::Tool);
-    let capability = capability_name(primary, item_type, item.id());
+    let (operation, item_type) = (ItemOperation::Execute, ItemType::Tool);
+    let capability = capability_name(operation, item_type, item.id());
     if output.is_json() {
         output.document(&json!({
             "kind": "host",

@@ -15,7 +15,7 @@ use graph_core::capability::{
 use graph_core::diagnostic::printable;
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::id::{function_of, path_of, without_function};
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::limits::NodeLimits;
 use graph_core::trust::{
     ComponentStanding, KeyId, SigningKey, TextStanding, TrustStore, TrustedKey, sign_component, sign_document,
@@ -204,7 +204,7 @@ fn check_for_page(opened: &OpenedGraph, plan: &Plan) -> Result<()> {
     }
     for (kind, name, action) in actions_of(opened) {
         let subject = || format!("{kind} `{}`", printable(name));
-        if action.primary == Primary::Sign {
+        if action.operation == ItemOperation::Sign {
             refuse(subject(), page::no_signing());
         } else if HostItem::of_action(action) == Some(HostItem::Run) {
             refuse(subject(), page::no_written_graphs());
@@ -242,7 +242,7 @@ fn is_open(opened: &OpenedGraph, plan: &Plan) -> bool {
     nodes.any(|node| {
         let calls = node.grant.as_ref().is_some_and(|grant| grant.kinds.contains(&CapabilityKind::Tools));
         calls || matches!(node.item, PlannedId::Template(_))
-    }) || actions_of(opened).any(|(_, _, action)| action.primary == Primary::Search)
+    }) || actions_of(opened).any(|(_, _, action)| action.operation == ItemOperation::Search)
 }
 
 fn hooks(opened: &OpenedGraph) -> HooksDocument {
@@ -346,7 +346,9 @@ impl Gatherer<'_> {
         for file in components.places.list(ItemType::Tool) {
             let named = functions.iter().map(|function| format!("{}#{function}", file.id));
             for id in std::iter::once(file.id.clone()).chain(named) {
-                if self.items.contains_key(&id) || !dispatch.permits(Primary::Execute, ItemType::Tool, &id) {
+                if self.items.contains_key(&id)
+                    || !dispatch.permits(ItemOperation::Execute, ItemType::Tool, &id)
+                {
                     continue;
                 }
                 if !matches!(components.places.find(&id), Ok(LocatedItem::Component { .. })) {
@@ -375,9 +377,9 @@ impl Gatherer<'_> {
             for file in components.places.list(item_type) {
                 let ItemFile { id, .. } = &file;
                 let key = (item_type.as_str(), id.clone());
-                let primaries = [Primary::Execute, Primary::Load, Primary::Search];
+                let operations = [ItemOperation::Execute, ItemOperation::Load, ItemOperation::Search];
                 let is_permitted =
-                    primaries.into_iter().any(|primary| dispatch.permits(primary, item_type, id));
+                    operations.into_iter().any(|operation| dispatch.permits(operation, item_type, id));
                 if self.texts.contains_key(&key) || !is_permitted {
                     continue;
                 }

@@ -11,7 +11,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use graph_core::capability::{CapabilityKind, DispatchPatterns, EffectiveGrant, Manifest};
 use graph_core::digest::{Digest, DomainHasher};
-use graph_core::item::{ItemType, NodeCapabilities, Primary};
+use graph_core::item::{ItemOperation, ItemType, NodeCapabilities};
 use graph_core::limits::{NodeLimits, TaskLimits};
 use graph_core::node::{Activation, Category, Failure};
 use graph_core::record::{HostCall, JournalEntry, ModelDelta};
@@ -26,7 +26,7 @@ use graph_walker::graph::{Graph, NodeIndex};
 use graph_walker::walker::{CustomEvent, HookSpec, TaskReport, TaskSpec};
 
 use crate::executor::component_calls::Caller;
-use crate::executor::item_operations::{Primaries, Request};
+use crate::executor::item_operations::{ItemOperations, Request};
 use crate::executor::ledger::Ledger;
 use crate::functions;
 use crate::journal::Tape;
@@ -82,7 +82,7 @@ pub struct ComponentExecutor {
 
 pub(crate) struct Shared {
     components: Components,
-    primaries: Primaries,
+    item_operations: ItemOperations,
     /// Components that are ready to be called: by graph and narrowing, then by call site and item.
     ready: RwLock<HashMap<Digest, Scopes>>,
     /// Components that are ready to be called by other components.
@@ -193,11 +193,11 @@ impl ComponentExecutor {
     /// Makes an executor over the components that a plan has linked.
     pub fn new(components: Components, plan: Plan, parts: ExecutorParts) -> Self {
         let ExecutorParts { notices, tape, keeps_texts, knowledge, http, model } = parts;
-        let mut primaries = Primaries::of(&components);
-        primaries.store = keeps_texts;
+        let mut item_operations = ItemOperations::of(&components);
+        item_operations.store = keeps_texts;
         // Later reads belong to later supersteps, to which the recorded time of the resumed superstep does not apply.
-        primaries.texts.recorded = None;
-        primaries.pinned =
+        item_operations.texts.recorded = None;
+        item_operations.pinned =
             plan.texts.into_iter().filter_map(|(key, text)| text.ok().map(|text| (key, text))).collect();
         let mut ready: HashMap<Digest, Scopes> = HashMap::new();
         let engine = components.engine.digest();
@@ -220,7 +220,7 @@ impl ComponentExecutor {
         Self {
             shared: Arc::new(Shared {
                 components,
-                primaries,
+                item_operations,
                 ready,
                 callees: RwLock::default(),
                 knowledge,
@@ -238,7 +238,7 @@ impl ComponentExecutor {
     fn dispatch(&self, spec: TaskSpec, place: CallSite) -> BoxFuture<'static, TaskReport> {
         let shared = Arc::clone(&self.shared);
         async move {
-            if (spec.primary, spec.item_type) != (Primary::Execute, ItemType::Tool) {
+            if (spec.operation, spec.item_type) != (ItemOperation::Execute, ItemType::Tool) {
                 return shared.with_text(spec, place).await;
             }
             if shared.is_function(&spec) {
@@ -274,7 +274,7 @@ impl TaskExecutor for ComponentExecutor {
 
     fn prepare(&self, spec: &TaskSpec, is_hook: bool) -> Option<BoxFuture<'static, Result<(), Failure>>> {
         let place = if is_hook { CallSite::Hook } else { CallSite::Node(spec.node) };
-        let is_component = (spec.primary, spec.item_type) == (Primary::Execute, ItemType::Tool);
+        let is_component = (spec.operation, spec.item_type) == (ItemOperation::Execute, ItemType::Tool);
         if !is_component || self.shared.is_function(spec) || self.shared.known(spec, place).is_some() {
             return None;
         }
@@ -479,14 +479,15 @@ impl Shared {
     async fn with_text(self: Arc<Self>, spec: TaskSpec, place: CallSite) -> TaskReport {
         let request = items::request(&spec);
         // A replay never signs again, not even if the world answers.
-        let played = self.tape.as_ref().filter(|tape| !tape.is_live() || spec.primary == Primary::Sign);
+        let played =
+            self.tape.as_ref().filter(|tape| !tape.is_live() || spec.operation == ItemOperation::Sign);
         if let Some(tape) = played {
-            let operation = (items::ITEMS, spec.primary.as_str());
+            let operation = (items::ITEMS, spec.operation.as_str());
             return items::played(tape, operation, &request, spec.limits.fuel);
         }
-        let primary = spec.primary;
+        let operation = spec.operation;
         let mut report = self.text_of_world(spec, place).await;
-        report.journal.push(items::entry(items::ITEMS, primary.as_str(), request, &report));
+        report.journal.push(items::entry(items::ITEMS, operation.as_str(), request, &report));
         report
     }
 
@@ -501,8 +502,8 @@ impl Shared {
             let left = spec.manifest.dispatch().clone();
             let own = own.into_iter().chain(spec.narrowing.as_deref());
             let narrowed = own.fold(left, DispatchPatterns::narrowed_by);
-            self.primaries.perform(Request {
-                primary: spec.primary,
+            self.item_operations.perform(Request {
+                operation: spec.operation,
                 item_type: spec.item_type,
                 item_id: &spec.item_id,
                 params: &spec.params,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graph_core::capability::Manifest;
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::trust::TrustStore;
 use graph_core::work::size;
 use graph_walker::graph::Graph;
@@ -47,7 +47,7 @@ impl Subgraphs {
         manifest: &Manifest,
         skipped: impl Fn(&str) -> bool,
     ) -> Result<Self> {
-        let permitted = |id: &str| manifest.dispatch().permits(Primary::Execute, ItemType::Tool, id);
+        let permitted = |id: &str| manifest.dispatch().permits(ItemOperation::Execute, ItemType::Tool, id);
         let mut found = Self { graphs, ..Self::default() };
         let mut seen: BTreeSet<String> = BTreeSet::new();
         let mut templates = has_templates(graph);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use graph_core::id::{function_of, path_of, without_version};
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::schema::InputSchema;
 use graph_walker::graph::Action;
 use serde_json::Value;
@@ -82,7 +82,7 @@ pub(super) fn resolve_item(
     texts: &mut Texts,
     work: &PlanWork,
 ) -> bool {
-    if (action.primary, action.item_type) != (Primary::Execute, ItemType::Tool) {
+    if (action.operation, action.item_type) != (ItemOperation::Execute, ItemType::Tool) {
         text_items::check_node(components, action, planned, texts, work);
         return false;
     }

@@ -5,7 +5,7 @@ use graph_core::node::{Category, Failure};
 use graph_core::trust::{ComponentStanding, TextStanding};
 use serde_json::{Value, json};
 
-use super::Primaries;
+use super::ItemOperations;
 use crate::clock::now;
 use crate::items::graph_file::standing_json;
 use crate::items::locate::{self, LocatedItem};
@@ -29,7 +29,7 @@ pub(super) fn document(text: &Text) -> Value {
     })
 }
 
-impl Primaries {
+impl ItemOperations {
     /// Loads a component's signed statement, or the document of a graph.
     pub(super) fn load_tool(&self, item: &str) -> Result<Value, Failure> {
         let places = &self.texts.places;

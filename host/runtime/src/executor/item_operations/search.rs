@@ -7,7 +7,7 @@ use graph_core::trust::TextStanding;
 use graph_core::work::{FuelExhausted, Meter, rates};
 use serde_json::{Map, Value, json};
 
-use super::{Primaries, Request};
+use super::{ItemOperations, Request};
 use crate::clock::now;
 use crate::items::locate::{self, ItemFile, Space, envelope_path};
 use crate::items::operation_params::{DEFAULT_LIMIT, MOST_RESULTS};
@@ -41,7 +41,7 @@ fn keep_best(found: &mut Vec<Found>, most: usize) {
     found.truncate(most);
 }
 
-impl Primaries {
+impl ItemOperations {
     /// Returns the best matches, by descending score and then by id. Unusable items are left out, and named in
     /// warnings. Every item is charged to the task by its size before it is read.
     pub(super) fn search(

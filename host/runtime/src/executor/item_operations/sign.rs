@@ -12,7 +12,7 @@ use graph_core::trust::{CommentMark, TextKind, TextRefusal, TextStanding, sign_t
 use graph_store::held::FilePlace;
 use serde_json::{Value, json};
 
-use super::Primaries;
+use super::ItemOperations;
 use crate::authoring::signing::replace_text;
 use crate::clock::now;
 use crate::error::Error;
@@ -20,7 +20,7 @@ use crate::items::locate::Space;
 use crate::items::text_items::{TextError, format_of};
 use crate::project::{self, paths};
 
-impl Primaries {
+impl ItemOperations {
     /// Signs a text item in place.
     pub(super) fn sign(
         &self,
