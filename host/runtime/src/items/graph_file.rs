@@ -13,7 +13,7 @@ use graph_walker::graph::Graph;
 use crate::clock::now;
 use crate::error::{Error, Result};
 use crate::items::locate::{
-    FindError, ItemFile, ItemLocator, LocatedItem, Space, id_of_graph, judged, names_file,
+    FindError, ItemFile, ItemLocator, LocatedItem, Space, id_of_graph, moment_of_superstep, names_file,
 };
 use crate::items::precedence::{self, Precedence};
 use crate::items::{built_in, installed};
@@ -83,7 +83,8 @@ impl GraphFile {
         }
         places.check_lock(path, ItemType::Tool, id, &Digest::of_bytes(text.as_bytes()))?;
         let loaded = graph_walker::document::load(&project::shown(path), text, id)?;
-        let precedence = precedence::of_text(ItemType::Tool, &file, text, &standing, trust, judged(None))?;
+        let precedence =
+            precedence::of_text(ItemType::Tool, &file, text, &standing, trust, moment_of_superstep(None))?;
         let ItemFile { path, space, .. } = file;
         Ok(Self {
             path,

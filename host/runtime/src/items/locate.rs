@@ -598,7 +598,7 @@ pub fn verify(
     envelope: Option<&Path>,
     places: &ItemLocator,
     trust: &TrustStore,
-    judged: Moment,
+    moment: Moment,
     allow_unsigned: bool,
 ) -> Result<VerifiedComponent> {
     if file.space == Space::BuiltIn {
@@ -614,7 +614,7 @@ pub fn verify(
         Some(path) => Some(text_file::read_as("the envelope", path)?),
         None => None,
     };
-    let verified = VerifiedComponent::verify(Arc::clone(&bytes), envelope.as_deref(), trust, item, judged);
+    let verified = VerifiedComponent::verify(Arc::clone(&bytes), envelope.as_deref(), trust, item, moment);
     match verified {
         Ok(verified) => {
             places.check_lock(path, ItemType::Tool, verified.id(), verified.digest())?;
@@ -639,7 +639,7 @@ pub(crate) fn read_of(space: Space, path: &Path) -> std::io::Result<String> {
 }
 
 /// Returns the moment at which signatures are judged, for a superstep with this recorded time; without one, the present.
-pub fn judged(recorded: Option<Timestamp>) -> Moment {
+pub fn moment_of_superstep(recorded: Option<Timestamp>) -> Moment {
     let now = now();
     Moment { now, recorded: recorded.unwrap_or(now) }
 }

@@ -14,7 +14,7 @@ use graph_core::trust::{TextRefusal, TextStanding, TrustStore, unsigned_text, ve
 
 use crate::error::{Error, Kind};
 use crate::items::installed;
-use crate::items::locate::{FindError, ItemFile, ItemLocator, Space, judged};
+use crate::items::locate::{FindError, ItemFile, ItemLocator, Space, moment_of_superstep};
 use crate::items::precedence::{self, Precedence};
 use crate::project;
 use crate::remedy::{Remedy, WithoutSignature};
@@ -177,7 +177,8 @@ impl Texts {
         let text = file.text().map_err(|error| {
             TextError::Unread(Error::read("the item", std::path::Path::new(&shown), &error))
         })?;
-        let standing = verify_text(item_type.into(), &file.id, &text, &self.trust, judged(self.recorded));
+        let standing =
+            verify_text(item_type.into(), &file.id, &text, &self.trust, moment_of_superstep(self.recorded));
         if let TextStanding::Invalid(refusal) = standing {
             return Err(TextError::Refused { file: shown, refusal: Box::new(refusal) });
         }
@@ -191,7 +192,7 @@ impl Texts {
         let read = read_text_item(item_type, format, &shown, &text).map_err(TextError::Invalid)?;
         let content = unsigned_text(&text);
         let digest = Digest::of_bytes(content.as_bytes());
-        let at = judged(self.recorded);
+        let at = moment_of_superstep(self.recorded);
         let precedence = precedence::of_text(item_type, &file, &text, &standing, &self.trust, at)
             .map_err(TextError::Unread)?;
         Ok(Text {

@@ -188,19 +188,19 @@ impl Components {
                 return Err(AdmitError::Graph { id: item.to_owned(), path: file.path });
             }
         };
-        let judged = locate::judged(recorded);
+        let moment = locate::moment_of_superstep(recorded);
         let verified = locate::verify(
             item,
             &file,
             envelope.as_deref(),
             &self.places,
             &self.trust,
-            judged,
+            moment,
             self.allow_unsigned,
         )
         .map_err(AdmitError::Refused)?;
         let precedence =
-            precedence::of_component(&file, &verified, &self.trust, judged).map_err(AdmitError::Refused)?;
+            precedence::of_component(&file, &verified, &self.trust, moment).map_err(AdmitError::Refused)?;
         let examined = Admitted {
             path: file.path,
             space: Some(file.space),

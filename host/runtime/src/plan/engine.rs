@@ -8,7 +8,7 @@ use graph_walker::host_item::HostItem;
 
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::items::locate::{ItemLocator, judged};
+use crate::items::locate::{ItemLocator, moment_of_superstep};
 use crate::notice::CompileNotices;
 use crate::plan::admission::Components;
 use crate::plan::manifest_authority::AcceptedManifest;
@@ -35,7 +35,7 @@ pub fn components(
     allow_unsigned: bool,
 ) -> Components {
     // No key signs a graph that a run writes: if the user requires signatures of such graphs, none runs.
-    let manifest = match trust.still_enough(HostItem::Run.id(), &[], judged(None)) {
+    let manifest = match trust.still_enough(HostItem::Run.id(), &[], moment_of_superstep(None)) {
         Ok(()) => manifest,
         Err(few) => {
             let why = format!("no key signs a graph that a run writes itself: {few}");

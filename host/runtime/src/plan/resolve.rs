@@ -16,7 +16,7 @@ use super::{PlanProblem, PlannedId, PlannedNode};
 use super::{models, scripts};
 use crate::error::Error;
 use crate::functions;
-use crate::items::locate::judged;
+use crate::items::locate::moment_of_superstep;
 use crate::plan::admission::{Admitted, Components, cannot_prepare};
 use crate::remedy::Remedy;
 
@@ -89,8 +89,8 @@ pub(super) fn resolve_item(
     let PlannedId::Literal(id) = &planned.item else { return false };
     if components.functions.contains(id) {
         planned.is_function = true;
-        let judged = judged(components.recorded);
-        let refusal = functions::refusal(id, used.manifest, used.capabilities, &components.trust, judged);
+        let moment = moment_of_superstep(components.recorded);
+        let refusal = functions::refusal(id, used.manifest, used.capabilities, &components.trust, moment);
         planned.problems.extend(refusal.map(PlanProblem::from));
         return false;
     }

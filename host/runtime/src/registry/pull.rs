@@ -15,7 +15,7 @@ use graph_registry::reference::{Reference, ReferenceError};
 use graph_registry::transport::{self, Transport, TransportError};
 
 use crate::error::{Error, Kind, Result};
-use crate::items::locate::judged;
+use crate::items::locate::moment_of_superstep;
 use crate::items::lock_file::LockFile;
 use crate::project::paths::absolute;
 use crate::project::user_home::Home;
@@ -305,7 +305,7 @@ impl Puller<'_> {
             }));
         }
         let transport = self.open(reference)?;
-        let judge = Judge { trust: self.trust, at: judged(None) };
+        let judge = Judge { trust: self.trust, at: moment_of_superstep(None) };
         let pulled = pull::pull(&*transport, reference, id, judge)?;
         Ok(Brought { pulled, reference: reference.clone() })
     }

@@ -17,7 +17,7 @@ use graph_registry::yank::{self, DescribedVersion, SignedYank, StatementSources,
 use serde_json::{Value, json};
 
 use crate::error::{Error, Kind as ErrorKind, Result};
-use crate::items::locate::judged;
+use crate::items::locate::moment_of_superstep;
 use crate::notice::{Notice, NoticeObserver};
 use crate::registry::pull::{Brought, Puller, place_of};
 use crate::registry::yank_memory::{remember, remembered};
@@ -71,7 +71,7 @@ pub struct YankOutcome {
 
 impl Puller<'_> {
     pub(crate) fn judge(&self) -> Judge<'_> {
-        Judge { trust: self.trust, at: judged(None) }
+        Judge { trust: self.trust, at: moment_of_superstep(None) }
     }
 
     /// Reads the statements about a version at a place, by trusted keys.
@@ -216,7 +216,7 @@ impl Puller<'_> {
         let Some(content) = about.content else {
             return Err(Error::integrity(format!("{} cannot be read: it was not changed", named(&about))));
         };
-        let now = judged(None).now;
+        let now = moment_of_superstep(None).now;
         let signer = self.trust.allow(key.id(), &about.id, now);
         match signer {
             Some(Ok(_)) => {}

@@ -23,7 +23,7 @@ use crate::error::{Error, Kind, Result};
 use crate::executor::{ComponentExecutor, ExecutorParts, knowledge_of};
 use crate::functions::Functions;
 use crate::host::Host;
-use crate::items::locate::judged;
+use crate::items::locate::moment_of_superstep;
 use crate::journal::Tape;
 use crate::plan::Plan;
 use crate::plan::engine::{components, engine};
@@ -215,14 +215,14 @@ impl ReplayContext {
         let mut components = components(engine, places, trust, manifest, kept.allow_unsigned);
         components.recorded = recorded_at;
         components.functions = Arc::new(Functions::recorded(&kept.unsandboxed));
-        let judged = judged(components.recorded);
+        let moment = moment_of_superstep(components.recorded);
         components.kept_texts = Arc::new(resume::kept_texts(store, &kept)?);
         let (graph, graphs) = (Arc::new(graph), Arc::new(graphs));
         let manifest = components.manifest.shared();
         let plan = Plan::make(&graph, &graphs, &hooks, &components).await;
         pins.of_plan(&plan);
         if let Some(error) = resume::refuse_revoked_items(&row.run_id, &kept, &plan)
-            .or_else(|| resume::not_as_required(&row.run_id, &graph.id, &kept, &components.trust, judged))
+            .or_else(|| resume::not_as_required(&row.run_id, &graph.id, &kept, &components.trust, moment))
         {
             return Err(error);
         }

@@ -24,7 +24,7 @@ use crate::clock::now;
 use crate::error::{EmbeddedPlace, Error, Kind, Result};
 use crate::functions::Functions;
 use crate::host::Host;
-use crate::items::locate::judged;
+use crate::items::locate::moment_of_superstep;
 use crate::items::{built_in, text_items};
 use crate::plan::Plan;
 use crate::plan::engine::{components, engine};
@@ -140,11 +140,11 @@ fn still_trusted(
     pins: &Pins,
     plan: &Plan,
     trust: &TrustStore,
-    judged: Moment,
+    moment: Moment,
 ) -> Result<()> {
     let refusal = refuse_revoked_items(run, before, plan)
         .or_else(|| signer_revoked(run, before, pins, trust, now()))
-        .or_else(|| not_as_required(run, graph, pins, trust, judged));
+        .or_else(|| not_as_required(run, graph, pins, trust, moment));
     refusal.map_or(Ok(()), Err)
 }
 
@@ -212,8 +212,8 @@ pub(crate) async fn reopen(
     let mut pins = kept.pins.clone();
     let trust = trusted_keys::load(&host.home, &pins.trust_files, &*host.notices)?;
     let recorded = kept.judged_at(restored.as_ref().map(|tree| tree.root.checkpoint.at));
-    let judged = judged(recorded);
-    let mut present = CurrentSources::new(&kept, options.accept_changes, &trust, judged);
+    let moment = moment_of_superstep(recorded);
+    let mut present = CurrentSources::new(&kept, options.accept_changes, &trust, moment);
     let graph = Arc::new(present.graph(&mut pins)?);
     let inputs = restore::inputs(&*store, &row.inputs)?;
     let manifest = present.manifest(permitted.manifest, options.caps.as_deref())?;
@@ -235,7 +235,7 @@ pub(crate) async fn reopen(
     let hooks = kept.hooks(&*store)?;
     let plan = Plan::make(&graph, &graphs, &hooks.hooks, &components).await;
     pins.of_plan(&plan);
-    still_trusted(&run, &graph.id, &kept.pins, &pins, &plan, &components.trust, judged)?;
+    still_trusted(&run, &graph.id, &kept.pins, &pins, &plan, &components.trust, moment)?;
     // If the graph or the manifest have changed, changed grants follow from that.
     changes.extend(drift::of_pins(&kept.pins, &pins, &plan.users(), changes.is_empty()));
     if changes.is_empty() {
@@ -249,7 +249,8 @@ pub(crate) async fn reopen(
     let plan_notices = plan.notices();
     let (pins_digest, pins_text) = pins.text()?;
     let is_changed = pins_digest != row.pins;
-    let texts = if is_changed { kept_now(&graph, &graphs, &components.manifest, &plan) } else { Vec::new() };
+    let texts =
+        if is_changed { resumed_texts(&graph, &graphs, &components.manifest, &plan) } else { Vec::new() };
     let from_the_start = restored.is_none();
     let mut setup = Setup {
         pins: pins_digest,
@@ -360,7 +361,7 @@ fn cut_short(run: &str, origin: &str) -> Error {
 }
 
 /// Returns the texts that a run is resumed with: a later resume compares with these.
-fn kept_now(graph: &Graph, graphs: &Graphs, manifest: &Manifest, plan: &Plan) -> Vec<(Digest, String)> {
+fn resumed_texts(graph: &Graph, graphs: &Graphs, manifest: &Manifest, plan: &Plan) -> Vec<(Digest, String)> {
     let documents = [kept_text(&graph.document), kept_text(&manifest.to_json())];
     let inside = graphs.values().map(|graph| kept_text(&graph.document));
     let texts = plan.texts.values().filter_map(|text| text.as_ref().ok());

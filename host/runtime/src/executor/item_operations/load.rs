@@ -35,18 +35,18 @@ impl ItemOperations {
         let places = &self.texts.places;
         match places.find(item).map_err(|error| AdmitError::Find(error).failure())? {
             LocatedItem::Component { file, envelope } => {
-                let judged = locate::judged(self.texts.recorded);
+                let moment = locate::moment_of_superstep(self.texts.recorded);
                 let verified = locate::verify(
                     item,
                     &file,
                     envelope.as_deref(),
                     &self.texts.places,
                     &self.texts.trust,
-                    judged,
+                    moment,
                     self.allow_unsigned,
                 )
                 .and_then(|verified| {
-                    precedence::of_component(&file, &verified, &self.texts.trust, judged)?;
+                    precedence::of_component(&file, &verified, &self.texts.trust, moment)?;
                     Ok(verified)
                 })
                 .map_err(|error| Failure::new(Category::Denied, error.message()))?;
@@ -84,7 +84,7 @@ impl ItemOperations {
                     &text,
                     &standing,
                     &self.texts.trust,
-                    locate::judged(None),
+                    locate::moment_of_superstep(None),
                 )
                 .map_err(|error| Failure::new(Category::Denied, error.message()))?;
                 let digest = graph_core::digest::Digest::of_bytes(text.as_bytes());

@@ -130,18 +130,18 @@ impl ItemOperations {
         let description = if file.path.extension().is_some_and(|extension| extension == "wasm") {
             let envelope = envelope_path(&file.path);
             let envelope = envelope.is_file().then_some(envelope);
-            let judged = locate::judged(self.texts.recorded);
+            let moment = locate::moment_of_superstep(self.texts.recorded);
             let verified = locate::verify(
                 &id,
                 &file,
                 envelope.as_deref(),
                 &self.texts.places,
                 &self.texts.trust,
-                judged,
+                moment,
                 self.allow_unsigned,
             )
             .and_then(|verified| {
-                precedence::of_component(&file, &verified, &self.texts.trust, judged)?;
+                precedence::of_component(&file, &verified, &self.texts.trust, moment)?;
                 Ok(verified)
             })
             .map_err(|error| error.message().to_owned())?;
@@ -161,7 +161,7 @@ impl ItemOperations {
                 &text,
                 &standing,
                 &self.texts.trust,
-                locate::judged(None),
+                locate::moment_of_superstep(None),
             )
             .map_err(|error| error.message().to_owned())?;
             loaded.graph.description.clone()

@@ -31,7 +31,7 @@ pub(crate) struct CurrentSources<'k> {
     pub(crate) accept: bool,
     pub(crate) trust: &'k TrustStore,
     /// The moment at which signatures are judged.
-    pub(crate) judged: Moment,
+    pub(crate) moment: Moment,
     /// The differences, a line each.
     pub(crate) changes: Vec<String>,
     /// Remedies of changes, by the number of the change.
@@ -40,8 +40,8 @@ pub(crate) struct CurrentSources<'k> {
 
 impl<'k> CurrentSources<'k> {
     /// Creates sources without differences.
-    pub(crate) fn new(kept: &'k RunSnapshot, accept: bool, trust: &'k TrustStore, judged: Moment) -> Self {
-        Self { kept, accept, trust, judged, changes: Vec::new(), remedies: BTreeMap::new() }
+    pub(crate) fn new(kept: &'k RunSnapshot, accept: bool, trust: &'k TrustStore, moment: Moment) -> Self {
+        Self { kept, accept, trust, moment, changes: Vec::new(), remedies: BTreeMap::new() }
     }
 
     /// Returns the graph. An expired or revoked signature is an error, even if changes are accepted.
@@ -57,7 +57,7 @@ impl<'k> CurrentSources<'k> {
             (text.to_owned(), built_in_text(built_in, self.trust))
         } else {
             let Ok(text) = crate::project::text_file::read(path) else { return keep() };
-            let standing = verify_text(TextKind::Graph, id, &text, self.trust, self.judged);
+            let standing = verify_text(TextKind::Graph, id, &text, self.trust, self.moment);
             (text, standing)
         };
         let shown = project::shown(path);
