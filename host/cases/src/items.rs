@@ -127,8 +127,8 @@ impl Items {
         has_double: impl Fn(&str) -> bool,
     ) -> Result<Graphs> {
         let Some(real) = &self.real else { return Ok(own) };
-        let places = real.places(file, items_dir);
-        Ok(Subgraphs::resolve(graph, own, &places, &real.trust, manifest, has_double)?.graphs)
+        let locator = real.locator(file, items_dir);
+        Ok(Subgraphs::resolve(graph, own, &locator, &real.trust, manifest, has_double)?.graphs)
     }
 
     /// Returns the executor of items without a double, or `None` if all items have one. `file` is the file of the
@@ -194,7 +194,7 @@ impl Items {
         }
         let sources = ItemSources {
             engine: real.engine()?,
-            places: real.places(file, items_dir),
+            locator: real.locator(file, items_dir),
             trust: real.trust.clone(),
             allow_unsigned: real.sources.allow_unsigned,
             notices: Arc::clone(&real.host.notices),
@@ -207,7 +207,7 @@ impl Items {
 }
 
 impl Real {
-    fn places(&self, file: &Path, items_dir: Option<&Path>) -> ItemLocator {
+    fn locator(&self, file: &Path, items_dir: Option<&Path>) -> ItemLocator {
         let project = self.sources.project.clone().or_else(|| nearest_project(file));
         let first = items_dir.map(Path::to_path_buf).into_iter();
         let folders: Vec<_> = first.chain(self.sources.items.iter().cloned()).collect();

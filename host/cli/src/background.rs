@@ -53,9 +53,9 @@ pub struct BackgroundOptions {
 
 /// Starts a process that resumes a run which no process holds, and waits until the run is under way.
 pub fn start(project: &Project, run: &str, orders: BackgroundOptions) -> Result<BackgroundRun> {
-    let thread = RunFolder::of(project, run);
-    let folder = thread.create()?;
-    let log = thread.log_file()?;
+    let run_folder = RunFolder::of(project, run);
+    let folder = run_folder.create()?;
+    let log = run_folder.log_file()?;
     let report = FolderPlace::from(&folder).file(format!("started-{}.json", std::process::id()));
     let clean = || drop(report.remove());
     clean();

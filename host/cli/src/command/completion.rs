@@ -137,8 +137,8 @@ fn trusted() -> Result<Vec<Candidate>> {
 /// Lists items of the project and the user's space, installed ones included.
 fn items() -> Result<Vec<Candidate>> {
     let (home, project) = (Home::find()?, current_project()?);
-    let places = ItemLocator::new(&[], Some(project.folder()), &home, &project);
+    let locator = ItemLocator::new(&[], Some(project.folder()), &home, &project);
     let types = [ItemType::Tool, ItemType::Knowledge, ItemType::Directive];
-    let found = types.into_iter().flat_map(|item_type| places.list(item_type).into_iter().take(MOST));
+    let found = types.into_iter().flat_map(|item_type| locator.list(item_type).into_iter().take(MOST));
     Ok(found.map(|item| (item.id, String::new())).collect())
 }

@@ -43,7 +43,7 @@ pub(super) struct Foreground<'a> {
     /// Answers from the command line.
     pub(super) answers: TypedAnswers,
     /// Reporter to the process that started this one in the background.
-    pub(super) herald: Option<StartupReporter>,
+    pub(super) reporter: Option<StartupReporter>,
     /// Extent of the verification of a resumed run.
     pub(super) checked: Option<Checked>,
     /// Streams and telemetry that observe the run.
@@ -64,7 +64,7 @@ impl Foreground<'_> {
         let mut session = Session {
             typed: self.typed.clone(),
             is_kept: self.is_kept,
-            thread: self.folder.clone(),
+            run_folder: self.folder.clone(),
             progress: Progress::new(output, self.quiet || output.is_json()),
             observers: self.observe.observers(
                 store,
@@ -77,7 +77,7 @@ impl Foreground<'_> {
             driver: prepared.driver,
             output,
             answers: std::mem::take(&mut self.answers),
-            herald: self.herald.take(),
+            reporter: self.reporter.take(),
             checked: self.checked,
         };
         let ended = session.go(event).await;

@@ -165,9 +165,9 @@ fn check(lock: &LockFile, puller: &Puller<'_>, context: &Context) -> Result<Exit
             if problems.is_empty() {
                 return format!("{} {}", styled(GOOD, "✓"), printable(id));
             }
-            let told: Vec<_> =
+            let parts: Vec<_> =
                 problems.iter().map(|problem| format!("\n  {}", block(problem, "    "))).collect();
-            format!("{} {}{}", styled(BAD, "✗"), printable(id), told.concat())
+            format!("{} {}{}", styled(BAD, "✗"), printable(id), parts.concat())
         };
         rows.iter().map(line).collect::<Vec<_>>().join("\n")
     })?;

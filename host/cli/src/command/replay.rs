@@ -80,15 +80,15 @@ async fn again(args: &Args, context: &Context) -> Result<Exit> {
     let quiet = args.quiet || output.is_json() || args.times > 1;
     let mut done = Replay::default();
     for _ in 0..args.times {
-        let mut told = Ok(());
+        let mut printed = Ok(());
         let mut tell = |replayed: &ReplayedSuperstep| {
-            if !quiet && told.is_ok() {
-                told = output.line(line(replayed));
+            if !quiet && printed.is_ok() {
+                printed = output.line(line(replayed));
             }
         };
         done = replay::replay(store.clone(), &row, key, (mode, &given), &project, &context.host, &mut tell)
             .await?;
-        told?;
+        printed?;
         if !done.is_equal() {
             break;
         }
@@ -168,13 +168,13 @@ fn live(run: &str, done: &Replay, context: &Context) -> Result<Exit> {
             printable(&difference.to_string())
         ))?;
     }
-    let (mark, told) = if done.world.is_empty() && done.is_equal() {
+    let (mark, verdict) = if done.world.is_empty() && done.is_equal() {
         (styled(GOOD, "✓"), "every answer is the recorded one".to_owned())
     } else {
         let answers = counted(done.world.len() as u64, "answer");
         (styled(CAUTION, "!"), format!("{answers} would be another one now; the run is as it was"))
     };
-    output.line(format_args!("{mark} run {run}: {told} ({})", totals(done)))?;
+    output.line(format_args!("{mark} run {run}: {verdict} ({})", totals(done)))?;
     Ok(Exit::Ok)
 }
 

@@ -116,23 +116,23 @@ pub(super) fn later_options(answers: &[String], sign_with: Option<&str>, quiet: 
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
-    let herald = args.report_to.as_deref().map(StartupReporter::new);
+    let reporter = args.report_to.as_deref().map(StartupReporter::new);
     let (run, folder) = (args.run.clone(), args.project.clone());
-    let ended = context.block_on(resume(args, herald.clone(), context)).flatten();
+    let ended = context.block_on(resume(args, reporter.clone(), context)).flatten();
     let ended = ended.map_err(|error| match named_project(folder.as_deref()) {
         Ok(project) => args::about_run(error, &args::typed_run(&run, project.folder())),
         Err(_) => error,
     });
-    if let (Err(error), Some(herald)) = (&ended, herald) {
-        herald.failed(error);
+    if let (Err(error), Some(reporter)) = (&ended, reporter) {
+        reporter.failed(error);
     }
     ended
 }
 
-pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context: &Context) -> Result<Exit> {
+pub(super) async fn resume(args: Args, reporter: Option<StartupReporter>, context: &Context) -> Result<Exit> {
     let output = context.output;
     let context = &context.quiet(args.quiet);
-    if herald.is_some() {
+    if reporter.is_some() {
         background::outlive_terminal();
     }
     let begins_turn = args.inputs.is_some() || !args.input.is_empty() || !args.new_inputs.is_empty();
@@ -173,7 +173,7 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
     let update = (!args.update.is_empty()).then(|| args.update.iter().cloned().collect::<Map<_, _>>());
     resumable.check_changes(inputs.is_some() || update.is_some())?;
     let mut later = TypedAnswers::new(args.later_answer.clone());
-    let asks = inputs.is_none() && given.is_empty() && !detach && output.can_ask();
+    let can_prompt = inputs.is_none() && given.is_empty() && !detach && output.can_ask();
     let typed = args::typed_run(&args.run, project.folder());
     // A changed graph may ask something else: its questions are raised again before they are answered.
     let asks_again = resumable.asks_again();
@@ -182,7 +182,7 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
         resumable.only_as_shown(&mut given);
         later.append(given);
         Answers::None
-    } else if asks && !asks_again && !resumable.open.is_empty() {
+    } else if can_prompt && !asks_again && !resumable.open.is_empty() {
         match prompt::ask(output, &typed, &resumable.open, interrupted()).await {
             Some(answers) => answers,
             // Leaving the prompt changes nothing: the run still waits.
@@ -211,7 +211,7 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
         quiet: args.quiet,
         is_kept: true,
         answers: later,
-        herald,
+        reporter,
         checked: resumable.checked,
         observe: &args.observe,
         telemetry,

@@ -249,7 +249,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         quiet: args.quiet,
         is_kept: args.store != StoreKind::Memory,
         answers: TypedAnswers::new(args.answers),
-        herald: None,
+        reporter: None,
         checked: None,
         observe: &args.observe,
         telemetry,
@@ -325,9 +325,9 @@ fn unsigned(plan: &Plan) -> Vec<String> {
     let items = plan.items.iter();
     let unsigned = items
         .filter(|(_, item)| item.as_ref().is_ok_and(|admitted| admitted.verified.standing().is_unsigned()));
-    let told = unsigned
+    let warnings = unsigned
         .map(|(id, _)| format!("component `{id}` is not signed: its author is not known (--allow-unsigned)"));
-    told.collect()
+    warnings.collect()
 }
 
 /// Starts a prepared run in the background, and prints its process and log.

@@ -51,8 +51,8 @@ pub(crate) async fn of(
     components: &Components,
 ) -> Result<SuggestedManifest> {
     let all = DispatchPatterns::parse(["execute.tool.*"]).map(Manifest::of_dispatch).unwrap_or_default();
-    let Components { places, trust, .. } = components;
-    let inside = Subgraphs::resolve(graph, Graphs::new(), places, trust, &all, |_| false)?;
+    let Components { locator, trust, .. } = components;
+    let inside = Subgraphs::resolve(graph, Graphs::new(), locator, trust, &all, |_| false)?;
     let graphs = closure(graph, &inside.graphs);
     let hooks: Vec<_> = graphs.iter().flat_map(|graph| &graph.hooks).chain(outer).collect();
     let hook_names: Vec<_> = hooks.iter().map(|hook| format!("hook:{}", hook.name)).collect();

@@ -288,8 +288,8 @@ fn report_items(path: &Path, args: &Args, context: &Context) -> Result<ItemRepor
         let all = DispatchPatterns::parse(["execute.*", "search.*", "load.*", "sign.*"])
             .map(Manifest::of_dispatch)
             .unwrap_or_default();
-        let Components { places, trust, .. } = &opened.components;
-        opened.subgraphs = Subgraphs::resolve(&graph, Graphs::new(), places, trust, &all, |_| false)?;
+        let Components { locator, trust, .. } = &opened.components;
+        opened.subgraphs = Subgraphs::resolve(&graph, Graphs::new(), locator, trust, &all, |_| false)?;
         opened.components.manifest = AcceptedManifest::given(all);
     }
     let plan = context.block_on(opened.plan())?;
@@ -313,11 +313,11 @@ fn report_items(path: &Path, args: &Args, context: &Context) -> Result<ItemRepor
 fn cycles(path: &Path, graph: &Graph, context: &Context) -> Vec<String> {
     let Ok(keeper) = current_project() else { return Vec::new() };
     let project = std::path::absolute(path).ok().and_then(|path| project::nearest(path.parent()?));
-    let places = ItemLocator::new(&[], project.as_deref(), &context.host.home, &keeper);
+    let locator = ItemLocator::new(&[], project.as_deref(), &context.host.home, &keeper);
     let all = DispatchPatterns::parse(["execute.tool.*"]).map(Manifest::of_dispatch).unwrap_or_default();
     // A dispatched graph that cannot be used is reported by its own validation, and by `run`.
     let graphs = trusted_keys::load(&context.host.home, &[], &*context.host.notices)
-        .and_then(|trust| Subgraphs::resolve(graph, Graphs::new(), &places, &trust, &all, |_| false))
+        .and_then(|trust| Subgraphs::resolve(graph, Graphs::new(), &locator, &trust, &all, |_| false))
         .map(|found| found.graphs)
         .unwrap_or_default();
     recursion_warnings(graph, &graphs)

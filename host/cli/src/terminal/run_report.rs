@@ -288,10 +288,10 @@ pub fn aftermath(run: Option<&str>, summary: &Summary, error: Option<&RunError>)
         None => {
             let answers =
                 if asked(summary).next().is_some() { ", with its answers in advance (--answer)" } else { "" };
-            let told = format!(
+            let text = format!(
                 "it cannot be resumed, since nothing of it is kept (--store memory): run it again{answers}"
             );
-            lines.push(styled(output::DIM, told));
+            lines.push(styled(output::DIM, text));
         }
     }
     lines

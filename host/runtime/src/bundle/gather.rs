@@ -343,7 +343,7 @@ impl Gatherer<'_> {
         let dispatch = components.manifest.dispatch();
         // A pattern covers only the function that it names.
         let functions: BTreeSet<_> = dispatch.iter().filter_map(DispatchPattern::function).collect();
-        for file in components.places.list(ItemType::Tool) {
+        for file in components.locator.list(ItemType::Tool) {
             let named = functions.iter().map(|function| format!("{}#{function}", file.id));
             for id in std::iter::once(file.id.clone()).chain(named) {
                 if self.items.contains_key(&id)
@@ -351,7 +351,7 @@ impl Gatherer<'_> {
                 {
                     continue;
                 }
-                if !matches!(components.places.find(&id), Ok(LocatedItem::Component { .. })) {
+                if !matches!(components.locator.find(&id), Ok(LocatedItem::Component { .. })) {
                     continue;
                 }
                 match components.examine(&id, components.recorded) {
@@ -374,7 +374,7 @@ impl Gatherer<'_> {
         }
         let texts = components.texts();
         for item_type in [ItemType::Knowledge, ItemType::Directive] {
-            for file in components.places.list(item_type) {
+            for file in components.locator.list(item_type) {
                 let ItemFile { id, .. } = &file;
                 let key = (item_type.as_str(), id.clone());
                 let operations = [ItemOperation::Execute, ItemOperation::Load, ItemOperation::Search];

@@ -116,8 +116,8 @@ impl RunDocument<'_> {
     /// Adds the answers that were not used, with the reasons.
     #[must_use]
     pub fn without_use(self, answers: &TypedAnswers) -> Self {
-        let told = |(answer, reason)| json!({ "answer": answer, "reason": reason });
-        Self { unused_answers: answers.unused().map(told).collect(), ..self }
+        let document_of = |(answer, reason)| json!({ "answer": answer, "reason": reason });
+        Self { unused_answers: answers.unused().map(document_of).collect(), ..self }
     }
 
     /// Leaves out the visited nodes, which then are `null`: the history is not read.

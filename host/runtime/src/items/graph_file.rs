@@ -40,16 +40,16 @@ pub struct GraphFile {
 
 impl GraphFile {
     /// Finds and reads a graph: a file, or the id of an item in one of the places. An invalid signature is an error.
-    pub fn open(name: &str, places: &ItemLocator, trust: &TrustStore) -> Result<Self> {
-        let file = locate(name, places)?;
+    pub fn open(name: &str, locator: &ItemLocator, trust: &TrustStore) -> Result<Self> {
+        let file = locate(name, locator)?;
         let text = file.named_graph_text()?;
-        Self::of_text(file, &text, places, trust)
+        Self::of_text(file, &text, locator, trust)
     }
 
     /// Reads the graph of an item. An invalid signature is an error.
-    pub fn read(file: ItemFile, places: &ItemLocator, trust: &TrustStore) -> Result<Self> {
+    pub fn read(file: ItemFile, locator: &ItemLocator, trust: &TrustStore) -> Result<Self> {
         let text = file.graph_text()?;
-        Self::of_text(file, &text, places, trust)
+        Self::of_text(file, &text, locator, trust)
     }
 
     /// Wraps a graph that a program has built: it has no file, and no signature.
@@ -72,7 +72,7 @@ impl GraphFile {
         }
     }
 
-    fn of_text(file: ItemFile, text: &str, places: &ItemLocator, trust: &TrustStore) -> Result<Self> {
+    fn of_text(file: ItemFile, text: &str, locator: &ItemLocator, trust: &TrustStore) -> Result<Self> {
         let (path, id) = (file.path.as_path(), file.id.as_str());
         let standing = file.graph_standing(text, trust, now());
         if let TextStanding::Invalid(refusal) = &standing {
@@ -81,7 +81,7 @@ impl GraphFile {
         if !matches!(standing, TextStanding::Signed { .. }) && installed::is_pulled(path) {
             return Err(installed::without_signature(path));
         }
-        places.check_lock(path, ItemType::Tool, id, &Digest::of_bytes(text.as_bytes()))?;
+        locator.check_lock(path, ItemType::Tool, id, &Digest::of_bytes(text.as_bytes()))?;
         let loaded = graph_walker::document::load(&project::shown(path), text, id)?;
         let precedence =
             precedence::of_text(ItemType::Tool, &file, text, &standing, trust, moment_of_superstep(None))?;
@@ -98,7 +98,7 @@ impl GraphFile {
 }
 
 /// Finds the file of a graph.
-pub fn locate(name: &str, places: &ItemLocator) -> Result<ItemFile> {
+pub fn locate(name: &str, locator: &ItemLocator) -> Result<ItemFile> {
     if name.is_empty() {
         return Err(
             Error::usage("the name of the graph is empty").help("name the graph's file, or an item id")
@@ -126,7 +126,7 @@ pub fn locate(name: &str, places: &ItemLocator) -> Result<ItemFile> {
             Error::usage(format!("`{}` is a folder", printable(name))).help("name the graph's file in it")
         );
     }
-    match places.find(name) {
+    match locator.find(name) {
         // The named version has to be signed: a signature without a version does not cover it.
         Ok(LocatedItem::Graph { file }) => Ok(ItemFile { id: name.to_owned(), ..file }),
         Ok(LocatedItem::Component { file, .. }) => Err(Error::usage(format!(

@@ -42,7 +42,7 @@ impl Subgraphs {
     pub fn resolve(
         graph: &Graph,
         graphs: Graphs,
-        places: &ItemLocator,
+        locator: &ItemLocator,
         trust: &TrustStore,
         manifest: &Manifest,
         skipped: impl Fn(&str) -> bool,
@@ -59,9 +59,9 @@ impl Subgraphs {
                 }
                 let child = match found.graphs.get(&id) {
                     Some(known) => Arc::clone(known),
-                    None => match places.find(&id) {
+                    None => match locator.find(&id) {
                         Ok(LocatedItem::Graph { file }) => {
-                            found.add(&id, GraphFile::read(file, places, trust)?)?
+                            found.add(&id, GraphFile::read(file, locator, trust)?)?
                         }
                         // The plan checks components and missing items.
                         Ok(LocatedItem::Component { .. }) | Err(_) => continue,
@@ -73,12 +73,12 @@ impl Subgraphs {
             if !std::mem::take(&mut templates) {
                 return Ok(found);
             }
-            for (id, file) in places.graphs() {
+            for (id, file) in locator.graphs() {
                 if skipped(&id) || !permitted(&id) || found.graphs.contains_key(&id) {
                     continue;
                 }
                 let shown = project::shown(&file.path);
-                match GraphFile::read(file, places, trust) {
+                match GraphFile::read(file, locator, trust) {
                     Ok(file) => {
                         found.add(&id, file)?;
                         waiting.push(id);

@@ -126,7 +126,7 @@ impl fmt::Display for TextError {
 #[derive(Clone, Debug)]
 pub struct Texts {
     /// The places of the items.
-    pub places: ItemLocator,
+    pub locator: ItemLocator,
     /// The trust store that decides which signatures count.
     pub trust: TrustStore,
     /// The texts that a run has stored, by [`key`]: they replace items that no longer exist.
@@ -160,7 +160,7 @@ impl Texts {
     /// Finds and reads an item, `a/b` or `a/b@1.2.0`. An invalid signature is an error.
     pub fn read(&self, item_type: ItemType, item: &str) -> Result<Text, TextError> {
         let (id, version) = item.split_once('@').map_or((item, None), |(id, version)| (id, Some(version)));
-        let text = match self.places.file(item_type, item) {
+        let text = match self.locator.file(item_type, item) {
             Ok(file) => self.read_file(item_type, file)?,
             Err(error) => self.kept(item_type, id).unwrap_or(Err(TextError::Find(error)))?,
         };
@@ -185,7 +185,7 @@ impl Texts {
         if !matches!(standing, TextStanding::Signed { .. }) && installed::is_pulled(&file.path) {
             return Err(TextError::Unread(installed::without_signature(&file.path)));
         }
-        self.places
+        self.locator
             .check_lock(&file.path, item_type, &file.id, &Digest::of_bytes(text.as_bytes()))
             .map_err(TextError::Unread)?;
         let format = format_of(&file.path);

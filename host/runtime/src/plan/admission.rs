@@ -38,7 +38,7 @@ pub struct Components {
     /// Compiles and calls components.
     pub engine: Engine,
     /// The places of components and graphs.
-    pub places: ItemLocator,
+    pub locator: ItemLocator,
     /// The trust store that decides which signatures count.
     pub trust: TrustStore,
     /// The manifest that grants come from.
@@ -166,7 +166,7 @@ impl Components {
     /// Returns the reader of knowledge and directives.
     pub(crate) fn texts(&self) -> Texts {
         Texts {
-            places: self.places.clone(),
+            locator: self.locator.clone(),
             trust: self.trust.clone(),
             kept: Arc::clone(&self.kept_texts),
             recorded: self.recorded,
@@ -182,7 +182,7 @@ impl Components {
     /// Finds and verifies an item for a superstep with this recorded time, and reads its imports. Compiled code is
     /// loaded if it is in the cache; nothing is compiled.
     pub fn examine(&self, item: &str, recorded: Option<Timestamp>) -> Result<Admitted, AdmitError> {
-        let (file, envelope) = match self.places.find(item).map_err(AdmitError::Find)? {
+        let (file, envelope) = match self.locator.find(item).map_err(AdmitError::Find)? {
             LocatedItem::Component { file, envelope } => (file, envelope),
             LocatedItem::Graph { file } => {
                 return Err(AdmitError::Graph { id: item.to_owned(), path: file.path });
@@ -193,7 +193,7 @@ impl Components {
             item,
             &file,
             envelope.as_deref(),
-            &self.places,
+            &self.locator,
             &self.trust,
             moment,
             self.allow_unsigned,
@@ -341,7 +341,7 @@ impl Components {
 
 impl fmt::Debug for Components {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Components").field("places", &self.places).finish_non_exhaustive()
+        f.debug_struct("Components").field("locator", &self.locator).finish_non_exhaustive()
     }
 }
 

@@ -29,7 +29,7 @@ pub fn engine(host: &Host) -> Result<Engine> {
 /// Makes the components of a run context.
 pub fn components(
     engine: Engine,
-    places: ItemLocator,
+    locator: ItemLocator,
     trust: TrustStore,
     manifest: AcceptedManifest,
     allow_unsigned: bool,
@@ -44,7 +44,7 @@ pub fn components(
     };
     Components {
         engine,
-        places,
+        locator,
         trust,
         manifest,
         allow_unsigned,

@@ -61,7 +61,7 @@ pub struct PlannedNode {
     /// The effective grant of its component.
     pub grant: Option<EffectiveGrant>,
     /// Its component, linked with its grant; `None` if it cannot be called.
-    pub ready: Option<PreparedNode>,
+    pub linked: Option<PreparedNode>,
     /// Problems that keep the node from running.
     pub problems: Vec<PlanProblem>,
     /// Problems that may make it fail.

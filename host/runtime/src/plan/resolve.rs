@@ -113,7 +113,7 @@ pub(super) async fn check_node(
     match components.grant(&item, admitted, used.manifest, used.capabilities, used.limits) {
         Ok(grant) => {
             match components.link(&item, admitted, &grant) {
-                Ok(ready) => planned.ready = Some(ready),
+                Ok(linked) => planned.linked = Some(linked),
                 // It was refused at another node, and so was not compiled.
                 Err(None) => {}
                 Err(Some(error)) => planned.problems.push(cannot_prepare(&error).into()),

@@ -160,7 +160,7 @@ pub(super) fn outline(index: NodeIndex, name: &str, action: &Action, inside: &In
         left_out,
         capability,
         grant: None,
-        ready: None,
+        linked: None,
         problems: Vec::new(),
         warnings: Vec::new(),
     }

@@ -48,11 +48,11 @@ pub(super) fn check_node(
     };
     let schema = match (operation, item_type) {
         (ItemOperation::Search, _) => Ok(params_schema(operation)),
-        (_, ItemType::Tool) => match components.places.find(&id) {
+        (_, ItemType::Tool) => match components.locator.find(&id) {
             Ok(_) => Ok(params_schema(operation)),
             Err(error) => Err(AdmitError::Find(error).into_error().into()),
         },
-        (ItemOperation::Sign, _) => match components.places.file(item_type, &id) {
+        (ItemOperation::Sign, _) => match components.locator.file(item_type, &id) {
             Ok(_) => Ok(params_schema(operation)),
             Err(error) => Err(TextError::Find(error).into_error().into()),
         },

@@ -16,22 +16,22 @@ use crate::error::{Error, Result};
 use crate::project;
 use crate::project::text_file;
 use crate::registry::fetch_cache::Fetched;
-use crate::registry::publish::Ready;
+use crate::registry::publish::PublishableItem;
 use crate::registry::pull::{Brought, Puller};
 
 /// Source of the companions of graphs that are published. `()` gives none.
 pub trait CompanionSource: fmt::Debug {
     /// Returns the companions of a graph. It is called before anything is published.
-    fn companions(&self, ready: &Ready) -> Result<Vec<Companion>>;
+    fn companions(&self, publishable: &PublishableItem) -> Result<Vec<Companion>>;
 
     /// Returns the private half of the key that has signed a graph, to sign its companions. Without it, they stay unsigned.
-    fn signing_key(&self, _ready: &Ready, _signer: KeyId) -> Result<Option<SigningKey>> {
+    fn signing_key(&self, _ready: &PublishableItem, _signer: KeyId) -> Result<Option<SigningKey>> {
         Ok(None)
     }
 }
 
 impl CompanionSource for () {
-    fn companions(&self, _: &Ready) -> Result<Vec<Companion>> {
+    fn companions(&self, _: &PublishableItem) -> Result<Vec<Companion>> {
         Ok(Vec::new())
     }
 }

@@ -203,7 +203,7 @@ impl ReplayContext {
             changes.push(drift::changed_manifest(path, kept.manifest.of_record(), &manifest));
         }
         let hooks = kept.hooks(store)?.hooks;
-        let places = kept.places(&host.home, project);
+        let locator = kept.locator(&host.home, project);
         let recorded_at = kept.judged_at(Some(checkpoint.at));
         let RunSnapshot { graph, graphs, pins: kept, .. } = kept;
         let trust = trusted_keys::load(&host.home, &kept.trust_files, &*host.notices)?;
@@ -212,7 +212,7 @@ impl ReplayContext {
         pins.engine = engine.digest();
         let inputs = restore::inputs(store, &checkpoint.inputs)?;
         let manifest = manifest.narrowed(|manifest| parameters::allowed(&graph, &inputs, manifest));
-        let mut components = components(engine, places, trust, manifest, kept.allow_unsigned);
+        let mut components = components(engine, locator, trust, manifest, kept.allow_unsigned);
         components.recorded = recorded_at;
         components.functions = Arc::new(Functions::recorded(&kept.unsandboxed));
         let moment = moment_of_superstep(components.recorded);

@@ -218,14 +218,14 @@ pub(crate) async fn reopen(
     let inputs = restore::inputs(&*store, &row.inputs)?;
     let manifest = present.manifest(permitted.manifest, options.caps.as_deref())?;
     let manifest = manifest.narrowed(|manifest| parameters::allowed(&graph, &inputs, manifest));
-    let places = kept.places(&host.home, project);
-    let graphs = Arc::new(present.graphs(&graph, &places, &manifest, &mut pins)?);
+    let locator = kept.locator(&host.home, project);
+    let graphs = Arc::new(present.graphs(&graph, &locator, &manifest, &mut pins)?);
     let (mut changes, change_remedies) = (present.changes, present.remedies);
     let engine = engine(host)?.opening(permitted.opens);
     pins.engine = engine.digest();
     pin_texts(&mut pins, &graph, &manifest, options.caps.as_deref());
     pins.of_graphs(&graphs);
-    let mut components = components(engine, places, trust, manifest, pins.allow_unsigned);
+    let mut components = components(engine, locator, trust, manifest, pins.allow_unsigned);
     components.recorded = recorded;
     components.log = Some(TrustLog::of(&host.home));
     components.kept_texts = Arc::new(kept_texts(&*store, &kept.pins)?);

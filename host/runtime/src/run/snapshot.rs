@@ -147,9 +147,9 @@ impl RunSnapshot {
     }
 
     /// Returns the places of items. Items that another host has started a run with have no precedence here.
-    pub(crate) fn places(&self, home: &Home, keeper: &Project) -> ItemLocator {
+    pub(crate) fn locator(&self, home: &Home, keeper: &Project) -> ItemLocator {
         match self.origin {
-            Origin::Own => self.pins.places(home, keeper),
+            Origin::Own => self.pins.locator(home, keeper),
             Origin::Stranger => {
                 ItemLocator::new(&self.pins.item_folders, self.pins.project.as_deref(), home, keeper)
             }

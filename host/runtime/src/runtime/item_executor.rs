@@ -22,7 +22,7 @@ pub struct ItemSources {
     /// Executes components.
     pub engine: Engine,
     /// Places that items are searched in.
-    pub places: ItemLocator,
+    pub locator: ItemLocator,
     /// The keys that sign items.
     pub trust: TrustStore,
     /// Admits components without a signature: for components under development.
@@ -46,7 +46,7 @@ impl ItemSources {
         let manifest = AcceptedManifest::given(Arc::clone(&graph.manifest));
         let components = crate::plan::engine::components(
             self.engine,
-            self.places,
+            self.locator,
             self.trust,
             manifest,
             self.allow_unsigned,

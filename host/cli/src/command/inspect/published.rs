@@ -75,11 +75,11 @@ impl PublishedGraph {
         // The items that came with the graph come first, as in a run.
         let keeper = named_project(sources.project.as_deref())?;
         let project = sources.project.clone().or_else(|| project::nearest(keeper.folder()));
-        let places = ItemLocator::new(&sources.items, project.as_deref(), &context.host.home, &keeper);
+        let locator = ItemLocator::new(&sources.items, project.as_deref(), &context.host.home, &keeper);
         let engine = engine::engine(&context.host)?;
         let components = engine::components(
             engine,
-            places,
+            locator,
             trust.clone(),
             AcceptedManifest::nothing(),
             sources.allow_unsigned,

@@ -91,13 +91,13 @@ async fn carry_out(args: Args, project: &Project, context: &Context) -> Result<E
     let options = ForkOptions { at, edit, run_id: args.run_id };
     let done = Box::pin(runtime.fork(&row.run_id, options)).await?;
     let (origin, sequence) = done.origin.clone().unwrap_or_default();
-    let told =
+    let text =
         format!("run {} from {origin} at checkpoint {sequence}, after step {}", done.run, done.summary.steps);
     // A fork that waits at an interrupt is not resumed.
     let goes_on = args.go && !done.summary.status.is_end() && done.summary.interrupts.is_empty();
     if goes_on {
         if !args.quiet {
-            context.output.note(format_args!("{} {told}", styled(output::GOOD, "forked")));
+            context.output.note(format_args!("{} {text}", styled(output::GOOD, "forked")));
         }
         let mut resume = resume::Args::of(&done.run);
         resume.accept_changes = args.accept_changes;
@@ -130,7 +130,7 @@ async fn carry_out(args: Args, project: &Project, context: &Context) -> Result<E
         context.output.document(&document)?;
         return Ok(code);
     }
-    context.output.line(format_args!("{} {told}", styled(output::GOOD, "forked")))?;
+    context.output.line(format_args!("{} {text}", styled(output::GOOD, "forked")))?;
     super::update::print_edited(&done, &typed_run(&done.run, project.folder()), context)?;
     Ok(code)
 }

@@ -93,16 +93,16 @@ pub(super) fn outcome(
     typed: &str,
     context: &Context,
 ) -> Result<Exit> {
-    let told = run_view::newest(store, row, context)?;
-    if let Some(trouble) = &told.trouble {
+    let view = run_view::newest(store, row, context)?;
+    if let Some(trouble) = &view.trouble {
         return Err(Error::integrity(format!("run {} cannot be read: {trouble}", row.run_id)));
     }
-    let mut summary = told.summary(store, row)?;
-    summary.state = told.state(store)?;
-    summary.interrupts.extend(tree::open(&tree::read(store, row, told.key())?));
+    let mut summary = view.summary(store, row)?;
+    summary.state = view.state(store)?;
+    summary.interrupts.extend(tree::open(&tree::read(store, row, view.key())?));
     let output = context.output;
     if output.is_json() {
-        let visited = checkpoints::visited(store, &row.run_id, told.key().copied());
+        let visited = checkpoints::visited(store, &row.run_id, view.key().copied());
         let document = RunDocument::of(&row.run_id, &row.graph_id, &summary, visited).at(now());
         run_report::print(&document, output)?;
         return Ok(exit::of_run(&summary));

@@ -73,11 +73,11 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
         let kinds = Kinds::or_all(&args.stream).of(args.namespaces);
         RunPrinter::Lines(Box::new(Reader::new(Arc::clone(&store), &row.run_id, key, kinds, after)))
     } else {
-        let (told, namespaces) = (
+        let (history_lines, namespaces) = (
             HistoryLines::of(tree::graphs(&*store, &row)?, tree::foreach_nodes(&*store, &row)),
             args.namespaces,
         );
-        RunPrinter::People(Box::new(People { key, told, namespaces, from: after, after: 0 }))
+        RunPrinter::People(Box::new(People { key, history_lines, namespaces, from: after, after: 0 }))
     };
     let mut watch = Watch::default();
     loop {
@@ -104,7 +104,7 @@ enum RunPrinter {
 /// State of the lines for people.
 struct People {
     key: Option<VerifyingKey>,
-    told: HistoryLines,
+    history_lines: HistoryLines,
     namespaces: Namespaces,
     /// Number of the last entry that is not shown. The entries up to it are still read: later lines need their names.
     from: u64,
@@ -120,7 +120,7 @@ impl People {
             for numbered in &page {
                 let record = &numbered.record;
                 let opened = restore::open_record(record, self.key.as_ref())?;
-                for line in self.told.lines(numbered, &opened, self.from) {
+                for line in self.history_lines.lines(numbered, &opened, self.from) {
                     if self.namespaces == Namespaces::All || record.namespace.is_empty() {
                         context.output.note(line);
                     }

@@ -32,15 +32,15 @@ pub(super) fn document(text: &Text) -> Value {
 impl ItemOperations {
     /// Loads a component's signed statement, or the document of a graph.
     pub(super) fn load_tool(&self, item: &str) -> Result<Value, Failure> {
-        let places = &self.texts.places;
-        match places.find(item).map_err(|error| AdmitError::Find(error).failure())? {
+        let locator = &self.texts.locator;
+        match locator.find(item).map_err(|error| AdmitError::Find(error).failure())? {
             LocatedItem::Component { file, envelope } => {
                 let moment = locate::moment_of_superstep(self.texts.recorded);
                 let verified = locate::verify(
                     item,
                     &file,
                     envelope.as_deref(),
-                    &self.texts.places,
+                    &self.texts.locator,
                     &self.texts.trust,
                     moment,
                     self.allow_unsigned,

@@ -207,6 +207,6 @@ fn filled(
 
 impl fmt::Debug for ItemOperations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ItemOperations").field("places", &self.texts.places).finish_non_exhaustive()
+        f.debug_struct("ItemOperations").field("locator", &self.texts.locator).finish_non_exhaustive()
     }
 }

@@ -70,7 +70,7 @@ impl ItemOperations {
         let mut total = 0_u64;
         let most = usize::try_from(limit.min(MOST_RESULTS)).unwrap_or(usize::MAX);
         let item_type = request.item_type;
-        for file in self.texts.places.list(item_type) {
+        for file in self.texts.locator.list(item_type) {
             if !is_from(file.space, source)
                 || !in_scope(&file.id, request.item_id)
                 || !self.may_list(request, &file.id)
@@ -135,7 +135,7 @@ impl ItemOperations {
                 &id,
                 &file,
                 envelope.as_deref(),
-                &self.texts.places,
+                &self.texts.locator,
                 &self.texts.trust,
                 moment,
                 self.allow_unsigned,

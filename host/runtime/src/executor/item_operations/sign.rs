@@ -34,8 +34,11 @@ impl ItemOperations {
                 "`{item}` is not signed: this run was given no key to sign with (--sign-with KEY)"
             )));
         };
-        let file =
-            self.texts.places.file(item_type, item).map_err(|error| TextError::Find(error).into_failure())?;
+        let file = self
+            .texts
+            .locator
+            .file(item_type, item)
+            .map_err(|error| TextError::Find(error).into_failure())?;
         if !matches!(file.space, Space::Named | Space::Project) {
             return Err(denied(format!(
                 "`{item}` is not signed: a run signs items of its project alone, and this one is {}",

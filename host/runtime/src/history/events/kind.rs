@@ -125,7 +125,7 @@ pub const KINDS: [&str; 13] = [
 ];
 
 /// Returns the `kind` of an entry's line.
-pub(super) const fn word(entry: &HistoryEntry<'_>) -> &'static str {
+pub(super) const fn kind_name(entry: &HistoryEntry<'_>) -> &'static str {
     match entry {
         HistoryEntry::Began(_) | HistoryEntry::Status { status: Status::Running, .. } => "run",
         HistoryEntry::Hook(_) => "hook",

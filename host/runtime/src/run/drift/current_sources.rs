@@ -88,11 +88,11 @@ impl<'k> CurrentSources<'k> {
     pub(crate) fn graphs(
         &mut self,
         graph: &Graph,
-        places: &ItemLocator,
+        locator: &ItemLocator,
         manifest: &Manifest,
         pins: &mut Pins,
     ) -> Result<Graphs> {
-        let now = match Subgraphs::resolve(graph, Graphs::new(), places, self.trust, manifest, |_| false) {
+        let now = match Subgraphs::resolve(graph, Graphs::new(), locator, self.trust, manifest, |_| false) {
             Ok(now) => now,
             Err(error) if self.accept => return Err(error),
             Err(error) => {
