@@ -157,8 +157,8 @@ impl<'c> Session<'c> {
             path: path.to_owned(),
             store: Arc::new(CaseStore::new(bounds.most.stored)),
             doubles: Arc::new(Doubles::new(case.items.clone(), bounds.most.results)),
-            servers: Arc::new(CaseServers::of(&case.http, records)),
-            models: Arc::new(CaseModels::of(&case.models)),
+            servers: Arc::new(CaseServers::new(&case.http, records)),
+            models: Arc::new(CaseModels::new(&case.models)),
             key: SigningKey::from_seed(&[7; 32]),
             clock: PausedClock::start(),
             items,
@@ -278,7 +278,7 @@ impl<'c> Session<'c> {
         let mut result = match summary {
             Some(summary) => {
                 let visited = checkpoints::visited(&*self.store, &self.run, Some(self.key.verifying_key()));
-                RunDocument::of(&self.run, &graph, summary, visited)
+                RunDocument::new(&self.run, &graph, summary, visited)
                     .at(self.clock.now())
                     .to_value()
                     .map_err(|error| error.message().to_owned())?

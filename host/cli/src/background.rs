@@ -53,7 +53,7 @@ pub struct BackgroundOptions {
 
 /// Starts a process that resumes a run which no process holds, and waits until the run is under way.
 pub fn start(project: &Project, run: &str, orders: BackgroundOptions) -> Result<BackgroundRun> {
-    let run_folder = RunFolder::of(project, run);
+    let run_folder = RunFolder::new(project, run);
     let folder = run_folder.create()?;
     let log = run_folder.log_file()?;
     let report = FolderPlace::from(&folder).file(format!("started-{}.json", std::process::id()));

@@ -54,7 +54,7 @@ fn node(node: &Node) -> Value {
 /// Returns the topology of a graph, the document that `graph-host graph show --format json` prints.
 pub fn topology(name: &str, id: &str, text: &str) -> Result<String, Problem> {
     let loaded = document::load(name, text, id)?;
-    let report = Some(TopologyReport::of(findings_of(&loaded)));
+    let report = Some(TopologyReport::from_warnings(findings_of(&loaded)));
     Ok(json!(Topology { report, ..Topology::of(&loaded.graph) }).to_string())
 }
 

@@ -44,7 +44,7 @@ async fn suggested(graph: &str, sources: &SourceArgs, context: &Context) -> Resu
     let options = PlanOptions { sources: sources.sources(), ..PlanOptions::default() };
     let opened = runtime.open_graph(graph, &options)?;
     let SuggestedManifest { suggestion, unknown, templates } =
-        suggestion::of(&opened.file.graph, &opened.hooks.hooks, &opened.components).await?;
+        suggestion::suggest_manifest(&opened.file.graph, &opened.hooks.hooks, &opened.components).await?;
     let notes: Vec<_> = unknown.into_iter().chain(templates).collect();
     if output.is_json() {
         let ungrantable: Vec<_> = suggestion

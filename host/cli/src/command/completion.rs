@@ -124,7 +124,7 @@ fn all_codes() -> Vec<Candidate> {
 
 /// Lists the user's own keys.
 fn keys() -> Result<Vec<Candidate>> {
-    let names = Pairs::of(&Home::find()?).names()?;
+    let names = Pairs::in_home(&Home::find()?).names()?;
     Ok(names.into_iter().map(|name| (name, "a key of yours".to_owned())).collect())
 }
 

@@ -100,7 +100,7 @@ impl Foreground<'_> {
         }
         if output.is_json() {
             let visited = visited(&**store, &session.run, summary, context);
-            let mut document = RunDocument::of(&session.run, graph, summary, visited)
+            let mut document = RunDocument::new(&session.run, graph, summary, visited)
                 .at(now())
                 .after(session.checked)
                 .without_use(&session.answers);

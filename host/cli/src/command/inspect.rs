@@ -282,7 +282,7 @@ fn component(
             "world": component.world,
             "description": component.description,
             "functions": component.functions,
-            "uncallable": uncallable::of(&component),
+            "uncallable": uncallable::uncallable_functions(&component),
             "undocumented": component.undocumented.as_ref().map(ToString::to_string),
         }))?;
         return Ok(Exit::Ok);

@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     if args.into.is_none() {
         installed::mark(&root)?;
     }
-    let log = TrustLog::of(&context.host.home);
+    let log = TrustLog::in_home(&context.host.home);
     let mut done = Vec::new();
     for (one, yank) in brought.iter().zip(&yanks) {
         log.accept_pulled(&one.pulled)?;

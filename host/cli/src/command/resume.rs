@@ -205,7 +205,7 @@ pub(super) async fn resume(args: Args, reporter: Option<StartupReporter>, contex
     let event = resumable.event(Resume { answers, max_steps: args.max_steps, inputs, update });
     let foreground = Foreground {
         store,
-        folder: RunFolder::of(&project, &resumable.prepared.run),
+        folder: RunFolder::new(&project, &resumable.prepared.run),
         graph: &resumable.graph.id,
         typed,
         quiet: args.quiet,

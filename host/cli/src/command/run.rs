@@ -243,7 +243,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     let typed = args::typed_run(&prepared.run, project.folder());
     let foreground = Foreground {
         store: runtime.store()?,
-        folder: RunFolder::of(&project, &prepared.run),
+        folder: RunFolder::new(&project, &prepared.run),
         graph: &graph.id,
         typed: typed.clone(),
         quiet: args.quiet,

@@ -45,7 +45,7 @@ struct NamedItem {
 
 /// Suggests the manifest for a graph, the graphs that it dispatches, and hooks from outside of it. Nothing is compiled, and only
 /// unsigned components are executed, to describe themselves.
-pub(crate) async fn of(
+pub(crate) async fn suggest_manifest(
     graph: &Arc<Graph>,
     outer: &[Hook],
     components: &Components,

@@ -186,7 +186,7 @@ fn check(path: &Path, args: &Args, context: &Context) -> FileCheck {
         };
     }
     let name = path.display().to_string();
-    let read = match kind.unwrap_or_else(|| DocumentKind::of(path, &text)) {
+    let read = match kind.unwrap_or_else(|| DocumentKind::detect(path, &text)) {
         DocumentKind::Graph => match load(&name, &text, &id_of_graph(path)) {
             Ok(loaded) => {
                 let items = if args.checks_items() {
@@ -352,7 +352,7 @@ fn show_problems(file: &str, problems: &[ItemProblem], output: Output) -> Result
 impl FileCheck {
     fn exit(&self) -> Option<Exit> {
         match self {
-            Self::Unread(error) => Some(exit::of(error)),
+            Self::Unread(error) => Some(exit::of_error(error)),
             Self::Invalid(_) => Some(Exit::InvalidDocument),
             Self::Valid { what: What::Graph { items, .. }, .. } => {
                 items.problems.first().map(|found| Exit::from(found.problem.kind))

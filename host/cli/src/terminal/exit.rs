@@ -82,7 +82,7 @@ impl From<Kind> for Exit {
 }
 
 /// The exit code of an error.
-pub fn of(error: &Error) -> Exit {
+pub fn of_error(error: &Error) -> Exit {
     error.kind().into()
 }
 

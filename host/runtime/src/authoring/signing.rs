@@ -150,7 +150,7 @@ pub async fn describe(component: &VerifiedComponent, host: &Host) -> Result<Desc
         .collect();
     let provisions =
         interfaces.iter().map(|interface| offered(component.id(), interface)).collect::<Result<Vec<_>>>()?;
-    let description = ComponentDescription::of(&engine, component).await?;
+    let description = ComponentDescription::from_component(&engine, component).await?;
     let wanted: Vec<_> = description.description.interfaces.iter().filter_map(wanted_kind).collect();
     let has_files = interfaces.iter().any(|name| name.starts_with("wasi:filesystem/"));
     let mut kinds = Vec::new();

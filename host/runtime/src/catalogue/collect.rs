@@ -95,7 +95,7 @@ pub fn collect(
     for offers in by_artifact(listed.offers).into_values() {
         collected.add(&offers)?;
     }
-    let mut catalogue = Catalogue::of(Text::line(typed));
+    let mut catalogue = Catalogue::new(Text::line(typed));
     catalogue.cut_off = listed.cut_off.iter().map(|error| Text::line(&error.to_string())).collect();
     catalogue.cut_off.append(&mut collected.yanks_unread);
     catalogue.items = collected.items.into_values().collect();

@@ -48,7 +48,7 @@ const NEWEST: u32 = 2;
 
 /// Opens the knowledge of a project.
 pub(crate) fn knowledge_of(project: &Project, home: &Home) -> Arc<dyn Knowledge> {
-    Arc::new(ProjectKnowledge::of(project, home))
+    Arc::new(ProjectKnowledge::new(project, home))
 }
 
 /// Parts of an executor in addition to components and their plan.
@@ -193,7 +193,7 @@ impl ComponentExecutor {
     /// Makes an executor over the components that a plan has linked.
     pub fn new(components: Components, plan: Plan, parts: ExecutorParts) -> Self {
         let ExecutorParts { notices, tape, keeps_texts, knowledge, http, model } = parts;
-        let mut item_operations = ItemOperations::of(&components);
+        let mut item_operations = ItemOperations::from_components(&components);
         item_operations.store = keeps_texts;
         // Later reads belong to later supersteps, to which the recorded time of the resumed superstep does not apply.
         item_operations.texts.recorded = None;

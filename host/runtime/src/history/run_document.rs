@@ -49,7 +49,7 @@ pub struct RunDocument<'s> {
 
 impl<'s> RunDocument<'s> {
     /// Makes the document of a run of a graph, with the nodes `visited`, in order.
-    pub fn of(run: &'s str, graph: &'s str, summary: &'s Summary, mut visited: Box<Names<'s>>) -> Self {
+    pub fn new(run: &'s str, graph: &'s str, summary: &'s Summary, mut visited: Box<Names<'s>>) -> Self {
         let error = |error: &RunError| {
             json!({
                 "code": error.code,

@@ -55,7 +55,7 @@ pub struct Origin {
 
 impl Origin {
     /// Makes the record for an item that was pulled from a reference.
-    pub fn of(pulled: &PulledArtifact, reference: &Reference) -> Self {
+    pub fn from_pulled(pulled: &PulledArtifact, reference: &Reference) -> Self {
         Self {
             id: pulled.id.clone(),
             kind: pulled.kind,
@@ -227,7 +227,7 @@ pub fn install(root: &Path, pulled: &PulledArtifact, reference: &Reference) -> R
         ))
         .help(Remedy::PullElsewhere));
     }
-    let record = serde_json::to_string_pretty(&Origin::of(pulled, reference))
+    let record = serde_json::to_string_pretty(&Origin::from_pulled(pulled, reference))
         .map_err(|error| Error::storage(error.to_string()).caused_by(error))?;
     // From here on, writes go to the held folder, even if its path is exchanged.
     let held = held_below(root, folder)?;

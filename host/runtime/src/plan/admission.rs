@@ -280,7 +280,7 @@ impl Components {
     pub async fn description(&self, admitted: &Admitted) -> Result<ComponentDescription, Error> {
         match admitted.verified.statement() {
             Some(statement) => Ok(ComponentDescription::stated(statement)),
-            None => ComponentDescription::of(&self.engine, &admitted.verified).await,
+            None => ComponentDescription::from_component(&self.engine, &admitted.verified).await,
         }
     }
 

@@ -31,7 +31,7 @@ const LOG: &str = "output.log";
 
 impl RunFolder {
     /// Makes the folder of a run of a project. An id that is not a plain file name is represented by its digest.
-    pub fn of(project: &Project, run: &str) -> Self {
+    pub fn new(project: &Project, run: &str) -> Self {
         let name = match graph_core::id::RunId::parse(run) {
             Ok(run) => run.to_string(),
             Err(_) => Digest::of_bytes(run.as_bytes()).hex(),
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     fn folder_of(project: &Path, run: &str) -> RunFolder {
-        RunFolder::of(&Project::at(project.to_owned()), run)
+        RunFolder::new(&Project::at(project.to_owned()), run)
     }
 
     #[test]

@@ -123,7 +123,7 @@ impl Home {
             private_files::remove_leftovers(folder);
         }
         self.undo_half_rotation();
-        Pairs::of(self).restore_public_halves();
+        Pairs::in_home(self).restore_public_halves();
     }
 
     fn make_identity(&self, path: &Path) -> Result<SigningKey> {

@@ -227,7 +227,7 @@ pub(crate) async fn reopen(
     pins.of_graphs(&graphs);
     let mut components = components(engine, locator, trust, manifest, pins.allow_unsigned);
     components.recorded = recorded;
-    components.log = Some(TrustLog::of(&host.home));
+    components.log = Some(TrustLog::in_home(&host.home));
     components.kept_texts = Arc::new(kept_texts(&*store, &kept.pins)?);
     components.signing_key = signing_key;
     components.functions = Arc::clone(&host.functions);
@@ -245,7 +245,7 @@ pub(crate) async fn reopen(
         return Err(changed(&run, &changes, change_remedies));
     }
     plan.refusal(suggestion(&pins)).map_or(Ok(()), Err)?;
-    TrustLog::of(&host.home).accept_plan(&plan, &[])?;
+    TrustLog::in_home(&host.home).accept_plan(&plan, &[])?;
     let plan_notices = plan.notices();
     let (pins_digest, pins_text) = pins.text()?;
     let is_changed = pins_digest != row.pins;

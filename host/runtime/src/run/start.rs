@@ -65,7 +65,7 @@ pub(crate) fn start(
 ) -> Result<PreparedRun> {
     let PlannedRun { opened, plan, inputs, .. } = planned;
     let OpenedGraph { file, subgraphs, mut components, hooks, project, mut pins } = opened;
-    let log = TrustLog::of(&host.home);
+    let log = TrustLog::in_home(&host.home);
     let inside = subgraphs.files.iter().map(|(id, file)| (id.as_str(), file));
     let graphs: Vec<_> = inside.chain([(file.graph.id.as_str(), &file)]).collect();
     log.accept_plan(&plan, &graphs)?;

@@ -76,6 +76,6 @@ async fn going_back_keeps_what_came_after() {
     project.verify("r1").unwrap();
     let suspended = project.resume("r1", Answers::None).await.unwrap();
     let visited = checkpoints::visited(&*store, "r1", Some(project.key()));
-    let document = RunDocument::of("r1", "asking", &suspended, visited).to_value().unwrap();
+    let document = RunDocument::new("r1", "asking", &suspended, visited).to_value().unwrap();
     assert_eq!(document["visited"], json!(["draft", "check"]));
 }

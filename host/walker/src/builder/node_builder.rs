@@ -24,7 +24,7 @@ impl ActionBuilder {
     }
 
     /// Performs an operation on an item of a type. A search need not name an item.
-    pub fn of(operation: ItemOperation, item_type: ItemType, item_id: Option<&str>) -> Self {
+    pub fn new(operation: ItemOperation, item_type: ItemType, item_id: Option<&str>) -> Self {
         let mut fields = MappingFields::default();
         fields.set("primary", operation.as_str());
         fields.set("item_type", item_type.as_str());

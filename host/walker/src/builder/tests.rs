@@ -68,8 +68,8 @@ fn whole() -> GraphBuilder {
     let mut builder = GraphBuilder::new("acme/whole");
     settings(&mut builder);
     let each = ActionBuilder::tool("acme/each").param("row", "${row}").param("at", 1);
-    let look =
-        ActionBuilder::of(ItemOperation::Search, ItemType::Knowledge, None).param("query", "${inputs.words}");
+    let look = ActionBuilder::new(ItemOperation::Search, ItemType::Knowledge, None)
+        .param("query", "${inputs.words}");
     builder
         .node(
             "look",

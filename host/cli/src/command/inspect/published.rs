@@ -84,7 +84,7 @@ impl PublishedGraph {
             AcceptedManifest::nothing(),
             sources.allow_unsigned,
         );
-        let asks = match context.block_on(suggestion::of(graph, &[], &components))? {
+        let asks = match context.block_on(suggestion::suggest_manifest(graph, &[], &components))? {
             Ok(SuggestedManifest { suggestion, unknown, templates }) => {
                 Ok((suggestion.text, unknown.into_iter().chain(templates).collect()))
             }

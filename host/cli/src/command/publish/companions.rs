@@ -197,7 +197,7 @@ impl<'g> CompanionCollector<'g> {
         let engine = engine::engine(&self.context.host)?;
         let components =
             engine::components(engine, locator, self.trust.clone(), AcceptedManifest::nothing(), false);
-        let suggested = self.context.block_on(suggestion::of(graph, &[], &components))?;
+        let suggested = self.context.block_on(suggestion::suggest_manifest(graph, &[], &components))?;
         let reason = match suggested {
             Ok(SuggestedManifest { suggestion, unknown, .. }) if unknown.is_empty() => {
                 let bytes = manifest_text(&suggestion.text).into_bytes();
@@ -240,7 +240,7 @@ impl<'g> CompanionCollector<'g> {
 impl CompanionSource for CompanionCollector<'_> {
     fn signing_key(&self, publishable: &PublishableItem, signer: KeyId) -> Result<Option<SigningKey>> {
         let home = &self.context.host.home;
-        let key = Pairs::of(home).with_id(signer)?;
+        let key = Pairs::in_home(home).with_id(signer)?;
         if key.is_none() && self.unsigned.borrow_mut().insert(publishable.id.clone()) {
             self.context.output.warn(format_args!(
                 "what `{}` takes along is published unsigned: the key {} that has signed the graph is not one of yours; no \

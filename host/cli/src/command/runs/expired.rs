@@ -37,7 +37,11 @@ impl ExpiredInterrupt {
 }
 
 /// Returns the expired questions of a run; none if its records cannot be read, which other commands report.
-pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Vec<ExpiredInterrupt> {
+pub(super) fn expired_interrupts(
+    store: &dyn CheckpointStore,
+    row: &RunRow,
+    context: &Context,
+) -> Vec<ExpiredInterrupt> {
     if row.status != Status::Interrupted {
         return Vec::new();
     }

@@ -123,7 +123,7 @@ async fn carry_out(args: Args, project: &Project, context: &Context) -> Result<E
         let store = runtime.store()?;
         let visited = checkpoints::visited(&*store, &done.run, Some(done.key));
         let mut document =
-            RunDocument::of(&done.run, &done.graph, &done.summary, visited).at(now()).to_value()?;
+            RunDocument::new(&done.run, &done.graph, &done.summary, visited).at(now()).to_value()?;
         if let Value::Object(document) = &mut document {
             document.insert("forked_from".to_owned(), json!({ "run_id": origin, "checkpoint": sequence }));
         }

@@ -112,7 +112,7 @@ pub(super) fn newest(store: &dyn CheckpointStore, row: &RunRow, context: &Contex
 
 /// Reads a run with the use and the accepted changes of all its steps. The signature of the newest checkpoint is verified, and the link
 /// from each checkpoint to its predecessor.
-pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<RunView> {
+pub(super) fn whole(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<RunView> {
     let mut view = without_records(store, row, context)?;
     let mut steps = Steps::default();
     let read = view.line(store, &row.run_id).each_back(|checkpoint, _| {
@@ -316,7 +316,7 @@ impl RunView {
     ) -> Result<()> {
         let (Some(newest), Some(first)) = (&self.newest, self.steps.first) else { return Ok(()) };
         let back: Vec<_> = self.steps.back.iter().copied().collect();
-        Way::of(first, newest.sequence, &back).each_visited(&self.line(store, &newest.run), visit)
+        Way::to_checkpoint(first, newest.sequence, &back).each_visited(&self.line(store, &newest.run), visit)
     }
 
     /// Returns the key for verification; `None` if the host is not known.

@@ -50,7 +50,7 @@ pub(super) fn run(args: &Args, stores: &Stores, project: &Project, context: &Con
         row = store.run(&row.run_id)?.unwrap_or(row);
     }
     restore::catch_up(store, &mut row)?;
-    let view = run_view::of(store, &row, context)?;
+    let view = run_view::whole(store, &row, context)?;
     let children = tree::read(store, &row, view.key())?;
     let exit = if view.trouble.is_some() { Exit::Integrity } else { Exit::Ok };
     if context.output.is_json() {
@@ -148,7 +148,7 @@ fn document(
             summary.interrupts.extend(tree::open(children));
             // The visited nodes are read while they are printed.
             let visited = Box::new(|_: &mut dyn FnMut(&str) -> Result<()>| Ok(()));
-            let as_run = RunDocument::of(&row.run_id, &row.graph_id, &summary, visited).at(now());
+            let as_run = RunDocument::new(&row.run_id, &row.graph_id, &summary, visited).at(now());
             if let Value::Object(as_run) = as_run.to_value()? {
                 document.extend(as_run);
             }

@@ -71,7 +71,7 @@ pub(super) fn stop(
     if row.status.is_end() {
         return Err(resume::finished(&row));
     }
-    let run_folder = RunFolder::of(project, &row.run_id);
+    let run_folder = RunFolder::new(project, &row.run_id);
     let typed = typed_run(name, project.folder());
     let outcome = match store.holder(&row.run_id)? {
         Holder::Nobody => mark(&runtime, &row.run_id, wish, &typed, context)?,

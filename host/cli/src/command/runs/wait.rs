@@ -103,7 +103,7 @@ pub(super) fn outcome(
     let output = context.output;
     if output.is_json() {
         let visited = checkpoints::visited(store, &row.run_id, view.key().copied());
-        let document = RunDocument::of(&row.run_id, &row.graph_id, &summary, visited).at(now());
+        let document = RunDocument::new(&row.run_id, &row.graph_id, &summary, visited).at(now());
         run_report::print(&document, output)?;
         return Ok(exit::of_run(&summary));
     }

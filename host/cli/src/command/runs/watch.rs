@@ -70,11 +70,11 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
     let key = context.host.home.known_key(row.key)?;
     let after = args.from.saturating_sub(1);
     let mut shown = if context.output.is_in_lines() {
-        let kinds = Kinds::or_all(&args.stream).of(args.namespaces);
+        let kinds = Kinds::or_all(&args.stream).within(args.namespaces);
         RunPrinter::Lines(Box::new(Reader::new(Arc::clone(&store), &row.run_id, key, kinds, after)))
     } else {
         let (history_lines, namespaces) = (
-            HistoryLines::of(tree::graphs(&*store, &row)?, tree::foreach_nodes(&*store, &row)),
+            HistoryLines::new(tree::graphs(&*store, &row)?, tree::foreach_nodes(&*store, &row)),
             args.namespaces,
         );
         RunPrinter::People(Box::new(People { key, history_lines, namespaces, from: after, after: 0 }))

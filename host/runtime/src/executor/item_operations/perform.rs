@@ -57,7 +57,7 @@ pub struct Request<'r> {
 
 impl ItemOperations {
     /// Makes the operations on the items that the components of a run are found among.
-    pub fn of(components: &Components) -> Self {
+    pub fn from_components(components: &Components) -> Self {
         Self {
             texts: components.texts(),
             dispatch: components.manifest.dispatch().clone(),

@@ -50,7 +50,7 @@ impl Kinds {
 
     /// Restricts the same streams to these namespaces.
     #[must_use]
-    pub fn of(self, namespaces: Namespaces) -> Self {
+    pub fn within(self, namespaces: Namespaces) -> Self {
         Self { namespaces, ..self }
     }
 
