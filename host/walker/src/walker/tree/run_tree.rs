@@ -314,7 +314,7 @@ impl RunTree {
         let mut recorded = Vec::new();
         for (namespace, answers) in by_run {
             let mut effects = Vec::new();
-            self.walker_mut(&namespace)?.take_given(route.now(), answers, &mut effects);
+            self.walker_mut(&namespace)?.take_answers_of_parent(route.now(), answers, &mut effects);
             self.raise_above(&namespace);
             recorded.push((namespace, effects));
         }
