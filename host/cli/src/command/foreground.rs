@@ -18,7 +18,7 @@ use graph_runtime::history::run_document::RunDocument;
 use graph_runtime::project::run_folder::RunFolder;
 use graph_runtime::run::checkpoints::{self, Names};
 use graph_runtime::run::context::PreparedRun;
-use graph_runtime::run::restore::{self, Checked};
+use graph_runtime::run::restore::{self, VerifiedPart};
 use graph_runtime::run::stop_notes;
 use graph_runtime::run::typed_answers::TypedAnswers;
 use graph_runtime::telemetry::Telemetry;
@@ -45,7 +45,7 @@ pub(super) struct Foreground<'a> {
     /// Reporter to the process that started this one in the background.
     pub(super) reporter: Option<StartupReporter>,
     /// Extent of the verification of a resumed run.
-    pub(super) checked: Option<Checked>,
+    pub(super) checked: Option<VerifiedPart>,
     /// Streams and telemetry that observe the run.
     pub(super) observe: &'a observe::Args,
     pub(super) telemetry: Option<Telemetry>,

@@ -40,7 +40,7 @@ use graph_runtime::plan::engine::{components, engine};
 use graph_runtime::plan::manifest_authority::AcceptedManifest;
 use graph_runtime::project;
 use graph_runtime::project::text_file;
-use graph_runtime::registry::fetch_cache::{self, Fetched};
+use graph_runtime::registry::fetch_cache::{self, FetchedReference};
 use graph_runtime::registry::yank;
 use graph_runtime::trust::trusted_keys;
 use graph_walker::host_item::HostItem;
@@ -399,7 +399,7 @@ fn graph(
     file: &ItemFile,
     sources: &SourceArgs,
     locator: &ItemLocator,
-    (fetched, yanked): (Option<&Fetched>, Option<&Yank>),
+    (fetched, yanked): (Option<&FetchedReference>, Option<&Yank>),
     context: &Context,
 ) -> Result<Exit> {
     let output = context.output;

@@ -10,7 +10,9 @@ use graph_host::terminal::output::{self, BAD, CAUTION, DIM, GOOD, styled};
 use graph_host::terminal::run_report::{self, counted, short_number};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::history::verify::audit;
-use graph_runtime::replay::{self, Given, LiveDifference, Mode, Replay, ReplayError, ReplayedSuperstep};
+use graph_runtime::replay::{
+    self, LiveDifference, Mode, Replay, ReplayError, ReplaySources, ReplayedSuperstep,
+};
 use graph_runtime::run::stores::Stores;
 use serde_json::json;
 
@@ -76,7 +78,7 @@ async fn again(args: &Args, context: &Context) -> Result<Exit> {
         (true, false) => Mode::Live,
         (true, true) => Mode::Send,
     };
-    let given = Given { caps: args.given.caps.clone(), sources: args.given.sources() };
+    let given = ReplaySources { caps: args.given.caps.clone(), sources: args.given.sources() };
     let quiet = args.quiet || output.is_json() || args.times > 1;
     let mut done = Replay::default();
     for _ in 0..args.times {

@@ -17,7 +17,7 @@ use graph_host::terminal::run_report::counted;
 use graph_runtime::Runtime;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::project::run_folder::RunFolder;
-use graph_runtime::run::restore::Checked;
+use graph_runtime::run::restore::VerifiedPart;
 use graph_runtime::run::resume::{RestoreOptions, Resumable};
 use graph_runtime::run::run_inputs::run_parameters;
 use graph_runtime::run::typed_answers::TypedAnswers;
@@ -240,8 +240,8 @@ fn print_opening(resumable: &Resumable, typed: &str, output: Output) {
 }
 
 /// Describes the verification before a run is resumed, with the command that checks the rest.
-fn checked_line(checked: &Checked, run: &str) -> String {
-    let Checked { first, last, child_runs, .. } = *checked;
+fn checked_line(checked: &VerifiedPart, run: &str) -> String {
+    let VerifiedPart { first, last, child_runs, .. } = *checked;
     let mut what =
         if first == last { format!("checkpoint {last}") } else { format!("checkpoints {first} to {last}") };
     if child_runs > 0 {

@@ -16,7 +16,7 @@ use crate::terminal::{live_line, prompt};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_driver::{Driver, Observer as _, ObserverPair, Observers, StopRequest};
 use graph_runtime::project::run_folder::{Listener, RunFolder};
-use graph_runtime::run::restore::Checked;
+use graph_runtime::run::restore::VerifiedPart;
 use graph_runtime::run::typed_answers::TypedAnswers;
 
 /// A run in the foreground: its driver, and how the user follows and answers it.
@@ -43,7 +43,7 @@ pub struct Session {
     /// Reports to the process that started this one in the background that the run is under way.
     pub reporter: Option<StartupReporter>,
     /// Extent of the verification before the run was resumed; `None` for a new run.
-    pub checked: Option<Checked>,
+    pub checked: Option<VerifiedPart>,
 }
 
 impl Session {

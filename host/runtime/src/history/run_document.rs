@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::error::{Error, Result};
 use crate::history::streamed::Streamed;
 use crate::run::checkpoints::Names;
-use crate::run::restore::Checked;
+use crate::run::restore::VerifiedPart;
 use crate::run::typed_answers::TypedAnswers;
 
 /// The outcome of a run as a JSON document. It is written from the summary without a copy, since the state may be
@@ -22,7 +22,7 @@ pub struct RunDocument<'s> {
     // In the order of their names, as in every document.
     cached: &'s BTreeMap<String, u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    checked: Option<Checked>,
+    checked: Option<VerifiedPart>,
     checkpoint: Option<Value>,
     checkpoints: u64,
     ended_by: Option<EndedBy>,
@@ -109,7 +109,7 @@ impl RunDocument<'_> {
 
     /// Adds the result of the check before the resume.
     #[must_use]
-    pub fn after(self, checked: Option<Checked>) -> Self {
+    pub fn after(self, checked: Option<VerifiedPart>) -> Self {
         Self { checked, ..self }
     }
 

@@ -67,7 +67,7 @@ impl Mode {
 
 /// Sources of a replay that replace those of the run's start.
 #[derive(Clone, Debug, Default)]
-pub struct Given {
+pub struct ReplaySources {
     /// The manifest. It permits a run of another host to call the world.
     pub caps: Option<PathBuf>,
     /// Sources of items and trust for a run of another host. A run of this host has those of its start.
@@ -127,7 +127,7 @@ pub async fn replay(
     store: Arc<dyn CheckpointStore>,
     row: &RunRow,
     key: VerifyingKey,
-    (mode, given): (Mode, &Given),
+    (mode, given): (Mode, &ReplaySources),
     project: &Project,
     host: &Host,
     tell: &mut (dyn FnMut(&ReplayedSuperstep) + Send),
@@ -188,7 +188,7 @@ impl ReplayContext {
         store: &dyn CheckpointStore,
         row: &RunRow,
         stored: &StoredCheckpoint,
-        (mode, given): (Mode, &Given),
+        (mode, given): (Mode, &ReplaySources),
         project: &Project,
         host: &Host,
     ) -> Result<Self> {

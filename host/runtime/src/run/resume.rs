@@ -37,7 +37,7 @@ use crate::run::context::{Environment, PreparedRun};
 use crate::run::drift::CurrentSources;
 use crate::run::history_audit::check_pause;
 use crate::run::pins::{Pins, kept_text};
-use crate::run::restore::Checked;
+use crate::run::restore::VerifiedPart;
 use crate::run::run_inputs::check_inputs;
 use crate::run::snapshot::{PinnedBy, RunSnapshot};
 use crate::run::start::component_services;
@@ -67,7 +67,7 @@ pub struct Resumable {
     /// The changes that were accepted.
     pub accepted: Vec<String>,
     /// Result of the verification; `None` if the run starts from its beginning.
-    pub checked: Option<Checked>,
+    pub checked: Option<VerifiedPart>,
     /// Notices of the plan, such as dispatches that will be denied.
     pub plan_notices: Vec<String>,
     /// Key that its records are signed with.

@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::history::verify::{Audit, audit};
 use crate::host::Host;
 use crate::items::locate::envelope_path;
-use crate::replay::{Given, Mode, Replay, replay};
+use crate::replay::{Mode, Replay, ReplaySources, replay};
 use crate::run::stop_notes;
 use crate::run::stores::Stores;
 use crate::{Home, PlanOptions, Project, ResumeOptions, Runtime, Sources, StartOptions, StoreKind};
@@ -191,7 +191,7 @@ impl TestProject {
     pub(super) async fn replay(&self, run: &str) -> Result<Replay> {
         let (store, row) = self.stored(run)?;
         audit(&*store, &row, &self.key(), None)?;
-        let mode = (Mode::Journal, &Given::default());
+        let mode = (Mode::Journal, &ReplaySources::default());
         Box::pin(replay(store, &row, self.key(), mode, &self.project(), &self.host(), &mut |_| ())).await
     }
 

@@ -20,7 +20,7 @@ use graph_runtime::items::locate::ItemLocator;
 use graph_runtime::plan::engine;
 use graph_runtime::plan::manifest_authority::AcceptedManifest;
 use graph_runtime::project;
-use graph_runtime::registry::fetch_cache::Fetched;
+use graph_runtime::registry::fetch_cache::FetchedReference;
 use graph_runtime::registry::publish::named;
 use graph_runtime::registry::pull::{Network, Puller};
 use graph_walker::graph::Graph;
@@ -56,7 +56,7 @@ pub(super) struct PublishedGraph {
 
 impl PublishedGraph {
     pub(super) fn of(
-        fetched: &Fetched,
+        fetched: &FetchedReference,
         graph: &Arc<Graph>,
         sources: &SourceArgs,
         trust: &TrustStore,
