@@ -146,12 +146,12 @@ fn only_the_command_line_prints_exits_and_looks_where_it_was_typed() {
 
 /// The parts that a run is assembled from. Programs use `Runtime` instead, or `BareRuntime` without a project.
 const PARTS_OF_A_RUN: [&str; 14] = [
-    "Assembled",
-    "Beginning",
+    "AssembledRun",
     "ComponentExecutor",
     "Definition",
     "Environment",
     "ExecutorParts",
+    "NewRunSettings",
     "Plan::make",
     "Plan::make_for",
     "RunTree",

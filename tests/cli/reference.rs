@@ -148,7 +148,7 @@ fn problems_of(place: &Place, page: &str, text: &str) -> Vec<String> {
         return problems.into_diagnostics(page, text).to_lines();
     }
     let lines = |read: Result<Vec<String>, Vec<String>>| read.unwrap_or_else(|problems| problems);
-    match DocumentKind::of(Path::new("example.yaml"), text) {
+    match DocumentKind::detect(Path::new("example.yaml"), text) {
         DocumentKind::Graph => lines(
             load(page, text, "example")
                 .map(|it| it.warnings.to_lines())

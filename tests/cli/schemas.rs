@@ -152,7 +152,7 @@ fn what_new_writes_names_its_schema() {
         let schema =
             text.lines().next().and_then(|line| line.strip_prefix("# yaml-language-server: $schema="));
         assert!(path.parent().unwrap().join(schema.unwrap()).is_file(), "{file}: {schema:?}");
-        let kind = DocumentKind::of(&path, &text);
+        let kind = DocumentKind::detect(&path, &text);
         assert!(is_valid(&compiled(kind), &read(&path).unwrap()).is_ok(), "{file}");
     }
 }

@@ -114,7 +114,7 @@ pub(crate) struct CaseServers {
 }
 
 impl CaseServers {
-    pub(crate) fn of(doubles: &[HttpDouble], records: bool) -> Self {
+    pub(crate) fn new(doubles: &[HttpDouble], records: bool) -> Self {
         Self {
             doubles: doubles.to_vec(),
             used: Mutex::new(vec![0; doubles.len()]),
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn the_first_answer_that_fits_and_is_left_counts() {
-        let servers = CaseServers::of(&doubles(CASE), false);
+        let servers = CaseServers::new(&doubles(CASE), false);
         let ask = |url| match servers.answer(&get(url)) {
             DoubledAnswer::Answer(answer) => answer.status,
             DoubledAnswer::Missing(message) => {
@@ -272,7 +272,7 @@ mod tests {
             fields: vec![("x-a".to_owned(), b"1".to_vec()), ("date".to_owned(), b"now".to_vec())],
             body: b"two\nlines".to_vec(),
         };
-        let servers = CaseServers::of(&[], true);
+        let servers = CaseServers::new(&[], true);
         assert_eq!(servers.answer(&request), DoubledAnswer::Send);
         servers.sent(&request, &answer);
         for text in ["script: []\n", CASE, "script: []", &format!("{CASE}# behind\nscript: []\n")] {

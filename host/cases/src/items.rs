@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use graph_core::capability::{DispatchPatterns, Manifest};
 use graph_core::id::without_version;
-use graph_core::item::Primary;
+use graph_core::item::ItemOperation;
 use graph_core::limits::RunLimits;
 use graph_core::trust::TrustStore;
 use graph_runtime::graph_engine::{Engine, HostResources, HttpDoubles, ModelDoubles};
@@ -29,7 +29,8 @@ use graph_runtime::items::subgraphs::Subgraphs;
 use graph_runtime::plan::engine;
 use graph_runtime::plan::is_built_in;
 use graph_runtime::project::{self, Project};
-use graph_runtime::run::start;
+use graph_runtime::run::manifest_file::read_manifest;
+use graph_runtime::run::opened_graph::check_folders;
 use graph_runtime::sources::Sources;
 use graph_runtime::trust::trusted_keys;
 use graph_runtime::{BareGraph, ItemSources};
@@ -58,10 +59,10 @@ impl Items {
     /// Creates items that are found as for a run. `caps` is the manifest with the grants. Each case has its own
     /// permissions to dispatch.
     pub fn real(sources: Sources, caps: Option<&Path>, project: &Project, host: &Host) -> Result<Self> {
-        start::check_folders(&sources, host.home.base())?;
+        check_folders(&sources, host.home.base())?;
         let trust = trusted_keys::load(&host.home, &sources.trust, &*host.notices)?;
         let grants = match caps {
-            Some(path) => start::read_manifest(path, host)?,
+            Some(path) => read_manifest(path, host)?,
             None => Manifest::deny_all(),
         };
         let engine = Mutex::new(None);
@@ -126,8 +127,8 @@ impl Items {
         has_double: impl Fn(&str) -> bool,
     ) -> Result<Graphs> {
         let Some(real) = &self.real else { return Ok(own) };
-        let places = real.places(file, items_dir);
-        Ok(Subgraphs::resolve(graph, own, &places, &real.trust, manifest, has_double)?.graphs)
+        let locator = real.locator(file, items_dir);
+        Ok(Subgraphs::resolve(graph, own, &locator, &real.trust, manifest, has_double)?.graphs)
     }
 
     /// Returns the executor of items without a double, or `None` if all items have one. `file` is the file of the
@@ -143,7 +144,7 @@ impl Items {
         let BareGraph { graph, graphs, hooks, manifest, .. } = subject;
         let literal = |action: &Action| match action.item_id.literal() {
             // A search without an id searches all items.
-            Some(Value::Null) if action.primary == Primary::Search => Some(String::new()),
+            Some(Value::Null) if action.operation == ItemOperation::Search => Some(String::new()),
             literal => literal.and_then(Value::as_str).map(str::to_owned),
         };
         let is_needed = |action: &Action| match literal(action) {
@@ -151,7 +152,7 @@ impl Items {
             Some(id) => {
                 !has_double(&id)
                     && !graphs.contains_key(&*without_version(id.as_str()))
-                    && manifest.dispatch().permits(action.primary, action.item_type, &id)
+                    && manifest.dispatch().permits(action.operation, action.item_type, &id)
             }
             None => true,
         };
@@ -193,7 +194,7 @@ impl Items {
         }
         let sources = ItemSources {
             engine: real.engine()?,
-            places: real.places(file, items_dir),
+            locator: real.locator(file, items_dir),
             trust: real.trust.clone(),
             allow_unsigned: real.sources.allow_unsigned,
             notices: Arc::clone(&real.host.notices),
@@ -206,7 +207,7 @@ impl Items {
 }
 
 impl Real {
-    fn places(&self, file: &Path, items_dir: Option<&Path>) -> ItemLocator {
+    fn locator(&self, file: &Path, items_dir: Option<&Path>) -> ItemLocator {
         let project = self.sources.project.clone().or_else(|| nearest_project(file));
         let first = items_dir.map(Path::to_path_buf).into_iter();
         let folders: Vec<_> = first.chain(self.sources.items.iter().cloned()).collect();

@@ -146,7 +146,7 @@ struct Given {
 type CallKey = (String, u32, u64);
 
 impl CaseModels {
-    pub(crate) fn of(answers: &BTreeMap<String, Vec<ModelAnswer>>) -> Self {
+    pub(crate) fn new(answers: &BTreeMap<String, Vec<ModelAnswer>>) -> Self {
         Self { answers: answers.clone(), given: Mutex::default() }
     }
 
@@ -213,7 +213,7 @@ mod tests {
         let root = yaml::parse(text, &problems).unwrap();
         let read = read(root.as_mapping().unwrap().get("models").unwrap(), &problems);
         let read = problems.finish("case", text, Some(read)).map_err(|problems| problems.to_lines())?.0;
-        Ok(CaseModels::of(&read))
+        Ok(CaseModels::new(&read))
     }
 
     const CASE: &str = "\

@@ -40,7 +40,7 @@ use graph_runtime::run::checkpoints;
 use graph_runtime::run::context::PreparedRun;
 use graph_runtime::run::restore;
 use graph_runtime::upkeep::gc;
-use graph_runtime::{BareGraph, BareRun, BareRuntime, BareStart};
+use graph_runtime::{BareGraph, BareRun, BareRuntime, BareStart, RunServices};
 
 /// Id of the first run of every case; the ids of forks have a number after it.
 const RUN: &str = "case";
@@ -157,8 +157,8 @@ impl<'c> Session<'c> {
             path: path.to_owned(),
             store: Arc::new(CaseStore::new(bounds.most.stored)),
             doubles: Arc::new(Doubles::new(case.items.clone(), bounds.most.results)),
-            servers: Arc::new(CaseServers::of(&case.http, records)),
-            models: Arc::new(CaseModels::of(&case.models)),
+            servers: Arc::new(CaseServers::new(&case.http, records)),
+            models: Arc::new(CaseModels::new(&case.models)),
             key: SigningKey::from_seed(&[7; 32]),
             clock: PausedClock::start(),
             items,
@@ -282,7 +282,7 @@ impl<'c> Session<'c> {
         let mut result = match summary {
             Some(summary) => {
                 let visited = checkpoints::visited(&*self.store, &self.run, Some(self.key.verifying_key()));
-                RunDocument::of(&self.run, &graph, summary, visited)
+                RunDocument::new(&self.run, &graph, summary, visited)
                     .at(self.clock.now())
                     .to_value()
                     .map_err(|error| error.message().to_owned())?
@@ -391,13 +391,13 @@ impl<'c> Session<'c> {
             real,
             standstill: Arc::default(),
         };
-        BareRuntime {
+        BareRuntime::new(RunServices {
             store: Arc::clone(&self.store) as Arc<dyn CheckpointStore>,
             executor: Arc::new(executor),
             clock: Arc::new(self.clock),
             key: self.key.clone(),
             writing: WriteMode::OneByOne,
-        }
+        })
     }
 
     async fn resume(&mut self, options: &ResumeOptions) -> Result<Option<Summary>, OperationError> {

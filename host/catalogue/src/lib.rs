@@ -7,7 +7,7 @@
 //! ```
 //! use graph_catalogue::{Catalogue, Text, files};
 //!
-//! let files = files(Catalogue::of(Text::line("oci-layout:out")))?;
+//! let files = files(Catalogue::new(Text::line("oci-layout:out")))?;
 //! assert!(files.contains_key("index.html") && files.contains_key("catalogue.json"));
 //! # Ok::<(), serde_json::Error>(())
 //! ```

@@ -39,7 +39,7 @@ pub struct Catalogue {
 
 impl Catalogue {
     /// Creates a catalogue of a place, without items.
-    pub fn of(place: Text) -> Self {
+    pub fn new(place: Text) -> Self {
         Self {
             format: FORMAT.to_owned(),
             version: VERSION,

@@ -109,7 +109,7 @@ fn graph() -> Content {
 
 /// Returns a catalogue that has every kind of content.
 fn sample() -> Catalogue {
-    let mut catalogue = Catalogue::of(Text::line("oci-layout:out"));
+    let mut catalogue = Catalogue::new(Text::line("oci-layout:out"));
     let not_verified =
         Trust::NotVerified { reason: Text::line(HOSTILE), key_ids: vec![Text::line(&digest("a key").hex())] };
     let mut fetch = item(
@@ -308,7 +308,7 @@ fn file_names_are_safe_and_differ_whatever_the_ids_are() {
 
 #[test]
 fn ids_that_differ_in_case_have_pages_of_their_own() {
-    let mut catalogue = Catalogue::of(Text::line("oci-layout:out"));
+    let mut catalogue = Catalogue::new(Text::line("oci-layout:out"));
     catalogue.items = vec![
         item("Acme/Fetch", Kind::Graph, &[("1.0.0", trusted())]),
         item("acme/fetch", Kind::Graph, &[("1.0.0", trusted())]),

@@ -22,7 +22,7 @@ use crate::terminal::output::error_document;
 use crate::terminal::paths::shown;
 use graph_runtime::error::{Error, Kind, Result};
 use graph_runtime::graph_driver::Observer;
-use graph_runtime::graph_store::held::{FilePlace, FolderPlace, Opening, Written};
+use graph_runtime::graph_store::held::{FilePlace, FolderPlace, Opening, WriteOptions};
 use graph_runtime::project::paths::absolute;
 use graph_runtime::project::run_folder::RunFolder;
 use graph_runtime::project::{Project, paths};
@@ -54,9 +54,9 @@ pub struct BackgroundOptions {
 
 /// Starts a process that resumes a run which no process holds, and waits until the run is under way.
 pub fn start(project: &Project, run: &str, orders: BackgroundOptions) -> Result<BackgroundRun> {
-    let thread = RunFolder::of(project, run);
-    let folder = thread.create()?;
-    let log = thread.log_file()?;
+    let run_folder = RunFolder::new(project, run);
+    let folder = run_folder.create()?;
+    let log = run_folder.log_file()?;
     let report = FolderPlace::from(&folder).file(format!("started-{}.json", std::process::id()));
     let clean = || drop(report.remove());
     clean();
@@ -215,7 +215,7 @@ impl StartupReporter {
         if !self.said.swap(true, Ordering::Relaxed) {
             // If the file cannot be written, the first process still sees whether this one runs or has ended.
             let text = report.to_string();
-            let _ = self.file.replace(Written::with_mode(0o600), |file| file.write_all(text.as_bytes()));
+            let _ = self.file.replace(WriteOptions::with_mode(0o600), |file| file.write_all(text.as_bytes()));
         }
     }
 }

@@ -66,7 +66,7 @@ impl DocumentKind {
 
     /// The kind of a document by its name and its keys. Unknown documents are treated as graphs: the reader of graphs
     /// then reports what is wrong.
-    pub fn of(path: &Path, text: &str) -> Self {
+    pub fn detect(path: &Path, text: &str) -> Self {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         if name.ends_with(graph_cases::SUFFIX) {
             return Self::Case;
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn kinds_are_recognised() {
-        let kind = |name: &str, text: &str| DocumentKind::of(Path::new(name), text);
+        let kind = |name: &str, text: &str| DocumentKind::detect(Path::new(name), text);
         assert_eq!(kind("x.yaml", "tool_type: graph\nconfig: {}\n"), DocumentKind::Graph);
         assert_eq!(kind("x.yaml", "items: {}\nscript: []\n"), DocumentKind::Case);
         assert_eq!(kind("a/x.case.yaml", "["), DocumentKind::Case);

@@ -83,7 +83,7 @@ impl FileWatcher {
         is_wanted: impl Fn(&Path) -> bool + Send + 'static,
     ) -> Result<Self> {
         let (tell, events) = mpsc::channel();
-        let told = move |event: notify::Result<Event>| {
+        let on_event = move |event: notify::Result<Event>| {
             let Ok(event) = event else { return };
             if matches!(event.kind, EventKind::Access(_)) {
                 return;
@@ -97,7 +97,7 @@ impl FileWatcher {
             Error::storage(format!("{} cannot be watched: {error}", path.display()))
         };
         let mut watcher =
-            notify::recommended_watcher(told).map_err(|error| failed(Path::new("."), &error))?;
+            notify::recommended_watcher(on_event).map_err(|error| failed(Path::new("."), &error))?;
         for (folder, mode) in places {
             watcher.watch(folder, *mode).map_err(|error| failed(folder, &error))?;
         }
@@ -135,14 +135,14 @@ impl FileWatcher {
 /// process.
 fn listen() -> Result<Arc<AtomicBool>> {
     let ends = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&ends);
+    let ends_now = Arc::clone(&ends);
     let failed = |error: std::io::Error| Error::storage(format!("Ctrl-C cannot be listened for: {error}"));
     crate::context::check_room()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     std::thread::Builder::new()
         .spawn(move || {
-            runtime.block_on(crate::terminal::foreground_run::asked_to_stop());
-            told.store(true, Ordering::Relaxed);
+            runtime.block_on(crate::terminal::session::asked_to_stop());
+            ends_now.store(true, Ordering::Relaxed);
         })
         .map_err(failed)?;
     Ok(ends)

@@ -62,7 +62,7 @@ fn main() -> ExitCode {
     ended
         .unwrap_or_else(|error| {
             output.error(&error);
-            exit::of(&error)
+            exit::of_error(&error)
         })
         .into()
 }

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::diagnostic::{is_invisible, is_part_of_writing};
-use crate::item::{ItemType, Primary};
+use crate::item::{ItemOperation, ItemType};
 
 /// Largest number of characters of a node name, run id, state key or segment of an item id.
 pub const MAX_NAME: usize = 128;
@@ -156,8 +156,8 @@ impl ItemId {
     }
 
     /// Checks whether a text without a version is an id on which an action can operate. A function of a component can only be executed.
-    pub(crate) fn is_dispatched(text: &str, primary: Primary, item_type: ItemType) -> bool {
-        let is_call = (primary, item_type) == (Primary::Execute, ItemType::Tool);
+    pub(crate) fn is_dispatched(text: &str, operation: ItemOperation, item_type: ItemType) -> bool {
+        let is_call = (operation, item_type) == (ItemOperation::Execute, ItemType::Tool);
         Self::parse(text).is_ok_and(|id| id.version.is_none() && (is_call || id.function.is_none()))
     }
 

@@ -10,7 +10,7 @@ use crate::policy::named;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
-pub enum Primary {
+pub enum ItemOperation {
     Execute,
     Search,
     Load,
@@ -37,6 +37,6 @@ pub struct NodeCapabilities {
 }
 
 named! {
-    Primary { Execute => "execute", Search => "search", Load => "load", Sign => "sign" }
+    ItemOperation { Execute => "execute", Search => "search", Load => "load", Sign => "sign" }
     ItemType { Tool => "tool", Knowledge => "knowledge", Directive => "directive" }
 }

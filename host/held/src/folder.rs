@@ -227,43 +227,43 @@ impl HeldFolder {
     pub fn replace(
         &self,
         name: impl AsRef<OsStr>,
-        written: Written,
+        options: WriteOptions,
         fill: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<()> {
         let name = name.as_ref();
         check_name(name)?;
-        let draft = self.draft(written, fill)?;
+        let draft = self.draft(options, fill)?;
         let renamed = sys::renameat(&self.0.handle, &draft, &self.0.handle, name);
         if let Err(error) = renamed {
             let _ = self.remove(&draft);
             return Err(error.into());
         }
-        if written.is_durable { self.sync() } else { Ok(()) }
+        if options.is_durable { self.sync() } else { Ok(()) }
     }
 
     /// Writes a file under a random name. A file with given permissions is locked until it is complete, so
     /// that one that a killed process has left can be recognized.
     pub fn draft(
         &self,
-        written: Written,
+        options: WriteOptions,
         contents: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<OsString> {
         let (name, mut file) = loop {
             let name = OsString::from(format!("{DRAFT}{}{DRAFT_END}", random_name()));
-            match self.file_with(&name, Opening::New, written.mode.unwrap_or(0o666) & 0o666) {
+            match self.file_with(&name, Opening::New, options.mode.unwrap_or(0o666) & 0o666) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 file => break (name, file?),
             }
         };
         let write = || -> io::Result<()> {
-            if let Some(mode) = written.mode {
+            if let Some(mode) = options.mode {
                 file.lock()?;
                 contents(&mut file)?;
                 sys::fchmod(&file, Mode::from_raw_mode(mode))?;
             } else {
                 contents(&mut file)?;
             }
-            if written.is_durable { file.sync_all() } else { Ok(()) }
+            if options.is_durable { file.sync_all() } else { Ok(()) }
         };
         match write() {
             Ok(()) => Ok(name),
@@ -410,22 +410,22 @@ fn random_name() -> String {
     digits.collect()
 }
 
-/// The properties of a file that replaces another.
+/// The options of writing a file that replaces another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WriteOptions {
     /// True if the write waits until the file and its name are on stable storage.
     pub is_durable: bool,
     /// Its permissions; without a value, those of any new file.
     pub mode: Option<u32>,
 }
 
-impl Written {
-    /// Returns the properties of a file with the permissions of any new file.
+impl WriteOptions {
+    /// Returns the options for a file with the permissions of any new file.
     pub const fn shared(is_durable: bool) -> Self {
         Self { is_durable, mode: None }
     }
 
-    /// Returns the properties of a durable file with these permissions.
+    /// Returns the options for a durable file with these permissions.
     pub const fn with_mode(mode: u32) -> Self {
         Self { is_durable: true, mode: Some(mode) }
     }

@@ -13,5 +13,5 @@ mod place;
 mod tests;
 
 pub use entry::Entry;
-pub use folder::{DRAFT, DRAFT_END, HeldFolder, Opening, Refusal, Written};
+pub use folder::{DRAFT, DRAFT_END, HeldFolder, Opening, Refusal, WriteOptions};
 pub use place::{FilePlace, FolderPlace};

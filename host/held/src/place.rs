@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use super::entry::Entry;
-use super::folder::{HeldFolder, Opening, Written};
+use super::folder::{HeldFolder, Opening, WriteOptions};
 
 /// A folder that is opened at its first use, and remains the same folder from then on. Clones share the handle.
 #[derive(Clone, Debug)]
@@ -186,10 +186,10 @@ impl FilePlace {
     /// Writes the file, as [`HeldFolder::replace`] does. The folder is created if it is missing.
     pub fn replace(
         &self,
-        written: Written,
+        options: WriteOptions,
         fill: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<()> {
-        self.folder.make()?.replace(&self.name, written, fill)
+        self.folder.make()?.replace(&self.name, options, fill)
     }
 
     /// Removes the file. One that is missing is an error.

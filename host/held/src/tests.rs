@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::{FilePlace, FolderPlace, HeldFolder, Opening, Refusal, Written};
+use super::{FilePlace, FolderPlace, HeldFolder, Opening, Refusal, WriteOptions};
 
 /// A folder with a project in it, and another project next to it.
 struct Projects(TempDir);
@@ -92,8 +92,10 @@ fn whatever_takes_the_place_of_a_held_folder_is_not_touched() {
         ("make", |folder| folder.file("made").open(Opening::Make).map(drop)),
         ("append", |folder| folder.file("a").open(Opening::Append)?.write_all(b"x")),
         ("new", |folder| folder.file("new").open(Opening::New).map(drop)),
-        ("replace", |folder| folder.file("a").replace(Written::shared(true), put("x"))),
-        ("replace deeper", |folder| folder.child("deep").file("a").replace(Written::shared(true), put("x"))),
+        ("replace", |folder| folder.file("a").replace(WriteOptions::shared(true), put("x"))),
+        ("replace deeper", |folder| {
+            folder.child("deep").file("a").replace(WriteOptions::shared(true), put("x"))
+        }),
         ("remove", |folder| folder.file("a").remove()),
         ("remove all", |folder| folder.get()?.remove_all("deep")),
         ("rename", |folder| folder.get()?.rename("a", "b")),
@@ -136,7 +138,7 @@ fn a_link_that_leads_out_is_neither_entered_nor_opened() {
         assert_eq!(refused(folder.make().unwrap_err()), expected);
         assert_eq!(refused(folder.file("a").read(9).unwrap_err()), expected);
         assert_eq!(
-            refused(folder.file("a").replace(Written::shared(false), put("x")).unwrap_err()),
+            refused(folder.file("a").replace(WriteOptions::shared(false), put("x")).unwrap_err()),
             expected
         );
         assert!(folder.exists() && folder.file("a").exists());
@@ -148,7 +150,7 @@ fn a_link_that_leads_out_is_neither_entered_nor_opened() {
     }
     assert_eq!(state.file("evil").open(Opening::New).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
     // The link itself is replaced and removed, not its target.
-    state.file("evil").replace(Written::with_mode(0o600), put("own")).unwrap();
+    state.file("evil").replace(WriteOptions::with_mode(0o600), put("own")).unwrap();
     assert_eq!(fs::read(projects.at("mine/state/evil")).unwrap(), b"own");
     mine.get().unwrap().remove_all("evil").unwrap();
     assert!(!projects.at("mine/evil").is_symlink());
@@ -214,18 +216,20 @@ fn a_file_that_cannot_be_looked_at_is_not_a_file_that_was_opened() {
 fn a_file_is_replaced_whole_or_not_at_all() {
     let projects = Projects::new();
     let place = FilePlace::at(&projects.at("mine/state/a"));
-    let failed = place.replace(Written::with_mode(0o600), |file| {
+    let failed = place.replace(WriteOptions::with_mode(0o600), |file| {
         file.write_all(b"half")?;
         Err(io::ErrorKind::StorageFull.into())
     });
     assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::StorageFull);
     assert_eq!(fs::read(projects.at("mine/state/a")).unwrap(), b"mine");
-    place.replace(Written::with_mode(0o640), put("whole")).unwrap();
+    place.replace(WriteOptions::with_mode(0o640), put("whole")).unwrap();
     assert_eq!(fs::read(projects.at("mine/state/a")).unwrap(), b"whole");
     assert_eq!(fs::metadata(projects.at("mine/state/a")).unwrap().mode() & 0o777, 0o640);
     // A folder is not replaced, and nothing is left of the attempt.
     assert!(
-        FilePlace::at(&projects.at("mine/state/deep")).replace(Written::shared(false), put("x")).is_err()
+        FilePlace::at(&projects.at("mine/state/deep"))
+            .replace(WriteOptions::shared(false), put("x"))
+            .is_err()
     );
     assert_eq!(HeldFolder::open(&projects.at("mine/state")).unwrap().names().unwrap().len(), 2);
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use graph_core::diagnostic::printable;
 use graph_core::digest::Digest;
 use graph_core::json::{self, TreeLimit};
-use graph_held::{DRAFT, DRAFT_END, FilePlace, FolderPlace, HeldFolder, Opening, Refusal, Written};
+use graph_held::{DRAFT, DRAFT_END, FilePlace, FolderPlace, HeldFolder, Opening, Refusal, WriteOptions};
 
 use crate::budget::TransferBudget;
 use crate::manifest::{ArtifactManifest, Descriptor, MOST_MANIFEST, ManifestIndex, annotation, media};
@@ -36,7 +36,7 @@ pub struct Layout {
 }
 
 /// The properties of all files of a layout.
-const WRITTEN: Written = Written::with_mode(0o644);
+const WRITTEN: WriteOptions = WriteOptions::with_mode(0o644);
 
 impl Layout {
     /// Returns the layout in a directory, which need not exist: writing to the layout creates it.

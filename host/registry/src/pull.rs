@@ -315,7 +315,7 @@ pub fn pull(
     let kind = Kind::from_manifest(&manifest)
         .filter(|_| manifest.subject.is_none())
         .ok_or_else(|| PullError::NotAnItem { reference: name.clone(), found: shown(manifest.kind()) })?;
-    let from = Arriving { transport, name: &name, manifest: &manifest, digest: fetched.digest };
+    let from = ArrivingArtifact { transport, name: &name, manifest: &manifest, digest: fetched.digest };
     let layer = from.layer(kind)?;
     let companions =
         if kind == Kind::Graph { companions::read(&name, &manifest)? } else { Companions::default() };
@@ -376,7 +376,7 @@ pub fn unvouched(transport: &dyn Transport, reference: &Reference) -> Result<Unv
         Some(kind) => return Err(PullError::NotAComponent { reference: name, kind }),
         None => return Err(PullError::NotAnItem { reference: name, found: shown(manifest.kind()) }),
     }
-    let from = Arriving { transport, name: &name, manifest: &manifest, digest: fetched.digest };
+    let from = ArrivingArtifact { transport, name: &name, manifest: &manifest, digest: fetched.digest };
     let layer = from.layer(Kind::Component)?;
     let stated = from.stated(Kind::Component, layer)?;
     let bytes = from.blob("the layer", layer, Kind::Component.most())?;
@@ -418,21 +418,21 @@ pub(crate) fn shown_reference(reference: &Reference) -> String {
 }
 
 /// The id, version and used items that an artifact states, which are not verified yet.
-struct Stated {
+struct StatedItem {
     id: Option<String>,
     version: Option<String>,
     uses: Vec<UsedItem>,
 }
 
 /// An artifact that is being pulled.
-struct Arriving<'a> {
+struct ArrivingArtifact<'a> {
     transport: &'a dyn Transport,
     name: &'a str,
     manifest: &'a ArtifactManifest,
     digest: Digest,
 }
 
-impl Arriving<'_> {
+impl ArrivingArtifact<'_> {
     fn name(&self) -> String {
         self.name.to_owned()
     }
@@ -458,7 +458,7 @@ impl Arriving<'_> {
         blob(self.transport, self.name, what, described, most)
     }
 
-    fn stated(&self, kind: Kind, layer: &Descriptor) -> Result<Stated, PullError> {
+    fn stated(&self, kind: Kind, layer: &Descriptor) -> Result<StatedItem, PullError> {
         let bytes = self.blob("the configuration", &self.manifest.config, MOST_CONFIG)?;
         let wrong = |reason: String| PullError::Config { reference: self.name(), reason };
         let text = std::str::from_utf8(&bytes).map_err(|error| wrong(error.to_string()))?;
@@ -472,7 +472,7 @@ impl Arriving<'_> {
             if listed.is_some_and(|listed| !listed.iter().any(|digest| digest.as_str() == Some(&*own))) {
                 return Err(wrong(format!("its `layerDigests` do not have its layer, {own}")));
             }
-            Stated { id, version, uses: Vec::new() }
+            StatedItem { id, version, uses: Vec::new() }
         } else {
             let own: ItemConfig =
                 serde_json::from_value(config).map_err(|error| wrong(shown(&error.to_string())))?;
@@ -496,7 +496,7 @@ impl Arriving<'_> {
             for used in &own.uses {
                 self.check_id(&used.id)?;
             }
-            Stated { id: Some(own.id), version: Some(own.version), uses: own.uses }
+            StatedItem { id: Some(own.id), version: Some(own.version), uses: own.uses }
         };
         stated.id.as_deref().map_or(Ok(()), |id| self.check_id(id))?;
         if let Some(version) = stated.version.as_deref().filter(|version| !is_version(version)) {
@@ -518,7 +518,7 @@ impl Arriving<'_> {
     fn component(
         &self,
         bytes: Vec<u8>,
-        stated: &Stated,
+        stated: &StatedItem,
         judge: Judge<'_>,
     ) -> Result<PulledArtifact, PullError> {
         let bytes: Arc<[u8]> = bytes.into();
@@ -559,7 +559,7 @@ impl Arriving<'_> {
         &self,
         listed: &Descriptor,
         bytes: &Arc<[u8]>,
-        stated: &Stated,
+        stated: &StatedItem,
         judge: Judge<'_>,
     ) -> Result<Option<PulledArtifact>, PullError> {
         let wrong = |reason: String| PullError::Signature {
@@ -614,7 +614,7 @@ impl Arriving<'_> {
         &self,
         kind: Kind,
         bytes: Vec<u8>,
-        stated: Stated,
+        stated: StatedItem,
         extension: &'static str,
         judge: Judge<'_>,
     ) -> Result<PulledArtifact, PullError> {
@@ -661,7 +661,7 @@ impl Arriving<'_> {
 
 /// Returns the id that the manifest states; for artifacts of other tools, the one in the signed statement. Neither is
 /// trusted until the signature has been verified for it.
-fn item(envelope: &str, stated: &Stated) -> Result<String, ClaimsError> {
+fn item(envelope: &str, stated: &StatedItem) -> Result<String, ClaimsError> {
     let id = match &stated.id {
         Some(id) => id.clone(),
         None => EnvelopeClaims::read(envelope)?.statement.predicate.id,

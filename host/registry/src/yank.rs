@@ -104,7 +104,7 @@ pub fn read(
     if !judge.trust.has_key_for(&about.id, judge.at.now) {
         return Ok(Yanks::default());
     }
-    let mut reading = Reading {
+    let mut reader = StatementReader {
         transport,
         judge,
         about: about.clone(),
@@ -112,11 +112,11 @@ pub fn read(
         seen: BTreeSet::new(),
         counted: BTreeSet::new(),
     };
-    reading.attached_to_it()?;
+    reader.attached_to_it()?;
     match listed::listed(transport, &about.id) {
-        Ok(listed) => listed.iter().try_for_each(|text| reading.add(text))?,
+        Ok(listed) => listed.iter().try_for_each(|text| reader.add(text))?,
         Err(error) if is_fatal(&error) => return Err(error),
-        Err(error) => reading.unread(error),
+        Err(error) => reader.unread(error),
     }
     let own;
     let attached = if let Some(attached) = known.attached {
@@ -125,25 +125,25 @@ pub fn read(
         own = listed::attached(transport, judge.trust);
         &own
     };
-    reading.attached_to_others(attached)?;
+    reader.attached_to_others(attached)?;
     if let Some(error) = &attached.unread {
-        reading.unread(TransportError::Answer {
+        reader.unread(TransportError::Answer {
             what: "its yanks".to_owned(),
             place: transport.place(),
             reason: error.to_string(),
         });
     }
     let said = |yank: &Yank| (yank.statement().clone(), yank.key().clone());
-    let shown = judge.trust.yank_of(&reading.found.statements).map(said);
-    known.remembered.iter().try_for_each(|text| reading.add(text))?;
-    let mut found = reading.found;
+    let shown = judge.trust.yank_of(&reader.found.statements).map(said);
+    known.remembered.iter().try_for_each(|text| reader.add(text))?;
+    let mut found = reader.found;
     found.yanked = judge.trust.yank_of(&found.statements).cloned();
     found.is_hidden = found.yanked.is_some() && found.yanked.as_ref().map(said) != shown;
     Ok(found)
 }
 
 /// The state of reading the statements about a version.
-struct Reading<'r> {
+struct StatementReader<'r> {
     transport: &'r dyn Transport,
     judge: Judge<'r>,
     about: PublishedVersion,
@@ -154,7 +154,7 @@ struct Reading<'r> {
     counted: BTreeSet<Digest>,
 }
 
-impl Reading<'_> {
+impl StatementReader<'_> {
     /// Notes the first reason for which not all statements were read.
     fn unread(&mut self, error: TransportError) {
         self.found.unread.get_or_insert(error);

@@ -150,15 +150,17 @@ pub use remedy::{
     BoundedKey, ManifestPurpose, ManifestSuggestion, NewerVersion, Remedy, RemedyWords, SuggestedGraph,
     WithoutSignature,
 };
-pub use run::context::PreparedRun;
+pub use run::context::{PreparedRun, RunServices};
 pub use run::edit_and_fork::EditedRun;
-pub use run::resume::Opening;
+pub use run::planned::PlannedRun;
+pub use run::resume::RestoreOptions;
+pub use run::start::StartOptions;
 pub use run::stores::StoreKind;
 #[cfg(feature = "unstable")]
 pub use runtime::ItemSources;
 pub use runtime::{
     BareGraph, BareRun, BareRuntime, BareStart, ForkOptions, HeldRun, History, NewFork, Options, PlanOptions,
-    PlannedRun, ResumeOptions, RunHandle, Runtime, StartOptions,
+    ResumeOptions, RunHandle, Runtime,
 };
 pub use sources::Sources;
 // Their types are in the signatures of this crate.

@@ -4,7 +4,6 @@ mod bare;
 mod handle;
 mod item_executor;
 mod options;
-mod planned;
 #[cfg(any(feature = "unstable", test))]
 mod unstable;
 
@@ -22,18 +21,20 @@ use crate::host::Host;
 use crate::project::Project;
 use crate::project::key_pairs::signing_key;
 use crate::project::user_home::Home;
+use crate::remedy::ManifestSuggestion;
 use crate::run::context::{PreparedRun, RunParent};
 use crate::run::edit_and_fork::{self, EditedRun};
-use crate::run::resume::{self, Opening, Resumable};
-use crate::run::start::{self, RunContext, Start};
+use crate::run::opened_graph::OpenedGraph;
+use crate::run::planned::PlannedRun;
+use crate::run::resume::{self, RestoreOptions, Resumable};
+use crate::run::start::{self, StartOptions};
 use crate::run::stores::{self, StoreKind, Stores};
 use crate::run::{restore, stop_notes, stop_unheld};
 
 pub use bare::{BareGraph, BareRun, BareRuntime, BareStart, HeldRun, NewFork};
 pub use handle::{History, RunHandle};
 pub use item_executor::ItemSources;
-pub use options::{ForkOptions, Options, PlanOptions, ResumeOptions, StartOptions};
-pub use planned::PlannedRun;
+pub use options::{ForkOptions, Options, PlanOptions, ResumeOptions};
 
 /// Runs graphs in a project.
 ///
@@ -113,12 +114,17 @@ impl Runtime {
     }
 
     /// Reads a graph, its manifest and its trust, by its file or its item id.
-    fn context_of(&self, graph: &str, options: &PlanOptions) -> Result<RunContext> {
+    fn opened(&self, graph: &str, options: &PlanOptions) -> Result<OpenedGraph> {
         let PlanOptions { sources, manifest, sign_with } = options;
-        let mut context = RunContext::open(graph, manifest.as_deref(), sources, &self.project, &self.host)?;
-        context.components.signing_key =
+        let mut opened = OpenedGraph::open(graph, manifest.as_deref(), sources, &self.project, &self.host)?;
+        opened.components.signing_key =
             sign_with.as_deref().map(|key| signing_key(&self.host.home, key)).transpose()?;
-        Ok(context)
+        Ok(opened)
+    }
+
+    async fn planned(opened: OpenedGraph) -> Result<PlannedRun> {
+        let inputs = opened.read_inputs(Map::new())?;
+        Ok(opened.planned(inputs).await)
     }
 
     /// Reads and checks a graph, by its file or its item id, and runs nothing.
@@ -128,37 +134,21 @@ impl Runtime {
 
     /// Reads and checks a graph with options of its own, and runs nothing.
     pub async fn plan_with(&self, graph: &str, options: &PlanOptions) -> Result<PlannedRun> {
-        self.context_of(graph, options)?.planned(Map::new()).await
+        Self::planned(self.opened(graph, options)?).await
     }
 
     /// Checks a graph that the program has built, and runs nothing. A run of it is resumed by its id, as any other.
     pub async fn plan_built(&self, graph: &BuiltGraph) -> Result<PlannedRun> {
         let PlanOptions { sources, manifest, .. } = &self.plan_options;
-        let context = RunContext::of_built(graph, manifest.as_deref(), sources, &self.project, &self.host)?;
-        context.planned(Map::new()).await
+        let (project, host) = (&self.project, &self.host);
+        Self::planned(OpenedGraph::from_built(graph, manifest.as_deref(), sources, project, host)?).await
     }
 
-    async fn prepare(&self, planned_run: PlannedRun, options: StartOptions) -> Result<PreparedRun> {
-        let StartOptions { inputs, run_id, parent, seed, max_steps, durability, state_item, no_cache } =
-            options;
-        let planned_run = match inputs {
-            Some(inputs) => planned_run.with_inputs(inputs).await?,
-            None => planned_run,
-        };
-        if planned_run.parameters.resume_run_id.is_some() {
-            return Err(Error::usage(
-                "`resume_run_id` among the inputs is for a command line: resume the run itself",
-            ));
-        }
-        let (context, plan, inputs) = planned_run.into_parts()?;
-        let parent = parent.map(|name| self.find_parent(&name)).transpose()?;
-        let store = self.store()?;
-        let start = Start { inputs, run_id, parent, seed, max_steps, durability, state_item };
-        let mut prepared = start::begin(context, plan, start, store, &self.host)?;
-        if no_cache {
-            prepared.driver.ignore_cache();
-        }
-        Ok(prepared)
+    /// Creates a run of a graph that was planned, and holds it. The options give no inputs any more.
+    fn create(&self, planned: PlannedRun, options: StartOptions) -> Result<PreparedRun> {
+        let planned = planned.checked(ManifestSuggestion::default())?;
+        let parent = options.parent.as_deref().map(|name| self.find_parent(name)).transpose()?;
+        start::start(planned, options, parent, self.store()?, &self.host)
     }
 
     /// Finds the parent of a new run, in the store if it is open and in those of the project otherwise: no store is
@@ -171,41 +161,29 @@ impl Runtime {
         Ok(RunParent { run_id: row.run_id, root_id: row.root_id })
     }
 
-    /// Starts a run of a graph that was planned, with inputs. Without a run, it fails if something is missing from the plan or
-    /// if the inputs do not match the graph's schema.
+    /// Starts a run of a graph that was planned, with inputs or options. Without a run, it fails if something is missing from
+    /// the plan or if the inputs do not match the graph's schema.
     pub async fn start(
         &self,
-        planned_run: PlannedRun,
-        inputs: Map<String, Value>,
+        planned: PlannedRun,
+        options: impl Into<StartOptions>,
         observer: impl Observer + 'static,
     ) -> Result<RunHandle> {
-        let options = StartOptions { inputs: Some(inputs), ..StartOptions::default() };
-        self.start_with(planned_run, options, observer).await
-    }
-
-    /// Starts a run of a graph that was planned, with options.
-    pub async fn start_with(
-        &self,
-        planned_run: PlannedRun,
-        mut options: StartOptions,
-        observer: impl Observer + 'static,
-    ) -> Result<RunHandle> {
-        let planned_run = match options.inputs.take() {
-            Some(inputs) => planned_run.with_inputs(inputs).await?,
-            None => planned_run,
-        };
-        if planned_run.parameters.resume_run_id.is_some() || planned_run.parameters.detached {
+        let mut options = options.into();
+        let planned = planned.with_inputs_of(&mut options).await?;
+        let parameters = planned.inputs.parameters();
+        if parameters.resume_run_id.is_some() || parameters.detached {
             return Err(Error::usage(
                 "`resume_run_id` and `async` among the inputs are for a command line: resume the run itself",
             ));
         }
-        let prepared = Box::pin(self.prepare(planned_run, options)).await?;
+        let prepared = self.create(planned, options)?;
         let store = self.store()?;
         Ok(self.handle(prepared, Event::Started, store, observer))
     }
 
-    async fn restore(&self, run: &str, opening: Opening) -> Result<Resumable> {
-        resume::open(run, self.store()?, opening, &self.project, &self.host).await
+    async fn restore(&self, run: &str, options: RestoreOptions) -> Result<Resumable> {
+        resume::reopen(run, self.store()?, options, &self.project, &self.host).await
     }
 
     /// Resumes a run that is suspended or was cut short, by its id or a prefix of it. It fails if a definition that the
@@ -216,14 +194,14 @@ impl Runtime {
         options: impl Into<ResumeOptions>,
         observer: impl Observer + 'static,
     ) -> Result<RunHandle> {
-        let ResumeOptions { mut opening, answers, inputs, update, max_steps } = options.into();
-        opening.begins_turn |= inputs.is_some();
-        let mut resumable = Box::pin(self.restore(run, opening)).await?;
+        let ResumeOptions { mut restore, answers, inputs, update, max_steps } = options.into();
+        restore.begins_turn |= inputs.is_some();
+        let mut resumable = Box::pin(self.restore(run, restore)).await?;
         let inputs = inputs.map(|inputs| resumable.merged_inputs(inputs)).transpose()?;
         resumable.check_changes(inputs.is_some() || update.is_some())?;
         let event = resumable.event(Resume { answers, max_steps, inputs, update });
         let store = self.store()?;
-        Ok(self.handle(resumable.ready, event, store, observer))
+        Ok(self.handle(resumable.prepared, event, store, observer))
     }
 
     /// Starts another turn of a run that has ended, with new inputs merged into its own: at `start`, with the state
@@ -269,12 +247,12 @@ impl Runtime {
 
     fn handle(
         &self,
-        ready: PreparedRun,
+        prepared: PreparedRun,
         first: Event,
         store: Arc<dyn CheckpointStore>,
         observer: impl Observer + 'static,
     ) -> RunHandle {
-        let PreparedRun { run, driver } = ready;
+        let PreparedRun { run, driver } = prepared;
         let (id, control) = (run.clone(), driver.stop_requests());
         let home = self.host.home.clone();
         let task = tokio::spawn(async move {
@@ -313,7 +291,6 @@ mod tests {
 
     use super::*;
     use crate::error::Kind;
-    use crate::remedy::ManifestSuggestion;
     use crate::sources::Sources;
 
     const STEPS: u64 = 900;
@@ -423,7 +400,7 @@ mod tests {
         let (runtime, graph) = (runtime(folder.path()), greeter(folder.path()));
         let started = async |options: StartOptions| {
             let plan = runtime.plan(&graph).await?;
-            runtime.start_with(plan, StartOptions { inputs: Some(name("Ada")), ..options }, ()).await
+            runtime.start(plan, StartOptions { inputs: Some(name("Ada")), ..options }, ()).await
         };
         let options = StartOptions {
             run_id: Some("first".to_owned()),
@@ -463,17 +440,15 @@ mod tests {
         };
         let runtime = Runtime::new(host.clone(), project.clone(), StoreKind::Sqlite);
         let planned = async |inputs| {
-            runtime
-                .open_graph(&graph, &PlanOptions::default())?
-                .planned(inputs)
-                .await?
-                .checked(ManifestSuggestion::default())
+            let opened = runtime.open_graph(&graph, &PlanOptions::default())?;
+            let inputs = opened.read_inputs(inputs)?;
+            opened.planned(inputs).await.checked(ManifestSuggestion::default())
         };
         assert_eq!(planned(Map::new()).await.unwrap_err().kind(), Kind::Invalid);
         let plan = planned(name("Ada")).await.unwrap();
         // Nothing is stored before the run begins.
         assert!(!project.state().path().exists());
-        let run = runtime.start_with(plan, StartOptions::default(), ()).await.unwrap();
+        let run = runtime.start(plan, StartOptions::default(), ()).await.unwrap();
         let id = run.id().to_owned();
         assert_eq!(run.outcome().await.unwrap().state["greeting"], "Hello, Ada");
 
@@ -514,14 +489,16 @@ mod tests {
         let refused = runtime.start(plan, narrow.clone(), ()).await.unwrap_err();
         assert_eq!(refused.kind(), Kind::Denied, "{refused}");
         // The inputs of an earlier plan narrow nothing.
-        let plan = runtime.open_graph(&outer, &runtime.plan_options).unwrap().planned(narrow).await.unwrap();
+        let opened = runtime.open_graph(&outer, &runtime.plan_options).unwrap();
+        let narrow = opened.read_inputs(narrow).unwrap();
+        let plan = opened.planned(narrow).await;
         let run = runtime.start(plan, wide, ()).await.unwrap();
         assert_eq!(run.outcome().await.unwrap().status, Status::Completed);
 
         let plan = runtime.plan(&outer).await.unwrap();
         let other = Map::from_iter([("resume_run_id".to_owned(), json!("r"))]);
         let options = StartOptions { inputs: Some(other), ..StartOptions::default() };
-        assert_eq!(runtime.begin(plan, options).await.unwrap_err().kind(), Kind::Usage);
+        assert_eq!(runtime.prepare(plan, options).await.unwrap_err().kind(), Kind::Usage);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::compat::Dialect;
 use crate::hook::Hook;
 use graph_core::condition::Condition;
 use graph_core::digest::Digest;
-use graph_core::item::{ItemType, NodeCapabilities, Primary};
+use graph_core::item::{ItemOperation, ItemType, NodeCapabilities};
 use graph_core::limits::NodeLimits;
 use graph_core::node::Category;
 use graph_core::policy::{
@@ -271,7 +271,7 @@ pub struct CachePolicy {
 #[derive(Debug)]
 pub struct Action {
     /// `execute`, `search`, `load` or `sign`.
-    pub primary: Primary,
+    pub operation: ItemOperation,
     /// `tool`, `knowledge` or `directive`.
     pub item_type: ItemType,
     /// The item's id; a template is checked when it is dispatched.

@@ -3,7 +3,7 @@
 use crate::graph::Action;
 use graph_core::condition::Condition;
 use graph_core::hook_event::{Control, HookEvent, HookLayer};
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 
 /// The built-in item: it needs no grant, and returns its params, which decide how the run continues.
 pub const CONTROL_ITEM: &str = "rye/agent/threads/internal/control";
@@ -13,8 +13,8 @@ pub const MAX_RETRIES: u32 = 3;
 pub const ADDITIONAL_STEPS: u64 = 50;
 
 /// Checks whether an action is the built-in control item.
-pub fn is_control_item(primary: Primary, item_type: ItemType, item_id: &str) -> bool {
-    primary == Primary::Execute && item_type == ItemType::Tool && item_id == CONTROL_ITEM
+pub fn is_control_item(operation: ItemOperation, item_type: ItemType, item_id: &str) -> bool {
+    operation == ItemOperation::Execute && item_type == ItemType::Tool && item_id == CONTROL_ITEM
 }
 
 /// A hook, ready to be asked.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::compat::rye;
 use crate::graph::{Action, Graph};
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 
 /// An item that the walker performs. Its id takes precedence over any other item with that id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,18 +30,22 @@ impl HostItem {
     }
 
     /// Returns the item that a dispatch addresses.
-    pub fn of_dispatch(primary: Primary, item_type: ItemType, id: &str) -> Option<Self> {
-        if primary == Primary::Execute && item_type == ItemType::Tool { Self::of_id(id) } else { None }
+    pub fn of_dispatch(operation: ItemOperation, item_type: ItemType, id: &str) -> Option<Self> {
+        if operation == ItemOperation::Execute && item_type == ItemType::Tool {
+            Self::of_id(id)
+        } else {
+            None
+        }
     }
 
     /// Returns the item that an action names by a literal id.
     pub fn of_action(action: &Action) -> Option<Self> {
-        Self::of_dispatch(action.primary, action.item_type, action.item_id.literal()?.as_str()?)
+        Self::of_dispatch(action.operation, action.item_type, action.item_id.literal()?.as_str()?)
     }
 
     /// Checks whether an action is this item, or may be, since its id is a template.
     pub fn may_be(self, action: &Action) -> bool {
-        let is_tool = action.primary == Primary::Execute && action.item_type == ItemType::Tool;
+        let is_tool = action.operation == ItemOperation::Execute && action.item_type == ItemType::Tool;
         is_tool && (action.item_id.literal().is_none() || Self::of_action(action) == Some(self))
     }
 

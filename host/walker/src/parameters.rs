@@ -190,10 +190,21 @@ pub fn check_inputs(
     inputs: Map<String, Value>,
     meter: &Meter,
 ) -> Result<CheckedInputs, InputsError> {
-    let parameters = Parameters::read(graph, &inputs);
+    match (Parameters::read(graph, &inputs), fill_in(graph, inputs, meter)) {
+        (Ok(parameters), Ok(inputs)) => Ok(CheckedInputs { inputs, parameters }),
+        (Err(parameters), Ok(_)) => Err(InputsError::Unfit { unfit: Vec::new(), parameters }),
+        (Err(parameters), Err(InputsError::Unfit { unfit, .. })) => {
+            Err(InputsError::Unfit { unfit, parameters })
+        }
+        (_, Err(error)) => Err(error),
+    }
+}
+
+/// Checks inputs against the graph's schema and fills in defaults, as [`check_inputs`] does, once [`Parameters::read`] has read
+/// the inputs about the run itself.
+pub fn fill_in(graph: &Graph, inputs: Map<String, Value>, meter: &Meter) -> Result<Value, InputsError> {
     let (inputs, kept) = set_apart(graph, inputs);
     let mut inputs = Value::Object(inputs);
-    let mut unfit = Vec::new();
     if let Some(schema) = &graph.input_schema {
         let schema = InputSchema::compile(schema, meter).map_err(|errors| match errors.as_slice() {
             [only] if only.limit => InputsError::Exhausted(meter.reason()),
@@ -201,19 +212,16 @@ pub fn check_inputs(
         })?;
         match schema.validate_and_fill(inputs, meter) {
             Ok(filled) => inputs = filled,
-            Err(SchemaFailure::Problems(problems)) => (inputs, unfit) = (Value::Null, problems),
+            Err(SchemaFailure::Problems(unfit)) => {
+                return Err(InputsError::Unfit { unfit, parameters: Vec::new() });
+            }
             Err(SchemaFailure::Exhausted(exhausted)) => return Err(exhausted.into()),
         }
     }
-    match parameters {
-        Ok(parameters) if unfit.is_empty() => {
-            if let Value::Object(inputs) = &mut inputs {
-                inputs.extend(kept);
-            }
-            Ok(CheckedInputs { inputs, parameters })
-        }
-        parameters => Err(InputsError::Unfit { unfit, parameters: parameters.err().unwrap_or_default() }),
+    if let Value::Object(inputs) = &mut inputs {
+        inputs.extend(kept);
     }
+    Ok(inputs)
 }
 
 /// The literal params of a node that starts a graph.
@@ -348,7 +356,7 @@ mod tests {
     use super::*;
     use crate::document::load;
     use graph_core::capability::DispatchPatterns;
-    use graph_core::item::{ItemType, Primary};
+    use graph_core::item::{ItemOperation, ItemType};
 
     fn graph(schema: &str) -> Graph {
         let text = format!(
@@ -407,7 +415,7 @@ mod tests {
         assert_eq!(filled.parameters.capabilities, None);
         let manifest = Manifest::of_dispatch(DispatchPatterns::parse(["execute.tool.*"]).unwrap());
         let permits = |graph: &Graph, inputs: &Value| {
-            allowed(graph, inputs, &manifest).dispatch().permits(Primary::Execute, ItemType::Tool, "a")
+            allowed(graph, inputs, &manifest).dispatch().permits(ItemOperation::Execute, ItemType::Tool, "a")
         };
         assert!(permits(&fly, &filled.inputs));
         // A list that reads as patterns narrows, whether it is a default or given.
@@ -446,7 +454,7 @@ mod tests {
         let manifest = Manifest::of_dispatch(DispatchPatterns::parse(["execute.tool.a.*"]).unwrap());
         let permits = |inputs: Value, id: &str| {
             let allowed = allowed(&graph, &inputs, &manifest);
-            allowed.dispatch().permits(Primary::Execute, ItemType::Tool, id)
+            allowed.dispatch().permits(ItemOperation::Execute, ItemType::Tool, id)
         };
         assert!(permits(json!({}), "a/x"));
         assert!(permits(json!({ "capabilities": ["rye.execute.tool.*"] }), "a/x"));

@@ -42,10 +42,10 @@ fn node(node: &Node) -> Value {
     let action = node.action.as_ref().map(|action| {
         let id = action.item_id.literal().and_then(Value::as_str);
         json!({
-            "primary": action.primary,
+            "primary": action.operation,
             "item_type": action.item_type,
             "item_id": action.item_id.source(),
-            "capability": id.map(|id| capability_name(action.primary, action.item_type, id)),
+            "capability": id.map(|id| capability_name(action.operation, action.item_type, id)),
         })
     });
     json!({ "name": node.name, "action": action, "cached": node.cache.is_some() })
@@ -54,7 +54,7 @@ fn node(node: &Node) -> Value {
 /// Returns the topology of a graph, the document that `graph-host graph show --format json` prints.
 pub fn topology(name: &str, id: &str, text: &str) -> Result<String, Problem> {
     let loaded = document::load(name, text, id)?;
-    let report = Some(TopologyReport::of(findings_of(&loaded)));
+    let report = Some(TopologyReport::from_warnings(findings_of(&loaded)));
     Ok(json!(Topology { report, ..Topology::of(&loaded.graph) }).to_string())
 }
 

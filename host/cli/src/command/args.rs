@@ -16,7 +16,7 @@ use graph_runtime::error::{Error, Result};
 use graph_runtime::history::events::{Namespaces, StreamKind};
 use graph_runtime::project::Project;
 use graph_runtime::project::paths::absolute;
-use graph_runtime::registry::fetch_cache::{self, Fetched};
+use graph_runtime::registry::fetch_cache::{self, FetchedReference};
 use graph_runtime::registry::pull::{Network, Puller, reference};
 use graph_runtime::run::stores::StoreKind;
 use graph_runtime::sources::Sources;
@@ -79,7 +79,7 @@ impl SourceArgs {
         word: &str,
         project: &Project,
         context: &Context,
-    ) -> Result<Option<Fetched>> {
+    ) -> Result<Option<FetchedReference>> {
         let mut sources = self.sources();
         let fetched = fetch_cache::fetched(word, &mut sources, project, &context.host, false)?;
         self.items = sources.items;
@@ -92,7 +92,7 @@ impl SourceArgs {
         word: &str,
         project: &Project,
         context: &Context,
-    ) -> Result<Option<(Fetched, Option<Yank>)>> {
+    ) -> Result<Option<(FetchedReference, Option<Yank>)>> {
         let mut sources = self.sources();
         let fetched = fetch_cache::fetched(word, &mut sources, project, &context.host, true)?;
         self.items = sources.items;

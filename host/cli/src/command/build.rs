@@ -126,7 +126,7 @@ fn build(args: &Args, context: &Context) -> Result<Exit> {
             "summary": summary,
             "interfaces": interfaces,
             "functions": description.functions.iter().map(|function| &function.name).collect::<Vec<_>>(),
-            "uncallable": uncallable::of(&description),
+            "uncallable": uncallable::uncallable_functions(&description),
             "envelope": key.as_ref().map(|_| envelope.display().to_string()),
             "key_id": key.as_ref().map(graph_core::trust::SigningKey::id),
         }))?;

@@ -2,9 +2,7 @@
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use graph_core::capability::Manifest;
 use graph_core::diagnostic::printable;
 use graph_host::context::{Context, named_project};
 use graph_host::terminal::exit::Exit;
@@ -17,7 +15,7 @@ use graph_runtime::error::{Error, Result};
 use graph_runtime::project::key_pairs::{signing_key, verifying_key};
 use graph_runtime::project::text_file;
 use graph_runtime::remedy::{ManifestSuggestion, SuggestedGraph};
-use graph_runtime::run::start::{RunContext, check_inputs, run_parameters};
+use graph_runtime::run::opened_graph::OpenedGraph;
 use graph_runtime::run::stores::StoreKind;
 use graph_runtime::{PlanOptions, Runtime};
 use serde_json::{Map, Value, json};
@@ -91,16 +89,16 @@ async fn make(args: &Args, graph: &str, context: &Context) -> Result<Bundle> {
     let suggestion = ManifestSuggestion { graph: suggested, sources: sources.clone() };
     let options = PlanOptions { sources, manifest: args.caps.clone(), sign_with: None };
     let runtime = Runtime::new(context.host.clone(), project, StoreKind::default());
-    let mut scene = runtime.open_graph(graph, &options)?;
-    if !scene.file.warnings.is_empty() {
-        context.output.report(&scene.file.warnings);
+    let mut opened = runtime.open_graph(graph, &options)?;
+    if !opened.file.warnings.is_empty() {
+        context.output.report(&opened.file.warnings);
     }
-    let given = inputs::gather(args.inputs.as_deref(), &args.input, scene.file.graph.input_schema.as_ref())?;
-    let example_inputs = example(&scene, given)?;
-    let plan = plan_for_page(&mut scene).await;
+    let given = inputs::gather(args.inputs.as_deref(), &args.input, opened.file.graph.input_schema.as_ref())?;
+    let example_inputs = example(&opened, given)?;
+    let plan = plan_for_page(&mut opened).await;
     let export = args.replay.as_deref().map(read_export).transpose()?;
     let options = BundleOptions { files: args.files, example_inputs, export };
-    let bundle = gather(&scene, &plan, suggestion, options, &key, &context.host)?;
+    let bundle = gather(&opened, &plan, suggestion, options, &key, &context.host)?;
     for notice in plan.notices().iter().chain(&bundle.left_out) {
         context.output.warn(notice);
     }
@@ -108,18 +106,18 @@ async fn make(args: &Args, graph: &str, context: &Context) -> Result<Bundle> {
 }
 
 /// Checks the inputs that the page starts with; `None` if none are given.
-fn example(scene: &RunContext, given: Map<String, Value>) -> Result<Option<Value>> {
+fn example(opened: &OpenedGraph, given: Map<String, Value>) -> Result<Option<Value>> {
     if given.is_empty() {
         return Ok(None);
     }
-    let parameters = run_parameters(&scene.file.graph, &given)?;
-    let narrowed: Arc<Manifest> = Arc::new(parameters.narrow(&scene.components.manifest, 0));
-    if narrowed.digest() != scene.components.manifest.digest() {
+    let inputs = opened.read_inputs(given.clone())?;
+    let narrowed = inputs.parameters().narrow(&opened.components.manifest, 0);
+    if narrowed.digest() != opened.components.manifest.digest() {
         return Err(Error::usage(
             "`capabilities` and `depth` are not for a bundle: the manifest says what is allowed",
         ));
     }
-    check_inputs(&scene.file.graph, given.clone())?;
+    inputs.checked(&opened.file.graph)?;
     Ok(Some(Value::Object(given)))
 }
 

@@ -42,9 +42,9 @@ async fn suggested(graph: &str, sources: &SourceArgs, context: &Context) -> Resu
     let project = named_project(sources.project.as_deref())?;
     let runtime = Runtime::new(context.host.clone(), project, StoreKind::default());
     let options = PlanOptions { sources: sources.sources(), ..PlanOptions::default() };
-    let scene = runtime.open_graph(graph, &options)?;
+    let opened = runtime.open_graph(graph, &options)?;
     let SuggestedManifest { suggestion, unknown, templates } =
-        suggestion::of(&scene.file.graph, &scene.hooks.hooks, &scene.components).await?;
+        suggestion::suggest_manifest(&opened.file.graph, &opened.hooks.hooks, &opened.components).await?;
     let notes: Vec<_> = unknown.into_iter().chain(templates).collect();
     if output.is_json() {
         let ungrantable: Vec<_> = suggestion

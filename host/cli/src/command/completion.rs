@@ -123,7 +123,7 @@ fn all_codes() -> Vec<Candidate> {
 
 /// Lists the user's own keys.
 fn keys() -> Result<Vec<Candidate>> {
-    let names = Pairs::of(&home()?).names()?;
+    let names = Pairs::in_home(&home()?).names()?;
     Ok(names.into_iter().map(|name| (name, "a key of yours".to_owned())).collect())
 }
 
@@ -136,8 +136,8 @@ fn trusted() -> Result<Vec<Candidate>> {
 /// Lists items of the project and the user's space, installed ones included.
 fn items() -> Result<Vec<Candidate>> {
     let (home, project) = (home()?, current_project()?);
-    let places = ItemLocator::new(&[], Some(project.folder()), &home, &project);
+    let locator = ItemLocator::new(&[], Some(project.folder()), &home, &project);
     let types = [ItemType::Tool, ItemType::Knowledge, ItemType::Directive];
-    let found = types.into_iter().flat_map(|item_type| places.list(item_type).into_iter().take(MOST));
+    let found = types.into_iter().flat_map(|item_type| locator.list(item_type).into_iter().take(MOST));
     Ok(found.map(|item| (item.id, String::new())).collect())
 }

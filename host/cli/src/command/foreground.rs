@@ -5,11 +5,11 @@ use std::sync::Arc;
 use graph_core::record::{ErrorCode, Status};
 use graph_host::background::StartupReporter;
 use graph_host::context::Context;
-use graph_host::terminal::exit::Exit;
-use graph_host::terminal::foreground_run::Session;
+use graph_host::terminal::exit::{self, Exit};
 use graph_host::terminal::progress::Progress;
 use graph_host::terminal::remedies;
 use graph_host::terminal::run_report;
+use graph_host::terminal::session::Session;
 use graph_host::terminal::width::one_line;
 use graph_runtime::clock::now;
 use graph_runtime::error::Result;
@@ -18,7 +18,7 @@ use graph_runtime::history::run_document::RunDocument;
 use graph_runtime::project::run_folder::RunFolder;
 use graph_runtime::run::checkpoints::{self, Names};
 use graph_runtime::run::context::PreparedRun;
-use graph_runtime::run::restore::{self, Checked};
+use graph_runtime::run::restore::{self, VerifiedPart};
 use graph_runtime::run::stop_notes;
 use graph_runtime::run::typed_answers::TypedAnswers;
 use graph_runtime::telemetry::Telemetry;
@@ -43,9 +43,9 @@ pub(super) struct Foreground<'a> {
     /// Answers from the command line.
     pub(super) answers: TypedAnswers,
     /// Reporter to the process that started this one in the background.
-    pub(super) herald: Option<StartupReporter>,
+    pub(super) reporter: Option<StartupReporter>,
     /// Extent of the verification of a resumed run.
-    pub(super) checked: Option<Checked>,
+    pub(super) checked: Option<VerifiedPart>,
     /// Streams and telemetry that observe the run.
     pub(super) observe: &'a observe::Args,
     pub(super) telemetry: Option<Telemetry>,
@@ -55,7 +55,7 @@ impl Foreground<'_> {
     /// Drives the run until it has ended or needs an answer that cannot be given here, and prints the outcome.
     pub(super) async fn carry_out(
         mut self,
-        ready: PreparedRun,
+        prepared: PreparedRun,
         event: Event,
         context: &Context,
     ) -> Result<Exit> {
@@ -64,20 +64,20 @@ impl Foreground<'_> {
         let mut session = Session {
             typed: self.typed.clone(),
             is_kept: self.is_kept,
-            thread: self.folder.clone(),
+            run_folder: self.folder.clone(),
             progress: Progress::new(output, self.quiet || output.is_json()),
             observers: self.observe.observers(
                 store,
-                &ready.run,
+                &prepared.run,
                 self.graph,
                 self.telemetry.as_ref(),
                 context,
             )?,
-            run: ready.run,
-            driver: ready.driver,
+            run: prepared.run,
+            driver: prepared.driver,
             output,
             answers: std::mem::take(&mut self.answers),
-            herald: self.herald.take(),
+            reporter: self.reporter.take(),
             checked: self.checked,
         };
         let ended = session.go(event).await;
@@ -100,7 +100,7 @@ impl Foreground<'_> {
         }
         if output.is_json() {
             let visited = visited(&**store, &session.run, summary, context);
-            let mut document = RunDocument::of(&session.run, graph, summary, visited)
+            let mut document = RunDocument::new(&session.run, graph, summary, visited)
                 .at(now())
                 .after(session.checked)
                 .without_use(&session.answers);
@@ -128,7 +128,7 @@ impl Foreground<'_> {
                 Some(value) => run_report::print_result(value, is_kept.then_some(typed.as_str()), output)?,
             }
         }
-        Ok(run_report::exit(summary))
+        Ok(exit::of_run(summary))
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use graph_core::capability::capability_name;
 use graph_core::diagnostic::{block, printable};
 use graph_core::digest::Digest;
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::node::FUNCTIONS;
 use graph_core::text_item::{Directive, read_text_item};
 use graph_core::trust::{
@@ -41,7 +41,7 @@ use graph_runtime::plan::engine::{components, engine};
 use graph_runtime::plan::manifest_authority::AcceptedManifest;
 use graph_runtime::project;
 use graph_runtime::project::text_file;
-use graph_runtime::registry::fetch_cache::{self, Fetched};
+use graph_runtime::registry::fetch_cache::{self, FetchedReference};
 use graph_runtime::registry::yank;
 use graph_runtime::trust::trusted_keys;
 use graph_walker::host_item::HostItem;
@@ -64,7 +64,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     let keeper = named_project(args.sources.project.as_deref())?;
     let project = args.sources.project.clone().or_else(|| project::nearest(keeper.folder()));
-    let places = ItemLocator::new(&args.sources.items, project.as_deref(), &context.host.home, &keeper);
+    let locator = ItemLocator::new(&args.sources.items, project.as_deref(), &context.host.home, &keeper);
     let mut sources = args.sources.clone();
     let (fetched, yanked) = sources.fetched_to_show(&args.item, &keeper, context)?.unzip();
     let item = match &fetched {
@@ -82,13 +82,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         let item_type = type_of_file(path, || text_file::read(path).ok());
         if item_type != ItemType::Tool {
             let id = Target::id_of_path(path).unwrap_or_else(|| id_of_file(path));
-            return text_item(path, &id, item_type, &args.sources, &places, context, yanked);
+            return text_item(path, &id, item_type, &args.sources, &locator, context, yanked);
         }
         return match path.extension().and_then(|extension| extension.to_str()) {
-            Some("wasm") => component(path, &id_of_file(path), &args.sources, places, context, yanked),
+            Some("wasm") => component(path, &id_of_file(path), &args.sources, locator, context, yanked),
             Some("yaml" | "yml") => {
-                let file = ItemFile::named(&id_of_graph(path), path, places.base());
-                graph(&file, &args.sources, &places, (fetched, yanked), context)
+                let file = ItemFile::named(&id_of_graph(path), path, locator.base());
+                graph(&file, &args.sources, &locator, (fetched, yanked), context)
             }
             _ if !path.exists() => Err(Error::not_found(format!("the file {} does not exist", shown(path)))),
             _ => Err(Error::usage(format!(
@@ -100,24 +100,24 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     if let Some(item) = HostItem::of_id(&args.item) {
         return host_item(item, context);
     }
-    match places.find(&args.item) {
+    match locator.find(&args.item) {
         Ok(LocatedItem::Component { file, .. }) => {
-            component(&file.path, &args.item, &args.sources, places, context, yanked)
+            component(&file.path, &args.item, &args.sources, locator, context, yanked)
         }
         Ok(LocatedItem::Graph { file }) => {
             let file = ItemFile { id: args.item.clone(), ..file };
-            graph(&file, &args.sources, &places, (fetched, yanked), context)
+            graph(&file, &args.sources, &locator, (fetched, yanked), context)
         }
         Err(error) => {
             // The id is not that of a tool: it may be that of knowledge or a directive.
             for item_type in [ItemType::Knowledge, ItemType::Directive] {
-                if let Ok(file) = places.file(item_type, &args.item) {
+                if let Ok(file) = locator.file(item_type, &args.item) {
                     return text_item(
                         &file.path,
                         &file.id,
                         item_type,
                         &args.sources,
-                        &places,
+                        &locator,
                         context,
                         yanked,
                     );
@@ -131,8 +131,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
 /// Shows an item that the host performs itself.
 fn host_item(item: HostItem, context: &Context) -> Result<Exit> {
     let output = context.output;
-    let (primary, item_type) = (Primary::Execute, ItemType::Tool);
-    let capability = capability_name(primary, item_type, item.id());
+    let (operation, item_type) = (ItemOperation::Execute, ItemType::Tool);
+    let capability = capability_name(operation, item_type, item.id());
     if output.is_json() {
         output.document(&json!({
             "kind": "host",
@@ -159,7 +159,7 @@ fn text_item(
     id: &str,
     item_type: ItemType,
     sources: &SourceArgs,
-    places: &ItemLocator,
+    locator: &ItemLocator,
     context: &Context,
     yanked: Option<&Yank>,
 ) -> Result<Exit> {
@@ -171,7 +171,7 @@ fn text_item(
     let read = read_text_item(item_type, format_of(path), &shown, &text)?;
     let item = read.item;
     let digest = Digest::of_bytes(unsigned_text(&text).as_bytes());
-    let rank = precedence::rank((item_type, id), path, places, &trust, now().into());
+    let rank = precedence::rank((item_type, id), path, locator, &trust, now().into());
     let inputs = item.directive.as_ref().map(Directive::schema);
     if output.is_json() {
         output.document(&json!({
@@ -238,20 +238,20 @@ fn component(
     path: &Path,
     id: &str,
     sources: &SourceArgs,
-    places: ItemLocator,
+    locator: ItemLocator,
     context: &Context,
     yanked: Option<&Yank>,
 ) -> Result<Exit> {
     let output = context.output;
     let trust = trusted_keys::load(&context.host.home, &sources.trust, &*context.host.notices)?;
-    let rank = precedence::rank((ItemType::Tool, id), path, &places, &trust, now().into());
+    let rank = precedence::rank((ItemType::Tool, id), path, &locator, &trust, now().into());
     let is_built_in = built_in::is_place(path);
     let JudgedComponent { verified, standing, keys } = if is_built_in {
         JudgedComponent { verified: built_in::verify(id, &trust)?, standing: Ok(None), keys: Vec::new() }
     } else {
         judge(path, id, &trust)?
     };
-    let components = components(engine(&context.host)?, places, trust, AcceptedManifest::nothing(), true);
+    let components = components(engine(&context.host)?, locator, trust, AcceptedManifest::nothing(), true);
     let admitted = components
         .load(path.to_path_buf(), verified)
         .map_err(graph_runtime::plan::admission::AdmitError::into_error)?;
@@ -281,7 +281,7 @@ fn component(
             "world": component.world,
             "description": component.description,
             "functions": component.functions,
-            "uncallable": uncallable::of(&component),
+            "uncallable": uncallable::uncallable_functions(&component),
             "undocumented": component.undocumented.as_ref().map(ToString::to_string),
         }))?;
         return Ok(Exit::Ok);
@@ -397,8 +397,8 @@ fn show_schemas(params: &Value, result: &Value, output: Output) -> Result<()> {
 fn graph(
     file: &ItemFile,
     sources: &SourceArgs,
-    places: &ItemLocator,
-    (fetched, yanked): (Option<&Fetched>, Option<&Yank>),
+    locator: &ItemLocator,
+    (fetched, yanked): (Option<&FetchedReference>, Option<&Yank>),
     context: &Context,
 ) -> Result<Exit> {
     let output = context.output;
@@ -406,7 +406,7 @@ fn graph(
     let (path, id) = (file.path.as_path(), file.id.as_str());
     let text = file.graph_text()?;
     let standing = file.graph_standing(&text, &trust, now());
-    let rank = precedence::rank((ItemType::Tool, id), path, places, &trust, now().into());
+    let rank = precedence::rank((ItemType::Tool, id), path, locator, &trust, now().into());
     let loaded = graph_walker::document::load(&shown(path), &text, id)?;
     let graph = Arc::new(loaded.graph);
     let published = match fetched {

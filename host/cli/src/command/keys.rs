@@ -148,7 +148,7 @@ impl PairReport {
 }
 
 fn generate(args: Generate, context: &Context) -> Result<PairReport> {
-    let pairs = args.out.map_or_else(|| Pairs::of(&context.host.home), Pairs::at);
+    let pairs = args.out.map_or_else(|| Pairs::in_home(&context.host.home), Pairs::at);
     pairs.generate(&args.name, args.force).map(PairReport::from)
 }
 
@@ -162,7 +162,7 @@ struct RotateReport {
 /// Generates a successor of a key. Its statement is written before the key: a statement about a key that does not exist has no effect,
 /// and the next attempt replaces it.
 fn rotate(args: &Rotate, context: &Context) -> Result<RotateReport> {
-    let pairs = Pairs::of(&context.host.home);
+    let pairs = Pairs::in_home(&context.host.home);
     let old = signing_key(&context.host.home, &args.old)?;
     let beside = || context.host.home.keys().join(format!("{}.rotation.json", args.new));
     let file = args.out.clone().unwrap_or_else(beside);
@@ -248,7 +248,7 @@ struct UnusableReport {
 }
 
 fn list(context: &Context) -> Result<ListReport> {
-    let pairs = Pairs::of(&context.host.home);
+    let pairs = Pairs::in_home(&context.host.home);
     let mut report =
         ListReport { folder: shown(&context.host.home.keys()), keys: Vec::new(), unusable: Vec::new() };
     for name in pairs.names()? {

@@ -19,7 +19,7 @@ use graph_runtime::graph_registry::reference::Reference;
 use graph_runtime::items::installed::{self, Origin};
 use graph_runtime::items::lock_file::LockFile;
 use graph_runtime::notice::Notice;
-use graph_runtime::registry::pull::{Brought, Puller, typed};
+use graph_runtime::registry::pull::{PulledItem, Puller, typed};
 use graph_runtime::registry::yank::{self, Override, YankCheck};
 use graph_runtime::trust::trusted_keys;
 use serde_json::{Value, json};
@@ -82,7 +82,7 @@ fn update(args: &Args, mut lock: LockFile, puller: &Puller<'_>, context: &Contex
     let check = YankCheck::new(puller, Override::Option, &*context.host.notices);
     // An entry of the lockfile is kept even if it is yanked; a reference on the command line is a new selection.
     let is_allowed =
-        |one: &Brought| args.allow_yanked || (args.references.is_empty() && yank::is_locked(&before, one));
+        |one: &PulledItem| args.allow_yanked || (args.references.is_empty() && yank::is_locked(&before, one));
     for reference in references {
         let brought = puller.with_items(&reference)?;
         let yanks = check.refuse(&brought, is_allowed)?;
@@ -165,9 +165,9 @@ fn check(lock: &LockFile, puller: &Puller<'_>, context: &Context) -> Result<Exit
             if problems.is_empty() {
                 return format!("{} {}", styled(GOOD, "✓"), printable(id));
             }
-            let told: Vec<_> =
+            let parts: Vec<_> =
                 problems.iter().map(|problem| format!("\n  {}", block(problem, "    "))).collect();
-            format!("{} {}{}", styled(BAD, "✗"), printable(id), told.concat())
+            format!("{} {}{}", styled(BAD, "✗"), printable(id), parts.concat())
         };
         rows.iter().map(line).collect::<Vec<_>>().join("\n")
     })?;
@@ -196,7 +196,7 @@ fn yank_of_locked(
     Ok(yank)
 }
 
-fn to_json(one: &Brought, before: Option<&LockedItem>, yank: Option<&Yank>) -> Value {
+fn to_json(one: &PulledItem, before: Option<&LockedItem>, yank: Option<&Yank>) -> Value {
     json!({
         "id": one.pulled.id,
         "kind": one.pulled.kind,
@@ -210,7 +210,7 @@ fn to_json(one: &Brought, before: Option<&LockedItem>, yank: Option<&Yank>) -> V
     })
 }
 
-fn render(one: &Brought, before: Option<&LockedItem>) -> String {
+fn render(one: &PulledItem, before: Option<&LockedItem>) -> String {
     let before = before.filter(|held| held.manifest != one.pulled.manifest);
     let before =
         before.map(|held| format!(", before {} {}", printable(&held.version), held.manifest.short()));

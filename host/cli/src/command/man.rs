@@ -40,8 +40,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
         std::fs::create_dir_all(folder)
             .map_err(|error| Error::write("the folder of the manual pages", folder, &error))?;
         let written = write_all(&root, folder)?;
-        let told = format!("{} to {}", counted(written, "manual page"), shown(folder));
-        context.output.line(format_args!("wrote {told}"))?;
+        let text = format!("{} to {}", counted(written, "manual page"), shown(folder));
+        context.output.line(format_args!("wrote {text}"))?;
         return Ok(Exit::Ok);
     }
     let mut command = &root;

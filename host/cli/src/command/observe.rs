@@ -61,7 +61,7 @@ impl Args {
     ) -> Result<Observers> {
         let mut observers = Observers::default();
         if self.streams() {
-            let kinds = Kinds::or_all(&self.stream).of(self.namespaces);
+            let kinds = Kinds::or_all(&self.stream).within(self.namespaces);
             observers.push(LiveStream::new(store, run, kinds, PrintedLines(context.output))?);
         }
         if let Some(telemetry) = telemetry {

@@ -16,7 +16,7 @@ use graph_runtime::items::locate::Space;
 use graph_runtime::items::precedence::Precedence;
 use graph_runtime::items::text_items::Text;
 use graph_runtime::plan::{Plan, PlanProblem, PlannedId, PlannedNode};
-use graph_runtime::run::start::RunContext;
+use graph_runtime::run::opened_graph::OpenedGraph;
 use graph_walker::compat::Dialect;
 use serde_json::{Value, json};
 
@@ -27,16 +27,16 @@ pub(super) fn show(
     suggest: &str,
     context: &Context,
 ) -> Result<Exit> {
-    let (scene, plan) = (planned.context(), planned.plan());
+    let (opened, plan) = (planned.opened(), planned.plan());
     let output = context.output;
     let missing = plan.missing();
     let exit = if missing.is_empty() { Exit::Ok } else { Exit::Denied };
     if output.is_json() {
-        output.document(&document(scene, plan, durability, suggest))?;
+        output.document(&document(opened, plan, durability, suggest))?;
         return Ok(exit);
     }
-    show_graph(scene, output)?;
-    show_items(scene, plan, output)?;
+    show_graph(opened, output)?;
+    show_items(opened, plan, output)?;
     show_nodes(plan, output)?;
     show_missing(&missing, suggest, output)?;
     for warning in plan.warnings().into_iter().chain(paid_again(plan, durability)) {
@@ -63,19 +63,19 @@ fn paid_again(plan: &Plan, durability: Durability) -> Option<String> {
 }
 
 /// Returns the plan as JSON, with the origins of its graphs.
-fn document(scene: &RunContext, plan: &Plan, durability: Durability, suggest: &str) -> Value {
+fn document(opened: &OpenedGraph, plan: &Plan, durability: Durability, suggest: &str) -> Value {
     let warnings = plan.warnings().into_iter().chain(paid_again(plan, durability));
     let mut document = json!({
-        "graph": scene.file.graph.id,
-        "name": scene.file.graph.name,
-        "executor_id": scene.file.graph.dialect.executor(),
-        "file": scene.file.path.display().to_string(),
-        "space": scene.file.space,
-        "passed_over": scene.file.precedence.passed_over,
-        "hides": scene.file.precedence.hides,
-        "digest": scene.file.graph.digest,
-        "signature": standing_json(&scene.file.standing),
-        "graphs": scene.subgraphs.files.iter().map(|(id, file)| json!({
+        "graph": opened.file.graph.id,
+        "name": opened.file.graph.name,
+        "executor_id": opened.file.graph.dialect.executor(),
+        "file": opened.file.path.display().to_string(),
+        "space": opened.file.space,
+        "passed_over": opened.file.precedence.passed_over,
+        "hides": opened.file.precedence.hides,
+        "digest": opened.file.graph.digest,
+        "signature": standing_json(&opened.file.standing),
+        "graphs": opened.subgraphs.files.iter().map(|(id, file)| json!({
             "id": id,
             "file": file.path.display().to_string(),
             "space": file.space,
@@ -84,7 +84,7 @@ fn document(scene: &RunContext, plan: &Plan, durability: Durability, suggest: &s
             "digest": file.graph.digest,
             "signature": standing_json(&file.standing),
         })).collect::<Vec<_>>(),
-        "warnings": scene.subgraphs.warnings.iter().cloned().chain(warnings).collect::<Vec<_>>(),
+        "warnings": opened.subgraphs.warnings.iter().cloned().chain(warnings).collect::<Vec<_>>(),
     });
     if let (Value::Object(document), Value::Object(plan)) = (&mut document, plan.to_json(remedies::words)) {
         document.extend(plan);
@@ -93,13 +93,13 @@ fn document(scene: &RunContext, plan: &Plan, durability: Durability, suggest: &s
     document
 }
 
-fn show_graph(scene: &RunContext, output: Output) -> Result<()> {
-    let graph = &scene.file.graph;
+fn show_graph(opened: &OpenedGraph, output: Output) -> Result<()> {
+    let graph = &opened.file.graph;
     output.line(format_args!(
         "{} {}  {}",
         styled(output::BOLD, printable(&graph.id)),
-        shown(&scene.file.path),
-        standing_text(&scene.file.standing)
+        shown(&opened.file.path),
+        standing_text(&opened.file.standing)
     ))?;
     output.line(format_args!("  {}", styled(output::DIM, graph.digest)))?;
     if let Some(name) = &graph.name {
@@ -108,13 +108,13 @@ fn show_graph(scene: &RunContext, output: Output) -> Result<()> {
     if graph.dialect == Dialect::Rye {
         output.line("  follows Rye's dialect: graph-host explain rye")?;
     }
-    if let Some(line) = scene.file.precedence.line(scene.file.space) {
+    if let Some(line) = opened.file.precedence.line(opened.file.space) {
         output.line(format_args!("  {line}"))?;
     }
     Ok(())
 }
 
-fn show_items(scene: &RunContext, plan: &Plan, output: Output) -> Result<()> {
+fn show_items(opened: &OpenedGraph, plan: &Plan, output: Output) -> Result<()> {
     output.line(styled(output::BOLD, "\nitems"))?;
     for (id, item) in &plan.items {
         match item {
@@ -138,7 +138,7 @@ fn show_items(scene: &RunContext, plan: &Plan, output: Output) -> Result<()> {
             ))?,
         }
     }
-    for (id, file) in &scene.subgraphs.files {
+    for (id, file) in &opened.subgraphs.files {
         output.line(graph_line(id, file))?;
     }
     Ok(())

@@ -76,13 +76,13 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     let store = trusted_keys::load(&context.host.home, &args.trust, &*context.host.notices)?;
     let keeper = current_project()?;
     let project = project::nearest(keeper.folder());
-    let places = ItemLocator::new(&args.items, project.as_deref(), &context.host.home, &keeper);
+    let locator = ItemLocator::new(&args.items, project.as_deref(), &context.host.home, &keeper);
     let home = &context.host.home;
     let options = args.network.network().options(home, std::slice::from_ref(&to));
     let puller = Puller { options, trust: &store, home };
     let gathered = CompanionCollector::new(&args.cases, &args.items, &store, &keeper, context)?;
     let publisher = Publisher {
-        places: &places,
+        locator: &locator,
         trust: &store,
         puller: &puller,
         force: args.force,
@@ -91,13 +91,13 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     };
     let said = Said { id: args.id.as_deref(), version: args.version.as_deref() };
     // All items are checked before the first one is sent.
-    let ready = names.iter().map(|name| publisher.find(name, said)).collect::<Result<Vec<_>>>()?;
+    let publishable = names.iter().map(|name| publisher.find(name, said)).collect::<Result<Vec<_>>>()?;
     if !args.with_items {
         gathered.check_all_taken()?;
     }
     let mut outcomes = Vec::new();
-    let last = ready.len().saturating_sub(1);
-    for (at, item) in ready.into_iter().enumerate() {
+    let last = publishable.len().saturating_sub(1);
+    for (at, item) in publishable.into_iter().enumerate() {
         if args.with_items {
             // A named case may belong to a graph that is published with the last item.
             let check = || if at == last { gathered.check_all_taken() } else { Ok(()) };

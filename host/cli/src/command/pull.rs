@@ -20,7 +20,7 @@ use graph_runtime::graph_registry::reference::Reference;
 use graph_runtime::items::installed::{self, Origin};
 use graph_runtime::items::lock_file::LockFile;
 use graph_runtime::registry::companions::{File, Folder};
-use graph_runtime::registry::pull::{Brought, Puller, typed};
+use graph_runtime::registry::pull::{PulledItem, Puller, typed};
 use graph_runtime::registry::yank::{self, Override, YankCheck};
 use graph_runtime::trust::log::TrustLog;
 use graph_runtime::trust::trusted_keys;
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit> {
     if args.into.is_none() {
         installed::mark(&root)?;
     }
-    let log = TrustLog::of(&context.host.home);
+    let log = TrustLog::in_home(&context.host.home);
     let mut done = Vec::new();
     for (one, yank) in brought.iter().zip(&yanks) {
         log.accept_pulled(&one.pulled)?;
@@ -132,7 +132,7 @@ type ToWrite = (Folder, Vec<(String, Vec<File>)>);
 /// Fetches the companions of the pulled graphs, and checks that all of them can be written.
 fn companions_of(
     args: &Args,
-    brought: &[Brought],
+    brought: &[PulledItem],
     puller: &Puller<'_>,
     context: &Context,
 ) -> Result<Option<ToWrite>> {
@@ -160,7 +160,7 @@ fn companions_of(
 }
 
 /// The pulled items, and the yank of each.
-type WithYanks = (Vec<Brought>, Vec<Option<Yank>>);
+type WithYanks = (Vec<PulledItem>, Vec<Option<Yank>>);
 
 /// Pulls references; fails if an item does not follow its locked version, or if `yanks` rejects it.
 fn bring(
@@ -168,7 +168,7 @@ fn bring(
     lock: &LockFile,
     puller: &Puller<'_>,
     allowed: AllowedDepartures,
-    yanks: impl Fn(&[Brought]) -> Result<Vec<Option<Yank>>>,
+    yanks: impl Fn(&[PulledItem]) -> Result<Vec<Option<Yank>>>,
 ) -> Result<WithYanks> {
     let (mut all, mut yanked) = (Vec::new(), Vec::new());
     for reference in references {
@@ -217,7 +217,7 @@ fn restore(lock: &LockFile, puller: &Puller<'_>, check: &YankCheck<'_>) -> Resul
     Ok((all, yanks))
 }
 
-fn follows_installed(one: &Brought, root: &Path, allowed: AllowedDepartures) -> Result<()> {
+fn follows_installed(one: &PulledItem, root: &Path, allowed: AllowedDepartures) -> Result<()> {
     let there = installed::origin(root, &base_folder(), one.pulled.kind.item_type(), &one.pulled.id)?;
     // Another project may have locked the installed version: a higher version may replace it, a lower one may not.
     let allowed = AllowedDepartures { higher: true, ..allowed };
@@ -227,7 +227,7 @@ fn follows_installed(one: &Brought, root: &Path, allowed: AllowedDepartures) -> 
     }
 }
 
-fn to_json(one: &Brought, path: &Path, was_there: bool, yank: Option<&Yank>) -> Value {
+fn to_json(one: &PulledItem, path: &Path, was_there: bool, yank: Option<&Yank>) -> Value {
     json!({
         "id": one.pulled.id,
         "kind": one.pulled.kind,
@@ -242,7 +242,7 @@ fn to_json(one: &Brought, path: &Path, was_there: bool, yank: Option<&Yank>) -> 
     })
 }
 
-fn render(one: &Brought, path: &Path, was_there: bool) -> String {
+fn render(one: &PulledItem, path: &Path, was_there: bool) -> String {
     let what = if was_there { "already there" } else { "pulled" };
     format!(
         "{} {} {} {}\n  {}\n  {} {}",

@@ -10,7 +10,9 @@ use graph_host::terminal::output::{self, BAD, CAUTION, DIM, GOOD, styled};
 use graph_host::terminal::run_report::{self, counted, short_number};
 use graph_runtime::error::{Error, Result};
 use graph_runtime::history::verify::audit;
-use graph_runtime::replay::{self, Given, LiveDifference, Mode, Replay, ReplayError, Replayed};
+use graph_runtime::replay::{
+    self, LiveDifference, Mode, Replay, ReplayError, ReplaySources, ReplayedSuperstep,
+};
 use graph_runtime::run::stores::Stores;
 use serde_json::json;
 
@@ -76,19 +78,19 @@ async fn again(args: &Args, context: &Context) -> Result<Exit> {
         (true, false) => Mode::Live,
         (true, true) => Mode::Send,
     };
-    let given = Given { caps: args.given.caps.clone(), sources: args.given.sources() };
+    let given = ReplaySources { caps: args.given.caps.clone(), sources: args.given.sources() };
     let quiet = args.quiet || output.is_json() || args.times > 1;
     let mut done = Replay::default();
     for _ in 0..args.times {
-        let mut told = Ok(());
-        let mut tell = |replayed: &Replayed| {
-            if !quiet && told.is_ok() {
-                told = output.line(line(replayed));
+        let mut printed = Ok(());
+        let mut tell = |replayed: &ReplayedSuperstep| {
+            if !quiet && printed.is_ok() {
+                printed = output.line(line(replayed));
             }
         };
         done = replay::replay(store.clone(), &row, key, (mode, &given), &project, &context.host, &mut tell)
             .await?;
-        told?;
+        printed?;
         if !done.is_equal() {
             break;
         }
@@ -132,7 +134,7 @@ fn totals(done: &Replay) -> String {
     )
 }
 
-fn line(replayed: &Replayed) -> String {
+fn line(replayed: &ReplayedSuperstep) -> String {
     let (style, word) = if replayed.equal { (GOOD, "equal") } else { (BAD, "differs") };
     let place = if replayed.namespace.is_empty() {
         replayed.step.to_string()
@@ -168,13 +170,13 @@ fn live(run: &str, done: &Replay, context: &Context) -> Result<Exit> {
             printable(&difference.to_string())
         ))?;
     }
-    let (mark, told) = if done.world.is_empty() && done.is_equal() {
+    let (mark, verdict) = if done.world.is_empty() && done.is_equal() {
         (styled(GOOD, "✓"), "every answer is the recorded one".to_owned())
     } else {
         let answers = counted(done.world.len() as u64, "answer");
         (styled(CAUTION, "!"), format!("{answers} would be another one now; the run is as it was"))
     };
-    output.line(format_args!("{mark} run {run}: {told} ({})", totals(done)))?;
+    output.line(format_args!("{mark} run {run}: {verdict} ({})", totals(done)))?;
     Ok(Exit::Ok)
 }
 

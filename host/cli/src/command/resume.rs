@@ -17,9 +17,9 @@ use graph_host::terminal::run_report::counted;
 use graph_runtime::Runtime;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::project::run_folder::RunFolder;
-use graph_runtime::run::restore::Checked;
-use graph_runtime::run::resume::{Opening, Resumable};
-use graph_runtime::run::start::run_parameters;
+use graph_runtime::run::restore::VerifiedPart;
+use graph_runtime::run::resume::{RestoreOptions, Resumable};
+use graph_runtime::run::run_inputs::run_parameters;
 use graph_runtime::run::typed_answers::TypedAnswers;
 use graph_walker::parameters::is_about_the_run;
 use graph_walker::walker::{Answers, Resume};
@@ -116,23 +116,23 @@ pub(super) fn later_options(answers: &[String], sign_with: Option<&str>, quiet: 
 }
 
 pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
-    let herald = args.report_to.as_deref().map(StartupReporter::new);
+    let reporter = args.report_to.as_deref().map(StartupReporter::new);
     let (run, folder) = (args.run.clone(), args.project.clone());
-    let ended = context.block_on(resume(args, herald.clone(), context)).flatten();
+    let ended = context.block_on(resume(args, reporter.clone(), context)).flatten();
     let ended = ended.map_err(|error| match named_project(folder.as_deref()) {
         Ok(project) => args::about_run(error, &args::typed_run(&run, project.folder())),
         Err(_) => error,
     });
-    if let (Err(error), Some(herald)) = (&ended, herald) {
-        herald.failed(error);
+    if let (Err(error), Some(reporter)) = (&ended, reporter) {
+        reporter.failed(error);
     }
     ended
 }
 
-pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context: &Context) -> Result<Exit> {
+pub(super) async fn resume(args: Args, reporter: Option<StartupReporter>, context: &Context) -> Result<Exit> {
     let output = context.output;
     let context = &context.quiet(args.quiet);
-    if herald.is_some() {
+    if reporter.is_some() {
         background::outlive_terminal();
     }
     let begins_turn = args.inputs.is_some() || !args.input.is_empty() || !args.new_inputs.is_empty();
@@ -140,7 +140,7 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
     // Nothing is created if the run does not exist.
     let (runtime, row) = Runtime::of_run(context.host.clone(), project.clone(), &args.run)?;
     let telemetry = args.observe.telemetry()?;
-    let opening = Opening {
+    let restore = RestoreOptions {
         accept_changes: args.accept_changes,
         begins_turn,
         sign_with: args.sign_with.clone(),
@@ -149,7 +149,7 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
         caps: args.given.caps.clone(),
         sources: args.given.sources(),
     };
-    let mut resumable = Box::pin(runtime.reopen(&row.run_id, opening)).await?;
+    let mut resumable = Box::pin(runtime.reopen(&row.run_id, restore)).await?;
     let store = runtime.store()?;
     for change in &resumable.accepted {
         output.warn(format_args!("accepted: {change}"));
@@ -173,7 +173,7 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
     let update = (!args.update.is_empty()).then(|| args.update.iter().cloned().collect::<Map<_, _>>());
     resumable.check_changes(inputs.is_some() || update.is_some())?;
     let mut later = TypedAnswers::new(args.later_answer.clone());
-    let asks = inputs.is_none() && given.is_empty() && !detach && output.can_ask();
+    let can_prompt = inputs.is_none() && given.is_empty() && !detach && output.can_ask();
     let typed = args::typed_run(&args.run, project.folder());
     // A changed graph may ask something else: its questions are raised again before they are answered.
     let asks_again = resumable.asks_again();
@@ -182,7 +182,7 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
         resumable.only_as_shown(&mut given);
         later.append(given);
         Answers::None
-    } else if asks && !asks_again && !resumable.open.is_empty() {
+    } else if can_prompt && !asks_again && !resumable.open.is_empty() {
         match prompt::ask(output, &typed, &resumable.open, interrupted()).await {
             Some(answers) => answers,
             // Leaving the prompt changes nothing: the run still waits.
@@ -194,7 +194,7 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
         taken
     };
     if detach {
-        let (run, graph) = (resumable.ready.run.clone(), resumable.graph.id.clone());
+        let (run, graph) = (resumable.prepared.run.clone(), resumable.graph.id.clone());
         drop(resumable);
         let orders = BackgroundOptions { options: options(&args), inputs: new_inputs };
         return super::run::show_detached(&project, &run, &graph, orders, context);
@@ -205,18 +205,18 @@ pub(super) async fn resume(args: Args, herald: Option<StartupReporter>, context:
     let event = resumable.event(Resume { answers, max_steps: args.max_steps, inputs, update });
     let foreground = Foreground {
         store,
-        folder: RunFolder::of(&project, &resumable.ready.run),
+        folder: RunFolder::new(&project, &resumable.prepared.run),
         graph: &resumable.graph.id,
         typed,
         quiet: args.quiet,
         is_kept: true,
         answers: later,
-        herald,
+        reporter,
         checked: resumable.checked,
         observe: &args.observe,
         telemetry,
     };
-    Box::pin(foreground.carry_out(resumable.ready, event, context)).await
+    Box::pin(foreground.carry_out(resumable.prepared, event, context)).await
 }
 
 /// Resolves when the user interrupts the command.
@@ -231,7 +231,7 @@ fn print_opening(resumable: &Resumable, typed: &str, output: Output) {
     output.note(format_args!(
         "{} {}  resumed after step {}",
         styled(output::BOLD, printable(&resumable.graph.id)),
-        styled(output::DIM, format_args!("run {}", resumable.ready.run)),
+        styled(output::DIM, format_args!("run {}", resumable.prepared.run)),
         resumable.steps,
     ));
     if let Some(checked) = &resumable.checked {
@@ -240,8 +240,8 @@ fn print_opening(resumable: &Resumable, typed: &str, output: Output) {
 }
 
 /// Describes the verification before a run is resumed, with the command that checks the rest.
-fn checked_line(checked: &Checked, run: &str) -> String {
-    let Checked { first, last, child_runs, .. } = *checked;
+fn checked_line(checked: &VerifiedPart, run: &str) -> String {
+    let VerifiedPart { first, last, child_runs, .. } = *checked;
     let mut what =
         if first == last { format!("checkpoint {last}") } else { format!("checkpoints {first} to {last}") };
     if child_runs > 0 {
@@ -285,7 +285,7 @@ fn new_inputs_of(given: Option<Map<String, Value>>, args: &Args, resumable: &Res
 /// Removes the parameters of the run from the new inputs; returns whether it is resumed in the background. A change of `capabilities`
 /// or `depth`, which are fixed at the start, is an error.
 fn of_this_run(new: &mut Map<String, Value>, resumable: &Resumable) -> Result<bool> {
-    let (graph, run) = (&resumable.graph, &resumable.ready.run);
+    let (graph, run) = (&resumable.graph, &resumable.prepared.run);
     let parameters = run_parameters(graph, new)?;
     if let Some(other) = parameters.resume_run_id.filter(|other| other != run) {
         return Err(Error::usage(format!(

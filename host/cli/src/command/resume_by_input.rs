@@ -6,11 +6,11 @@ use graph_host::context::named_project;
 use graph_host::terminal::exit::Exit;
 use graph_runtime::StoreKind;
 use graph_runtime::error::{Error, Result};
+use graph_runtime::run::opened_graph::OpenedGraph;
 use graph_runtime::run::restore;
-use graph_runtime::run::start::RunContext;
+use graph_runtime::run::run_inputs::RunInputs;
 use graph_runtime::run::stores::Stores;
 use graph_walker::parameters::is_about_the_run;
-use serde_json::{Map, Value};
 
 use super::args::{GivenArgs, SourceArgs};
 use super::{resume, run};
@@ -35,8 +35,8 @@ pub(super) fn check_typed(run: &str, typed: Option<&str>) -> Result<()> {
 pub(super) async fn resume(
     name: &str,
     args: &run::Args,
-    mut given: Map<String, Value>,
-    scene: &RunContext,
+    inputs: &RunInputs,
+    opened: &OpenedGraph,
     context: &Context,
 ) -> Result<Exit> {
     for (option, is_given) in [
@@ -58,7 +58,7 @@ pub(super) async fn resume(
     }
     let project = named_project(args.sources.project.as_deref())?;
     let (_, store, row) = Stores::to_read(&project, &context.host.home)?.find(name)?;
-    let (run, graph) = (&row.run_id, &scene.file.graph);
+    let (run, graph) = (&row.run_id, &opened.file.graph);
     if row.graph_id != graph.id {
         return Err(Error::usage(format!(
             "`resume_run_id` among the inputs: run {run} is one of graph `{}`, not of `{}`",
@@ -67,7 +67,7 @@ pub(super) async fn resume(
         ))
         .help(format!("resume it alone: graph-host resume {run}")));
     }
-    let manifest = scene.pins.manifest;
+    let manifest = opened.pins.manifest;
     let other = match (graph.is_document_of(&row.graph), args.caps.is_none() || row.manifest == manifest) {
         (true, true) => None,
         (false, _) => Some("graph"),
@@ -82,8 +82,8 @@ pub(super) async fn resume(
     }
     let known = restore::inputs(&*store, &row.inputs)?;
     drop(store);
-    let parameters = graph_runtime::run::start::run_parameters(graph, &given)?;
-    given.retain(|name, value| {
+    let mut new_inputs = inputs.given().cloned().unwrap_or_default();
+    new_inputs.retain(|name, value| {
         let stays = !is_about_the_run(graph, name) || name == "capabilities" || name == "depth";
         stays && known.get(name) != Some(value)
     });
@@ -95,7 +95,7 @@ pub(super) async fn resume(
     let mut resume = resume::Args::of(run);
     (resume.answers, resume.later_answer) = (answers, later_answer);
     resume.max_steps = args.max_steps;
-    resume.new_inputs = given;
+    resume.new_inputs = new_inputs;
     resume.project = Some(project.folder().to_path_buf());
     resume.given.caps.clone_from(&args.caps);
     if !context.host.home.is_own_identity(row.key)? {
@@ -103,7 +103,7 @@ pub(super) async fn resume(
         resume.given = GivenArgs { trust, items, allow_unsigned, ..resume.given };
     }
     resume.sign_with.clone_from(&args.sign_with);
-    resume.detach = args.detach || parameters.detached;
+    resume.detach = args.detach || inputs.parameters().detached;
     resume.no_cache = args.no_cache;
     resume.state_item = args.state_item;
     resume.quiet = args.quiet;

@@ -26,8 +26,9 @@ use graph_runtime::items::subgraphs::recursion_warnings;
 use graph_runtime::plan::Plan;
 use graph_runtime::project::Project;
 use graph_runtime::project::run_folder::RunFolder;
+use graph_runtime::run::opened_graph::OpenedGraph;
 use graph_runtime::run::run_id;
-use graph_runtime::run::start::{RunContext, run_parameters};
+use graph_runtime::run::run_inputs::run_parameters;
 use graph_runtime::run::stores::StoreKind;
 use graph_runtime::run::typed_answers::TypedAnswers;
 use graph_runtime::run::typed_inputs;
@@ -156,14 +157,14 @@ fn fetch(args: &mut Args, context: &Context) -> Result<String> {
 }
 
 /// Prints the warnings about the graphs and about their origins.
-fn warn_of(scene: &RunContext, output: Output) {
-    if !scene.file.warnings.is_empty() {
-        output.report(&scene.file.warnings);
+fn warn_of(opened: &OpenedGraph, output: Output) {
+    if !opened.file.warnings.is_empty() {
+        output.report(&opened.file.warnings);
     }
-    let recursion = recursion_warnings(&scene.file.graph, &scene.subgraphs.graphs);
-    let files = iter::once(&scene.file).chain(scene.subgraphs.files.values());
+    let recursion = recursion_warnings(&opened.file.graph, &opened.subgraphs.graphs);
+    let files = iter::once(&opened.file).chain(opened.subgraphs.files.values());
     let found = files.flat_map(|file| &file.precedence.warnings);
-    for warning in recursion.iter().chain(&scene.subgraphs.warnings).chain(found) {
+    for warning in recursion.iter().chain(&opened.subgraphs.warnings).chain(found) {
         output.warn(warning);
     }
 }
@@ -188,21 +189,21 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     let suggestion = ManifestSuggestion { graph, sources: sources.clone() };
     let suggest = remedies::suggest_command(&suggestion);
     let options = PlanOptions { sources, manifest: args.caps.clone(), sign_with: args.sign_with.clone() };
-    let scene = runtime.open_graph(&args.graph, &options)?;
-    let graph = Arc::clone(&scene.file.graph);
+    let opened = runtime.open_graph(&args.graph, &options)?;
+    let graph = Arc::clone(&opened.file.graph);
     let schema = graph.input_schema.as_ref();
     let given = inputs::gather(args.inputs.as_deref(), &args.input, schema)?;
     if !args.quiet {
-        warn_of(&scene, output);
+        warn_of(&opened, output);
     }
-    let parameters = run_parameters(&graph, &given)?;
-    if let Some(run) = &parameters.resume_run_id {
+    let inputs = opened.read_inputs(given)?;
+    if let Some(run) = &inputs.parameters().resume_run_id {
         let typed = run_parameters(&graph, &typed_inputs::read(schema, &args.input)?)?;
         resume_by_input::check_typed(run, typed.resume_run_id.as_deref())?;
-        return Box::pin(resume_by_input::resume(run, &args, given.clone(), &scene, context)).await;
+        return Box::pin(resume_by_input::resume(run, &args, &inputs, &opened, context)).await;
     }
-    let detach = in_background(&args, parameters.detached)?;
-    let planned = Box::pin(scene.planned(given)).await?;
+    let detach = in_background(&args, inputs.parameters().detached)?;
+    let planned = Box::pin(opened.planned(inputs)).await;
     let durability = args.durability.map(Durability::from);
     if args.plan {
         return plan_view::show(&planned, durability.unwrap_or(graph.durability), &suggest, context);
@@ -210,7 +211,7 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
     warn_of_inputs(&planned.unknown_inputs(), args.strict_inputs, output)?;
     let planned =
         planned.checked(suggestion).map_err(|error| refused(error, args.caps.is_none(), &suggest))?;
-    let opening = opening_lines(&planned);
+    let start_lines = start_lines(&planned);
     let warnings: Vec<_> = planned.plan().notices().into_iter().chain(unsigned(planned.plan())).collect();
 
     let telemetry = args.observe.telemetry()?;
@@ -227,17 +228,17 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         state_item: args.state_item,
         no_cache: args.no_cache,
     };
-    let ready = Box::pin(runtime.begin(planned, options)).await?;
+    let prepared = Box::pin(runtime.prepare(planned, options)).await?;
     if !args.quiet {
-        opening.print(&graph.id, &ready.run, output);
+        start_lines.print(&graph.id, &prepared.run, output);
     }
     for warning in &warnings {
         output.warn(warning);
     }
     if detach {
-        let run = ready.run.clone();
+        let run = prepared.run.clone();
         // Releases the run for the process in the background.
-        drop(ready);
+        drop(prepared);
         let mut options = resume::later_options(&args.answers, args.sign_with.as_deref(), args.quiet);
         options.extend(args.no_cache.then(|| "--no-cache".into()));
         options.extend(args.state_item.then(|| "--state-item".into()));
@@ -245,21 +246,21 @@ async fn carry_out(args: Args, context: &Context) -> Result<Exit> {
         let orders = BackgroundOptions { options, inputs: None };
         return show_detached(&project, &run, &graph.id, orders, context);
     }
-    let typed = args::typed_run(&ready.run, project.folder());
+    let typed = args::typed_run(&prepared.run, project.folder());
     let foreground = Foreground {
         store: runtime.store()?,
-        folder: RunFolder::of(&project, &ready.run),
+        folder: RunFolder::new(&project, &prepared.run),
         graph: &graph.id,
         typed: typed.clone(),
         quiet: args.quiet,
         is_kept: args.store != StoreKind::Memory,
         answers: TypedAnswers::new(args.answers),
-        herald: None,
+        reporter: None,
         checked: None,
         observe: &args.observe,
         telemetry,
     };
-    let ended = Box::pin(foreground.carry_out(ready, Event::Started, context)).await;
+    let ended = Box::pin(foreground.carry_out(prepared, Event::Started, context)).await;
     ended.map_err(|error| args::about_run(error, &typed))
 }
 
@@ -274,7 +275,7 @@ fn refused(error: Error, is_without_manifest: bool, suggest: &str) -> Error {
 }
 
 /// Lines that are printed when a run starts.
-struct Opening {
+struct StartLines {
     /// Standing of the graph's signature.
     signed: String,
     components: u64,
@@ -282,11 +283,11 @@ struct Opening {
     inside: Vec<String>,
 }
 
-fn opening_lines(planned: &PlannedRun) -> Opening {
-    let (scene, plan) = (planned.context(), planned.plan());
-    let inside = scene.subgraphs.files.iter();
-    Opening {
-        signed: standing_text(&scene.file.standing),
+fn start_lines(planned: &PlannedRun) -> StartLines {
+    let (opened, plan) = (planned.opened(), planned.plan());
+    let inside = opened.subgraphs.files.iter();
+    StartLines {
+        signed: standing_text(&opened.file.standing),
         components: plan.items.len() as u64,
         inside: inside
             .map(|(id, file)| format!("graph `{}` {}", printable(id), standing_text(&file.standing)))
@@ -294,7 +295,7 @@ fn opening_lines(planned: &PlannedRun) -> Opening {
     }
 }
 
-impl Opening {
+impl StartLines {
     fn print(&self, graph: &str, run: &str, output: Output) {
         output.note(format_args!(
             "{} {}  graph {}, {}",
@@ -330,9 +331,9 @@ fn unsigned(plan: &Plan) -> Vec<String> {
     let items = plan.items.iter();
     let unsigned = items
         .filter(|(_, item)| item.as_ref().is_ok_and(|admitted| admitted.verified.standing().is_unsigned()));
-    let told = unsigned
+    let warnings = unsigned
         .map(|(id, _)| format!("component `{id}` is not signed: its author is not known (--allow-unsigned)"));
-    told.collect()
+    warnings.collect()
 }
 
 /// Starts a prepared run in the background, and prints its process and log.

@@ -9,7 +9,7 @@ use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::paths::shown;
 use graph_runtime::error::{Error, Result};
-use graph_runtime::graph_store::held::{FolderPlace, Written};
+use graph_runtime::graph_store::held::{FolderPlace, WriteOptions};
 use graph_runtime::project::paths;
 use serde_json::json;
 
@@ -48,7 +48,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
     for kind in DocumentKind::ALL {
         let file = folder.path().join(kind.schema_file());
         folder
-            .replace(kind.schema_file(), Written::with_mode(0o644), |file| {
+            .replace(kind.schema_file(), WriteOptions::with_mode(0o644), |file| {
                 file.write_all(kind.schema_text().as_bytes())
             })
             .map_err(|error| Error::write("the schema", &file, &error))?;

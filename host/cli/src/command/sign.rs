@@ -154,7 +154,12 @@ fn component(
     let description = described.description.clone();
     let statement = sign_component_file(envelope, &component, described, claims, key)?;
     uncallable::warn(&description, context.output);
-    Ok(component_report(shown(envelope), statement, Some(uncallable::of(&description)), key))
+    Ok(component_report(
+        shown(envelope),
+        statement,
+        Some(uncallable::uncallable_functions(&description)),
+        key,
+    ))
 }
 
 fn component_report(

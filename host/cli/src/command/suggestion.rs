@@ -9,7 +9,7 @@ use graph_core::capability::{
 };
 use graph_core::diagnostic::printable;
 use graph_core::id::{function_of, without_version};
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::schema::texts_of_format;
 use graph_core::work::{Meter, rates};
 use graph_runtime::error::Result;
@@ -45,14 +45,14 @@ struct NamedItem {
 
 /// Suggests the manifest for a graph, the graphs that it dispatches, and hooks from outside of it. Nothing is compiled, and only
 /// unsigned components are executed, to describe themselves.
-pub(crate) async fn of(
+pub(crate) async fn suggest_manifest(
     graph: &Arc<Graph>,
     outer: &[Hook],
     components: &Components,
 ) -> Result<SuggestedManifest> {
     let all = DispatchPatterns::parse(["execute.tool.*"]).map(Manifest::of_dispatch).unwrap_or_default();
-    let Components { places, trust, .. } = components;
-    let inside = Subgraphs::resolve(graph, Graphs::new(), places, trust, &all, |_| false)?;
+    let Components { locator, trust, .. } = components;
+    let inside = Subgraphs::resolve(graph, Graphs::new(), locator, trust, &all, |_| false)?;
     let graphs = closure(graph, &inside.graphs);
     let hooks: Vec<_> = graphs.iter().flat_map(|graph| &graph.hooks).chain(outer).collect();
     let hook_names: Vec<_> = hooks.iter().map(|hook| format!("hook:{}", hook.name)).collect();
@@ -62,7 +62,7 @@ pub(crate) async fn of(
     let mut named: Vec<NamedItem> = Vec::new();
     let mut unknown = Vec::new();
     for used in &dispatches {
-        if used.primary != Primary::Execute || used.item_type != ItemType::Tool {
+        if used.operation != ItemOperation::Execute || used.item_type != ItemType::Tool {
             continue;
         }
         let is_of_host = HostItem::of_id(used.item_id).is_some();
@@ -153,7 +153,7 @@ fn of_params<'a>(graphs: &'a [Arc<Graph>], known: &Graphs) -> Vec<DispatchUse<'a
             let ids = texts_of_format(schema, action.params.source(), format, &meter).into_iter();
             let ids = ids.filter(|id| !id.is_empty() && !id.contains("${"));
             named.extend(ids.map(|item_id| DispatchUse {
-                primary: Primary::Execute,
+                operation: ItemOperation::Execute,
                 item_type,
                 item_id,
                 node,
@@ -216,12 +216,12 @@ fn written_out<'a>(actions: impl Iterator<Item = (&'a Dispatch, &'a str)>) -> Ve
         .filter_map(|(action, node)| {
             let item_id = match action.item_id.literal()? {
                 // A search without an item covers everything.
-                Value::Null if action.primary == Primary::Search => "",
+                Value::Null if action.operation == ItemOperation::Search => "",
                 literal => literal.as_str()?,
             };
-            let (primary, item_type) = (action.primary, action.item_type);
-            (!is_control_item(primary, item_type, item_id)).then_some(DispatchUse {
-                primary,
+            let (operation, item_type) = (action.operation, action.item_type);
+            (!is_control_item(operation, item_type, item_id)).then_some(DispatchUse {
+                operation,
                 item_type,
                 item_id,
                 node,

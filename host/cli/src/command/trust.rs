@@ -324,13 +324,13 @@ fn add(args: Add, context: &Context) -> Result<EditReport> {
     let own = args.file.is_none();
     if own {
         // Fails before the change if the change could not be logged.
-        TrustLog::of(&context.host.home).read()?;
+        TrustLog::in_home(&context.host.home).read()?;
     }
     let file = args.file.unwrap_or_else(|| context.host.home.trust_file());
     let change = |name: &str, text: &str| Ok((TrustStore::add(name, text, &key)?, ()));
     trusted_keys::edit(&file, context.host.home.base(), change, |()| {
         let added =
-            || TrustLog::of(&context.host.home).key(LogEvent::KeyAdded, &key.name, vec![key.id()], None);
+            || TrustLog::in_home(&context.host.home).key(LogEvent::KeyAdded, &key.name, vec![key.id()], None);
         if own { added() } else { Ok(()) }
     })?;
     let hint = (!says_how_far).then(|| {
@@ -391,7 +391,7 @@ fn revoke(args: &Revoke, context: &Context) -> Result<RevokeReport> {
     let own = args.file.is_none();
     if own {
         // Fails before the change if the change could not be logged.
-        TrustLog::of(&context.host.home).read()?;
+        TrustLog::in_home(&context.host.home).read()?;
     }
     let file = args.file.clone().unwrap_or_else(|| context.host.home.trust_file());
     let present = trusted_keys::read_store(&file, context.host.home.base())?;
@@ -427,7 +427,7 @@ fn revoke(args: &Revoke, context: &Context) -> Result<RevokeReport> {
         let also = successors.iter().filter(|_| with_successors);
         let names = also.map(|key| (&key.name, key.id)).chain([(&revoked.name, revoked.id())]);
         for (name, id) in names.filter(|_| own) {
-            TrustLog::of(&context.host.home).key(LogEvent::KeyRevoked, name, vec![id], None)?;
+            TrustLog::in_home(&context.host.home).key(LogEvent::KeyRevoked, name, vec![id], None)?;
         }
         Ok(())
     })?;
@@ -491,7 +491,7 @@ fn rotate(args: Rotate, context: &Context) -> Result<EditReport> {
     let own = args.file.is_none();
     if own {
         // Fails before the change if the change could not be logged.
-        TrustLog::of(&context.host.home).read()?;
+        TrustLog::in_home(&context.host.home).read()?;
     }
     let file = args.file.unwrap_or_else(|| context.host.home.trust_file());
     let successor = Successor { name: args.name, old_until: args.until, not_after: args.not_after };
@@ -505,7 +505,7 @@ fn rotate(args: Rotate, context: &Context) -> Result<EditReport> {
         let Some(key) = key.as_ref().filter(|_| own) else { return Ok(()) };
         let keys = vec![rotation.old().id(), key.id()];
         let statement = Some(graph_core::digest::Digest::of_bytes(text.as_bytes()));
-        TrustLog::of(&context.host.home).key(LogEvent::KeyRotated, &key.name, keys, statement)
+        TrustLog::in_home(&context.host.home).key(LogEvent::KeyRotated, &key.name, keys, statement)
     })?;
     let Some(key) = added else {
         return Err(Error::storage(format!("{} does not have the key that was added to it", shown(&file))));

@@ -13,7 +13,7 @@ use serde_json::json;
 
 /// Prints the log, or with `verify` only that it is intact. In both cases every line is checked.
 pub(super) fn run(verify: bool, context: &Context) -> Result<()> {
-    let log = TrustLog::of(&context.host.home);
+    let log = TrustLog::in_home(&context.host.home);
     let entries = log.read()?;
     let file = shown(&log.file());
     let output = context.output;
@@ -47,7 +47,7 @@ pub(super) fn run(verify: bool, context: &Context) -> Result<()> {
 
 /// Restores a missing head if that is safe, and prints the outcome.
 pub(super) fn repair(context: &Context) -> Result<()> {
-    let log = TrustLog::of(&context.host.home);
+    let log = TrustLog::in_home(&context.host.home);
     let restored = log.repair()?;
     let file = shown(&log.file());
     let output = context.output;

@@ -136,7 +136,7 @@ fn edit(
     context: &Context,
 ) -> Result<(String, TrustedKey)> {
     let own = file.is_none();
-    let log = TrustLog::of(&context.host.home);
+    let log = TrustLog::in_home(&context.host.home);
     if own {
         // Fails before the change if the change could not be logged.
         log.read()?;

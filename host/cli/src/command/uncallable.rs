@@ -12,7 +12,7 @@ pub(super) struct Uncallable {
 }
 
 /// Returns all such functions of a component.
-pub(super) fn of(component: &ComponentDescription) -> Vec<Uncallable> {
+pub(super) fn uncallable_functions(component: &ComponentDescription) -> Vec<Uncallable> {
     let all = component.uncallable.iter();
     all.map(|function| Uncallable { name: function.name.clone(), reason: function.reason.clone() }).collect()
 }

@@ -24,6 +24,7 @@ use graph_runtime::items::locate::{ItemLocator, id_of_graph, type_of_file};
 use graph_runtime::items::subgraphs::{Subgraphs, recursion_warnings};
 use graph_runtime::items::text_items::format_of;
 use graph_runtime::plan::admission::Components;
+use graph_runtime::plan::manifest_authority::AcceptedManifest;
 use graph_runtime::plan::{PlanProblem, refused_nodes, scripts};
 use graph_runtime::project;
 use graph_runtime::registry::fetch_cache;
@@ -185,7 +186,7 @@ fn check(path: &Path, args: &Args, context: &Context) -> FileCheck {
         };
     }
     let name = path.display().to_string();
-    let read = match kind.unwrap_or_else(|| DocumentKind::of(path, &text)) {
+    let read = match kind.unwrap_or_else(|| DocumentKind::detect(path, &text)) {
         DocumentKind::Graph => match load(&name, &text, &id_of_graph(path)) {
             Ok(loaded) => {
                 let items = if args.checks_items() {
@@ -279,19 +280,19 @@ fn report_items(path: &Path, args: &Args, context: &Context) -> Result<ItemRepor
     let name = path.display().to_string();
     let options = PlanOptions { sources, manifest: args.caps.clone(), sign_with: None };
     let runtime = Runtime::new(context.host.clone(), project, StoreKind::default());
-    let mut scene = runtime.open_graph(&name, &options)?;
+    let mut opened = runtime.open_graph(&name, &options)?;
     // Files are checked with and without access to the secrets of a run, as before a change is merged.
-    scene.components.without_secrets = true;
-    let graph = Arc::clone(&scene.file.graph);
+    opened.components.without_secrets = true;
+    let graph = Arc::clone(&opened.file.graph);
     if args.caps.is_none() {
         let all = DispatchPatterns::parse(["execute.*", "search.*", "load.*", "sign.*"])
             .map(Manifest::of_dispatch)
             .unwrap_or_default();
-        let Components { places, trust, .. } = &scene.components;
-        scene.subgraphs = Subgraphs::resolve(&graph, Graphs::new(), places, trust, &all, |_| false)?;
-        scene.components.manifest = Arc::new(all);
+        let Components { locator, trust, .. } = &opened.components;
+        opened.subgraphs = Subgraphs::resolve(&graph, Graphs::new(), locator, trust, &all, |_| false)?;
+        opened.components.manifest = AcceptedManifest::given(all);
     }
-    let plan = context.block_on(scene.plan())?;
+    let plan = context.block_on(opened.plan())?;
     let counts = |problem: &PlanProblem| args.caps.is_some() || problem.interface.is_none();
     let missing = plan.missing().into_iter().filter(|(_, problem)| counts(problem));
     let found = missing.map(|(node, problem)| ItemProblem {
@@ -312,11 +313,11 @@ fn report_items(path: &Path, args: &Args, context: &Context) -> Result<ItemRepor
 fn cycles(path: &Path, graph: &Graph, context: &Context) -> Vec<String> {
     let Ok(keeper) = current_project() else { return Vec::new() };
     let project = std::path::absolute(path).ok().and_then(|path| project::nearest(path.parent()?));
-    let places = ItemLocator::new(&[], project.as_deref(), &context.host.home, &keeper);
+    let locator = ItemLocator::new(&[], project.as_deref(), &context.host.home, &keeper);
     let all = DispatchPatterns::parse(["execute.tool.*"]).map(Manifest::of_dispatch).unwrap_or_default();
     // A dispatched graph that cannot be used is reported by its own validation, and by `run`.
     let graphs = trusted_keys::load(&context.host.home, &[], &*context.host.notices)
-        .and_then(|trust| Subgraphs::resolve(graph, Graphs::new(), &places, &trust, &all, |_| false))
+        .and_then(|trust| Subgraphs::resolve(graph, Graphs::new(), &locator, &trust, &all, |_| false))
         .map(|found| found.graphs)
         .unwrap_or_default();
     recursion_warnings(graph, &graphs)
@@ -351,7 +352,7 @@ fn show_problems(file: &str, problems: &[ItemProblem], output: Output) -> Result
 impl FileCheck {
     fn exit(&self) -> Option<Exit> {
         match self {
-            Self::Unread(error) => Some(exit::of(error)),
+            Self::Unread(error) => Some(exit::of_error(error)),
             Self::Invalid(_) => Some(Exit::InvalidDocument),
             Self::Valid { what: What::Graph { items, .. }, .. } => {
                 items.problems.first().map(|found| Exit::from(found.problem.kind))

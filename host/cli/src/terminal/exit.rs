@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
+use graph_core::record::Status;
 use graph_runtime::error::{Error, Kind};
+use graph_walker::walker::Summary;
 
 /// Outcome of a command as a shell sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -80,6 +82,19 @@ impl From<Kind> for Exit {
 }
 
 /// The exit code of an error.
-pub fn of(error: &Error) -> Exit {
+pub fn of_error(error: &Error) -> Exit {
     error.kind().into()
+}
+
+/// Returns the exit code for the outcome of a run.
+pub fn of_run(summary: &Summary) -> Exit {
+    match summary.status {
+        Status::Completed | Status::CompletedWithErrors => Exit::Ok,
+        Status::Interrupted | Status::Waiting => Exit::Interrupted,
+        Status::Limit => Exit::Limit,
+        Status::Cancelled | Status::Killed => Exit::Cancelled,
+        Status::Failed | Status::Running => {
+            summary.error.as_ref().map_or(Exit::Failed, |error| Kind::from(error.code).into())
+        }
+    }
 }

@@ -37,7 +37,7 @@ pub struct HistoryLines {
 
 impl HistoryLines {
     /// Creates the state for a run with these graphs of child runs and these `foreach` nodes.
-    pub fn of(graphs: BTreeMap<Digest, String>, foreach: BTreeSet<(Digest, String)>) -> Self {
+    pub fn new(graphs: BTreeMap<Digest, String>, foreach: BTreeSet<(Digest, String)>) -> Self {
         Self { graphs, foreach, ..Self::default() }
     }
 

@@ -62,7 +62,8 @@ fn escaped_json(text: String, is_hidden: fn(char) -> bool) -> String {
 pub fn error_document(error: &Error) -> Value {
     let message = error.worded(remedies::words);
     let message = in_named_project(&message);
-    let mut members = json!({ "code": error.code(), "exit": exit::of(error).code(), "message": message });
+    let mut members =
+        json!({ "code": error.code(), "exit": exit::of_error(error).code(), "message": message });
     if let Some(help) = remedies::of_error(error) {
         members["help"] = Value::from(in_named_project(&help));
     }

@@ -282,8 +282,8 @@ mod tests {
         assert!(shown.contains("its default `stop` is used at the next resume"), "{shown}");
         assert!(!shown.contains("1. go"), "{shown}");
         let none = ExpiredQuestion { until, default: None };
-        let told =
+        let text =
             "expired 2.0 s ago; it has no default, so its node fails with `timeout` at the next resume";
-        assert_eq!(expired_line(&none, Timestamp(3_000)), told);
+        assert_eq!(expired_line(&none, Timestamp(3_000)), text);
     }
 }

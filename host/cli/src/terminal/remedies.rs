@@ -407,9 +407,9 @@ mod tests {
                 ..ManifestSuggestion::default()
             })),
         ] {
-            let told = words(&remedy);
-            assert!(told.contains("'$(id)'"), "{told}");
-            assert_eq!(told.matches("$(id)").count(), told.matches("'$(id)'").count(), "{told}");
+            let text = words(&remedy);
+            assert!(text.contains("'$(id)'"), "{text}");
+            assert_eq!(text.matches("$(id)").count(), text.matches("'$(id)'").count(), "{text}");
         }
     }
 
@@ -422,9 +422,9 @@ mod tests {
             allow_unsigned: true,
         };
         let graph = SuggestedGraph::Named("g.yaml".to_owned());
-        let told = suggest_command(&ManifestSuggestion { graph, sources });
+        let text = suggest_command(&ManifestSuggestion { graph, sources });
         assert_eq!(
-            told,
+            text,
             "graph-host caps suggest g.yaml --trust 'a b' --items c --project p --allow-unsigned"
         );
         assert_eq!(suggest_command(&ManifestSuggestion::default()), "graph-host caps suggest GRAPH");

@@ -12,33 +12,19 @@ use graph_walker::walker::{ChannelChange, StoppingLimit, Summary};
 use serde_json::Value;
 use textwrap::core::display_width;
 
-use crate::terminal::exit::Exit;
 use crate::terminal::output::{self, Output, styled};
 use crate::terminal::report;
 use crate::terminal::values::{Extent, ValueLines};
 use crate::terminal::width::{one_line, width};
 use graph_core::wait::Wait;
 use graph_runtime::clock::now;
-use graph_runtime::error::{Kind, Result};
+use graph_runtime::error::Result;
 use graph_runtime::history::run_document::RunDocument;
 
 /// Prints the document of a run.
 pub fn print(document: &RunDocument<'_>, output: Output) -> Result<()> {
     let written = output.document(document);
     document.take_failure().map_or(written, Err)
-}
-
-/// Returns the exit code for the outcome of a run.
-pub fn exit(summary: &Summary) -> Exit {
-    match summary.status {
-        Status::Completed | Status::CompletedWithErrors => Exit::Ok,
-        Status::Interrupted | Status::Waiting => Exit::Interrupted,
-        Status::Limit => Exit::Limit,
-        Status::Cancelled | Status::Killed => Exit::Cancelled,
-        Status::Failed | Status::Running => {
-            summary.error.as_ref().map_or(Exit::Failed, |error| Kind::from(error.code).into())
-        }
-    }
 }
 
 /// Renders a value as indented JSON that is safe for terminals.
@@ -313,10 +299,10 @@ pub fn aftermath(run: Option<&str>, summary: &Summary, error: Option<&RunError>)
         None => {
             let answers =
                 if asked(summary).next().is_some() { ", with its answers in advance (--answer)" } else { "" };
-            let told = format!(
+            let text = format!(
                 "it cannot be resumed, since nothing of it is kept (--store memory): run it again{answers}"
             );
-            lines.push(styled(output::DIM, told));
+            lines.push(styled(output::DIM, text));
         }
     }
     lines

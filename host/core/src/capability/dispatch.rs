@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::diagnostic::{excerpt, nearest};
 use crate::digest::Digest;
 use crate::id::{ItemId, function_of, is_function, path_of, without_function, without_version};
-use crate::item::{ItemType, Primary};
+use crate::item::{ItemOperation, ItemType};
 use crate::json;
 
 /// Length of the longest pattern, in bytes.
@@ -19,9 +19,9 @@ const LONGEST: usize = 512;
 /// `execute.tool.acme.fetch` for `acme/fetch@1.2.0`. Segments of ids contain no dots, so that two ids never share a name. Without an id (a
 /// search over everything) it is `<primary>.<item_type>`. A function of a component follows after `#`, as in
 /// `execute.tool.acme.lib#acme:math/ops/add`.
-pub fn capability_name(primary: Primary, item_type: ItemType, item_id: &str) -> String {
+pub fn capability_name(operation: ItemOperation, item_type: ItemType, item_id: &str) -> String {
     let id = path_of(item_id);
-    let mut name = format!("{}.{}", primary.as_str(), item_type.as_str());
+    let mut name = format!("{}.{}", operation.as_str(), item_type.as_str());
     if !id.is_empty() {
         name.push('.');
         name.extend(id.chars().map(|c| if c == '/' { '.' } else { c }));
@@ -91,15 +91,15 @@ impl DispatchPattern {
         let name = dotted.strip_prefix("rye.").unwrap_or(&dotted);
         let plain = |segment: &str| !segment.is_empty() && !segment.contains(['*', '?', '[', ']', '!']);
         let mut segments = name.split('.');
-        let primary = segments.next().filter(|segment| plain(segment));
-        if let Some(primary) = primary.filter(|primary| !PRIMARIES.contains(primary)) {
-            let help = match nearest(primary, PRIMARIES) {
+        let operation = segments.next().filter(|segment| plain(segment));
+        if let Some(operation) = operation.filter(|operation| !PRIMARIES.contains(operation)) {
+            let help = match nearest(operation, PRIMARIES) {
                 Some(known) => format!("did you mean `{known}`?"),
                 None => format!("it starts with one of {}", PRIMARIES.join(", ")),
             };
-            return fail(format!("`{primary}` is nothing that is done with an item"), &help);
+            return fail(format!("`{operation}` is nothing that is done with an item"), &help);
         }
-        if primary.is_some()
+        if operation.is_some()
             && let Some(item_type) = segments.next().filter(|segment| plain(segment))
             && !ITEM_TYPES.contains(&item_type)
         {
@@ -173,8 +173,12 @@ impl From<DispatchPattern> for String {
     }
 }
 
-const PRIMARIES: [&str; 4] =
-    [Primary::Execute.as_str(), Primary::Search.as_str(), Primary::Load.as_str(), Primary::Sign.as_str()];
+const PRIMARIES: [&str; 4] = [
+    ItemOperation::Execute.as_str(),
+    ItemOperation::Search.as_str(),
+    ItemOperation::Load.as_str(),
+    ItemOperation::Sign.as_str(),
+];
 const ITEM_TYPES: [&str; 3] =
     [ItemType::Tool.as_str(), ItemType::Knowledge.as_str(), ItemType::Directive.as_str()];
 
@@ -306,17 +310,22 @@ fn covers_some(pattern: &str, prefix: &str) -> bool {
 }
 
 /// Checks whether an operation on an item can be permitted at all.
-fn is_dispatched(primary: Primary, item_type: ItemType, item_id: &str) -> bool {
-    let whole_search = primary == Primary::Search && item_id.is_empty();
-    whole_search || ItemId::is_dispatched(&without_version(item_id), primary, item_type)
+fn is_dispatched(operation: ItemOperation, item_type: ItemType, item_id: &str) -> bool {
+    let whole_search = operation == ItemOperation::Search && item_id.is_empty();
+    whole_search || ItemId::is_dispatched(&without_version(item_id), operation, item_type)
 }
 
 /// Checks whether one of the patterns permits an operation, by its capability name.
-fn covers_dispatch(list: &[DispatchPattern], primary: Primary, item_type: ItemType, name: &str) -> bool {
-    list.iter().any(|pattern| match primary {
-        Primary::Execute | Primary::Load => pattern.matches(name),
-        Primary::Search => pattern.matches(name) || pattern.covers_below(name),
-        Primary::Sign => item_type != ItemType::Tool && pattern.is_plain() && pattern.matches(name),
+fn covers_dispatch(
+    list: &[DispatchPattern],
+    operation: ItemOperation,
+    item_type: ItemType,
+    name: &str,
+) -> bool {
+    list.iter().any(|pattern| match operation {
+        ItemOperation::Execute | ItemOperation::Load => pattern.matches(name),
+        ItemOperation::Search => pattern.matches(name) || pattern.covers_below(name),
+        ItemOperation::Sign => item_type != ItemType::Tool && pattern.is_plain() && pattern.matches(name),
     })
 }
 
@@ -375,11 +384,11 @@ impl DispatchPatterns {
     ///
     /// A search is permitted if it could list something: see [`Self::permits_listing`]. Signing needs a pattern that names the item
     /// without wildcards, and is never permitted for tools: the author of a `*` did not intend to give away the user's signature.
-    pub fn permits(&self, primary: Primary, item_type: ItemType, item_id: &str) -> bool {
+    pub fn permits(&self, operation: ItemOperation, item_type: ItemType, item_id: &str) -> bool {
         let mut lists = std::iter::once(&self.list).chain(&self.within);
-        is_dispatched(primary, item_type, item_id) && {
-            let name = capability_name(primary, item_type, item_id);
-            lists.all(|list| covers_dispatch(&list.patterns, primary, item_type, &name))
+        is_dispatched(operation, item_type, item_id) && {
+            let name = capability_name(operation, item_type, item_id);
+            lists.all(|list| covers_dispatch(&list.patterns, operation, item_type, &name))
         }
     }
 
@@ -387,8 +396,8 @@ impl DispatchPatterns {
     /// `search.<item_type>.<id>`.
     pub fn permits_listing(&self, item_type: ItemType, item_id: &str) -> bool {
         let id = path_of(item_id);
-        let everything = capability_name(Primary::Search, item_type, "");
-        let name = capability_name(Primary::Search, item_type, id);
+        let everything = capability_name(ItemOperation::Search, item_type, "");
+        let name = capability_name(ItemOperation::Search, item_type, id);
         let permits = |list: &Arc<PatternList>| {
             list.patterns.iter().any(|pattern| pattern.matches(&everything) || pattern.matches(&name))
         };
@@ -404,12 +413,12 @@ impl DispatchPatterns {
     }
 
     /// Checks whether the original list permits an operation that a later restriction denies.
-    pub fn leaves_out(&self, primary: Primary, item_type: ItemType, item_id: &str) -> bool {
-        if self.within.is_empty() || !is_dispatched(primary, item_type, item_id) {
+    pub fn leaves_out(&self, operation: ItemOperation, item_type: ItemType, item_id: &str) -> bool {
+        if self.within.is_empty() || !is_dispatched(operation, item_type, item_id) {
             return false;
         }
-        let name = capability_name(primary, item_type, item_id);
-        let covers = |list: &Arc<PatternList>| covers_dispatch(&list.patterns, primary, item_type, &name);
+        let name = capability_name(operation, item_type, item_id);
+        let covers = |list: &Arc<PatternList>| covers_dispatch(&list.patterns, operation, item_type, &name);
         covers(&self.list) && !self.within.iter().all(covers)
     }
 
@@ -440,7 +449,7 @@ mod tests {
     use super::*;
 
     fn permits(patterns: &[&str], id: &str) -> bool {
-        DispatchPatterns::parse(patterns).unwrap().permits(Primary::Execute, ItemType::Tool, id)
+        DispatchPatterns::parse(patterns).unwrap().permits(ItemOperation::Execute, ItemType::Tool, id)
     }
 
     #[test]
@@ -465,21 +474,21 @@ mod tests {
         }
         let patterns = DispatchPatterns::parse(["load.tool.acme.lib#add"]).unwrap();
         assert!(
-            !patterns.permits(Primary::Load, ItemType::Tool, "acme/lib#add"),
+            !patterns.permits(ItemOperation::Load, ItemType::Tool, "acme/lib#add"),
             "a function is only executed"
         );
     }
 
     #[test]
     fn names_are_dotted() {
-        assert_eq!(capability_name(Primary::Execute, ItemType::Tool, "t/log"), "execute.tool.t.log");
+        assert_eq!(capability_name(ItemOperation::Execute, ItemType::Tool, "t/log"), "execute.tool.t.log");
         assert_eq!(
-            capability_name(Primary::Load, ItemType::Knowledge, "a/b-c/d@1.2.0"),
+            capability_name(ItemOperation::Load, ItemType::Knowledge, "a/b-c/d@1.2.0"),
             "load.knowledge.a.b-c.d"
         );
-        assert_eq!(capability_name(Primary::Search, ItemType::Directive, ""), "search.directive");
+        assert_eq!(capability_name(ItemOperation::Search, ItemType::Directive, ""), "search.directive");
         assert_eq!(
-            capability_name(Primary::Execute, ItemType::Tool, "acme/lib@1.2.0#acme:math/ops/add"),
+            capability_name(ItemOperation::Execute, ItemType::Tool, "acme/lib@1.2.0#acme:math/ops/add"),
             "execute.tool.acme.lib#acme:math/ops/add"
         );
     }
@@ -515,7 +524,7 @@ mod tests {
         }
         assert!(!permits(&[], "t/log"));
         assert!(permits(&["execute.tool.x", "execute.tool.t.*"], "t/log"));
-        assert!(!DispatchPatterns::deny_all().permits(Primary::Execute, ItemType::Tool, "t"));
+        assert!(!DispatchPatterns::deny_all().permits(ItemOperation::Execute, ItemType::Tool, "t"));
     }
 
     #[test]
@@ -524,9 +533,9 @@ mod tests {
             assert!(!permits(&["*"], id), "{id:?}");
         }
         let all = DispatchPatterns::parse(["search.tool"]).unwrap();
-        assert!(all.permits(Primary::Search, ItemType::Tool, ""));
-        assert!(!all.permits(Primary::Search, ItemType::Knowledge, ""));
-        assert!(!all.permits(Primary::Search, ItemType::Tool, "@1"));
+        assert!(all.permits(ItemOperation::Search, ItemType::Tool, ""));
+        assert!(!all.permits(ItemOperation::Search, ItemType::Knowledge, ""));
+        assert!(!all.permits(ItemOperation::Search, ItemType::Tool, "@1"));
     }
 
     #[test]
@@ -548,7 +557,7 @@ mod tests {
             ("search.knowledge.acme", "acme", true, &[]),
         ] {
             let Ok(patterns) = DispatchPatterns::parse([pattern]) else { panic!("{pattern}") };
-            let asked = patterns.permits(Primary::Search, ItemType::Knowledge, scope);
+            let asked = patterns.permits(ItemOperation::Search, ItemType::Knowledge, scope);
             assert_eq!(asked, permitted, "{pattern} over `{scope}`");
             let listed: Vec<_> = ["a", "acme/x", "acme/y"]
                 .into_iter()
@@ -556,13 +565,13 @@ mod tests {
                 .collect();
             assert_eq!(listed, lists, "{pattern}");
         }
-        assert!(!DispatchPatterns::deny_all().permits(Primary::Search, ItemType::Knowledge, ""));
+        assert!(!DispatchPatterns::deny_all().permits(ItemOperation::Search, ItemType::Knowledge, ""));
     }
 
     #[test]
     fn signing_is_granted_by_name_alone() {
         let permits = |pattern: &str, item_type, id: &str| {
-            DispatchPatterns::parse([pattern]).unwrap().permits(Primary::Sign, item_type, id)
+            DispatchPatterns::parse([pattern]).unwrap().permits(ItemOperation::Sign, item_type, id)
         };
         assert!(permits("sign.knowledge.a.b", ItemType::Knowledge, "a/b"));
         assert!(permits("rye.sign.directive.a/b", ItemType::Directive, "a/b"));
@@ -610,21 +619,21 @@ mod tests {
 
         #[test]
         fn a_literal_permits_itself_alone(a in item_id(), b in item_id()) {
-            let name = capability_name(Primary::Execute, ItemType::Tool, &a);
+            let name = capability_name(ItemOperation::Execute, ItemType::Tool, &a);
             prop_assert!(permits(&[&name], &a));
             prop_assert_eq!(permits(&[&name], &b), a == b);
         }
 
         #[test]
         fn names_of_different_items_differ(a in item_id(), b in item_id()) {
-            let name = |id: &str| capability_name(Primary::Execute, ItemType::Tool, id);
+            let name = |id: &str| capability_name(ItemOperation::Execute, ItemType::Tool, id);
             prop_assert_eq!(name(&a) == name(&b), a == b);
         }
 
         #[test]
         fn a_star_permits_everything_and_a_prefix_its_children(a in item_id(), b in item_id()) {
             prop_assert!(permits(&["*"], &a));
-            let below = format!("{}.*", capability_name(Primary::Execute, ItemType::Tool, &a));
+            let below = format!("{}.*", capability_name(ItemOperation::Execute, ItemType::Tool, &a));
             let child = format!("{a}/{b}");
             prop_assert!(permits(&[&below], &child));
             prop_assert!(!permits(&[&below], &a));
@@ -633,7 +642,7 @@ mod tests {
         #[test]
         fn a_pattern_covers_below_what_begins_what_it_covers(pattern in "[a-c.*?]{1,6}", id in item_id(), more in item_id()) {
             if let Ok(pattern) = DispatchPattern::parse(&format!("search.tool.{pattern}")) {
-                let name = capability_name(Primary::Search, ItemType::Tool, &id);
+                let name = capability_name(ItemOperation::Search, ItemType::Tool, &id);
                 if pattern.matches(&format!("{name}.{}", more.replace('/', "."))) {
                     prop_assert!(pattern.covers_below(&name));
                 }
@@ -644,7 +653,7 @@ mod tests {
         fn more_patterns_never_permit_less(a in "[a-c.*?]{1,6}", b in "[a-c.*?]{1,6}", id in item_id()) {
             let read = |patterns: &[&String]| DispatchPatterns::parse(patterns.iter().map(|p| format!("execute.tool.{p}")));
             if let (Ok(one), Ok(both)) = (read(&[&a]), read(&[&a, &b])) {
-                let permits = |patterns: &DispatchPatterns| patterns.permits(Primary::Execute, ItemType::Tool, &id);
+                let permits = |patterns: &DispatchPatterns| patterns.permits(ItemOperation::Execute, ItemType::Tool, &id);
                 prop_assert!(!permits(&one) || permits(&both));
             }
         }

@@ -5,7 +5,7 @@ use super::dispatch::{DispatchPatterns, capability_name};
 use super::manifest::Manifest;
 use crate::diagnostic::printable;
 use crate::digest::{Digest, DomainHasher};
-use crate::item::{ItemType, NodeCapabilities, Primary};
+use crate::item::{ItemOperation, ItemType, NodeCapabilities};
 use crate::node::{Category, Failure};
 
 /// Checks whether a component may call an item. The manifest, the node's own `capabilities` and the patterns that its templates have
@@ -19,9 +19,10 @@ pub fn check_call(
     depth: u32,
 ) -> Result<(), Failure> {
     let own = own.and_then(|own| own.dispatch.as_ref());
-    let permits = |patterns: &DispatchPatterns| patterns.permits(Primary::Execute, ItemType::Tool, item);
+    let permits =
+        |patterns: &DispatchPatterns| patterns.permits(ItemOperation::Execute, ItemType::Tool, item);
     if !permits(manifest.dispatch()) || ![own, given].into_iter().flatten().all(permits) {
-        let name = capability_name(Primary::Execute, ItemType::Tool, item);
+        let name = capability_name(ItemOperation::Execute, ItemType::Tool, item);
         let message = format!(
             "`{}` is not permitted: no pattern of `dispatch` that holds at this node covers it",
             printable(&name)

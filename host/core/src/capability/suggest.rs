@@ -10,7 +10,7 @@ use super::interface::{InterfaceName, Provision};
 use super::model::is_model_name;
 use crate::diagnostic::{excerpt_up_to, printable};
 use crate::id::{ItemId, without_version};
-use crate::item::{ItemType, Primary};
+use crate::item::{ItemOperation, ItemType};
 use crate::json::canonical_string;
 use crate::node::WantedInterface;
 
@@ -18,7 +18,7 @@ use crate::node::WantedInterface;
 #[derive(Clone, Copy, Debug)]
 pub struct DispatchUse<'a> {
     /// The operation on the item.
-    pub primary: Primary,
+    pub operation: ItemOperation,
     /// The type of the item.
     pub item_type: ItemType,
     /// The item; a version is ignored.
@@ -146,16 +146,16 @@ fn write_dispatch(
     let mut names: Vec<(String, Vec<&str>)> = Vec::new();
     let (mut places, mut seen, mut refused) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
     for used in dispatches {
-        let whole_search = used.primary == Primary::Search && used.item_id.is_empty();
+        let whole_search = used.operation == ItemOperation::Search && used.item_id.is_empty();
         if !(whole_search
-            || ItemId::is_dispatched(&without_version(used.item_id), used.primary, used.item_type))
+            || ItemId::is_dispatched(&without_version(used.item_id), used.operation, used.item_type))
         {
             if refused.insert(used.item_id) {
                 ungrantable.push((used.item_id.to_owned(), None));
             }
             continue;
         }
-        let name = capability_name(used.primary, used.item_type, used.item_id);
+        let name = capability_name(used.operation, used.item_type, used.item_id);
         let at = *places.entry(name.clone()).or_insert_with(|| {
             names.push((name, Vec::new()));
             names.len() - 1
@@ -193,7 +193,7 @@ fn join_needs<'a>(
     let mut joined: BTreeMap<String, Needs<'a>> = BTreeMap::new();
     for item in items {
         let id = without_version(item.item_id);
-        if !ItemId::is_dispatched(&id, Primary::Execute, ItemType::Tool) {
+        if !ItemId::is_dispatched(&id, ItemOperation::Execute, ItemType::Tool) {
             ungrantable.push((item.item_id.to_owned(), None));
             continue;
         }

@@ -5,7 +5,7 @@ use super::shape::Shape::{
     Template, TemplateText, Text, Words,
 };
 use super::table::{Key, KeyTable};
-use crate::item::{ItemType, Primary};
+use crate::item::{ItemOperation, ItemType};
 use crate::policy::{
     Durability, OnError, OnItemError, OnMaxSteps, OnNoMatch, OnStalledBarrier, Reducer, TemplateMode,
 };
@@ -291,7 +291,7 @@ pub static ACTION: KeyTable = KeyTable {
         Key::new("params", Either(&[Map("names", &Template), TemplateText]), "What the item is given")
             .or("`{}`")
             .blank(),
-        Key::new("primary", words!(Primary), "What is done with the item").or("`execute`"),
+        Key::new("primary", words!(ItemOperation), "What is done with the item").or("`execute`"),
         Key::new("item_type", words!(ItemType), "What kind of item it is").or("`tool`"),
     ],
 };

@@ -6,7 +6,7 @@ use super::body::is_zero;
 use super::value::CanonicalValue;
 use crate::digest::Digest;
 use crate::hook_event::{Control, HookEvent};
-use crate::item::{ItemType, Primary};
+use crate::item::{ItemOperation, ItemType};
 use crate::limits::{Budget, HostUse, ModelUse};
 use crate::node::Failure;
 use crate::time::Timestamp;
@@ -56,7 +56,8 @@ pub enum PlannedAction {
         /// The params, with templates evaluated.
         params: CanonicalValue,
         /// The operation on the item.
-        primary: Primary,
+        #[serde(rename = "primary")]
+        operation: ItemOperation,
     },
 }
 

@@ -129,13 +129,13 @@ fn ask(mut command: Command, program: String, host: &str, time: Time) -> Result<
     }
     let outputs = Outputs::read(&mut child);
     let ended = outputs.and_then(|outputs| outputs.wait(&mut child, time.deadline));
-    if !matches!(ended, Ok(Ended::Exited { .. })) {
+    if !matches!(ended, Ok(HelperOutcome::Exited { .. })) {
         stop(&mut child);
     }
     match ended.map_err(|error| failed(&error))? {
-        Ended::Late => Err(HelperError::Timeout { program, seconds: time.seconds }),
-        Ended::Flooded => Err(HelperError::Flood { program }),
-        Ended::Exited { status, stdout, stderr } if status.success() => {
+        HelperOutcome::Late => Err(HelperError::Timeout { program, seconds: time.seconds }),
+        HelperOutcome::Flooded => Err(HelperError::Flood { program }),
+        HelperOutcome::Exited { status, stdout, stderr } if status.success() => {
             match json::read::<Answer>(&stdout, TreeLimit::ANSWER) {
                 Ok(Answer { username, secret }) if username == IDENTITY => Ok(Credentials::Identity(secret)),
                 Ok(Answer { username, secret }) => Ok(Credentials::Password { username, password: secret }),
@@ -143,11 +143,11 @@ fn ask(mut command: Command, program: String, host: &str, time: Time) -> Result<
             }
         }
         // A helper without credentials for this registry reports that by failing.
-        Ended::Exited { stdout, .. } if String::from_utf8_lossy(&stdout).contains(NONE) => {
+        HelperOutcome::Exited { stdout, .. } if String::from_utf8_lossy(&stdout).contains(NONE) => {
             Ok(Credentials::Anonymous)
         }
         // Helpers write the reason to standard output. It may contain a secret, and is not shown.
-        Ended::Exited { status, stderr, .. } => {
+        HelperOutcome::Exited { status, stderr, .. } => {
             Err(HelperError::Failed { program, status: status.to_string(), stderr: text(&stderr) })
         }
     }
@@ -159,7 +159,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// The outcome of executing a helper.
-enum Ended {
+enum HelperOutcome {
     Late,
     Flooded,
     Exited { status: ExitStatus, stdout: Vec<u8>, stderr: Vec<u8> },
@@ -190,12 +190,12 @@ impl Outputs {
 
     /// Waits until the helper has ended and its outputs were read, it has written too much, or its time limit has
     /// passed.
-    fn wait(&self, child: &mut Child, deadline: Instant) -> io::Result<Ended> {
+    fn wait(&self, child: &mut Child, deadline: Instant) -> io::Result<HelperOutcome> {
         let (mut stdout, mut stderr) = (None, None);
         let mut exited = None;
         loop {
             match self.arriving.recv_timeout(POLL) {
-                Ok((_, bytes)) if bytes.len() > MOST_OUTPUT => return Ok(Ended::Flooded),
+                Ok((_, bytes)) if bytes.len() > MOST_OUTPUT => return Ok(HelperOutcome::Flooded),
                 Ok((Output::Standard, bytes)) => stdout = Some(bytes),
                 Ok((Output::Error, bytes)) => stderr = Some(bytes),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -214,11 +214,11 @@ impl Outputs {
                 }
                 if stdout.is_some() && (stderr.is_some() || is_over) {
                     let (stdout, stderr) = (stdout.unwrap_or_default(), stderr.unwrap_or_default());
-                    return Ok(Ended::Exited { status, stdout, stderr });
+                    return Ok(HelperOutcome::Exited { status, stdout, stderr });
                 }
             }
             if now >= deadline {
-                return Ok(Ended::Late);
+                return Ok(HelperOutcome::Late);
             }
         }
     }

@@ -14,7 +14,7 @@ use graph_core::trust::{
     ClaimsError, CommentMark, ComponentStatement, EnvelopeClaims, MAX_ENVELOPE, Predicate, SignError,
     SigningKey, TextKind, VerifiedComponent, make_statement, sign_component,
 };
-use graph_store::held::{FilePlace, Written};
+use graph_store::held::{FilePlace, WriteOptions};
 
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -151,7 +151,7 @@ pub async fn describe(component: &VerifiedComponent, host: &Host) -> Result<Desc
         .collect();
     let provisions =
         interfaces.iter().map(|interface| offered(component.id(), interface)).collect::<Result<Vec<_>>>()?;
-    let description = ComponentDescription::of(&engine, component).await?;
+    let description = ComponentDescription::from_component(&engine, component).await?;
     let wanted: Vec<_> = description.description.interfaces.iter().filter_map(wanted_kind).collect();
     let has_files = interfaces.iter().any(|name| name.starts_with("wasi:filesystem/"));
     let mut kinds = Vec::new();
@@ -274,7 +274,7 @@ pub fn replace_text(place: &FilePlace, text: &str) -> Result<()> {
     // For a link, these are the permissions of its target, and the link is replaced.
     let mode = fs::metadata(place.path()).map_err(|error| failed(&error))?.permissions().mode();
     place
-        .replace(Written::with_mode(mode & 0o777), |file| file.write_all(text.as_bytes()))
+        .replace(WriteOptions::with_mode(mode & 0o777), |file| file.write_all(text.as_bytes()))
         .map_err(|error| failed(&error))
 }
 

@@ -15,7 +15,7 @@ use graph_core::capability::{
 use graph_core::diagnostic::printable;
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::id::{function_of, path_of, without_function};
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::limits::NodeLimits;
 use graph_core::trust::{
     ComponentStanding, KeyId, SigningKey, TextStanding, TrustStore, TrustedKey, sign_component, sign_document,
@@ -39,7 +39,7 @@ use crate::plan::admission::{Admitted, cannot_load};
 use crate::plan::{Plan, PlannedId};
 use crate::project::text_file;
 use crate::remedy::{ManifestSuggestion, Remedy};
-use crate::run::start::RunContext;
+use crate::run::opened_graph::OpenedGraph;
 
 /// Limit of a bundle's size, in bytes: browsers hold bundles in memory.
 const LARGEST_BUNDLE: u64 = 96 << 20;
@@ -75,15 +75,15 @@ pub struct Bundle {
 }
 
 /// Plans a run in a page. The page asks for the values of secrets, so none is read here.
-pub async fn plan_for_page(context: &mut RunContext) -> Plan {
-    context.components.without_secrets = true;
-    context.plan().await
+pub async fn plan_for_page(opened: &mut OpenedGraph) -> Plan {
+    opened.components.without_secrets = true;
+    opened.plan().await
 }
 
 /// Makes the bundle of a graph that was planned. It fails for everything that a native run would be refused for, with
 /// the same error, and for everything that a page cannot do. It blocks.
 pub fn gather(
-    context: &RunContext,
+    opened: &OpenedGraph,
     plan: &Plan,
     suggestion: ManifestSuggestion,
     options: BundleOptions,
@@ -93,9 +93,9 @@ pub fn gather(
     if let Some(refusal) = plan.refusal(suggestion) {
         return Err(refusal);
     }
-    check_for_page(context, plan)?;
+    check_for_page(opened, plan)?;
     let mut gatherer = Gatherer {
-        context,
+        opened,
         site: Site::new(),
         items: BTreeMap::new(),
         texts: BTreeMap::new(),
@@ -109,7 +109,7 @@ pub fn gather(
     };
     let documents = gatherer.graphs()?;
     gatherer.planned(plan);
-    if is_open(context, plan) {
+    if is_open(opened, plan) {
         gatherer.permitted();
     }
     gatherer.site.permit_origins(&page::origins(&gatherer.grants));
@@ -120,7 +120,7 @@ pub fn gather(
     let entries = if options.files { gatherer.entries(host)? } else { Vec::new() };
     let files = pack::pack(&folders, &mut gatherer.site, context.project.base())?;
     let export = options.export.map(|bytes| gatherer.export(bytes)).transpose()?;
-    let manifest = manifest(context)?;
+    let manifest = manifest(opened)?;
     let all = || plan.nodes.iter().chain(&plan.hooks);
     let waiting: BTreeSet<_> = components
         .iter()
@@ -132,17 +132,17 @@ pub fn gather(
     let [graph, graphs @ ..] = documents.as_slice() else {
         return Err(Error::new(Kind::Internal, "internal", "the graph is missing among its documents"));
     };
-    let (pins, kept) = pinned(context, plan)?;
+    let (pins, kept) = pinned(opened, plan)?;
     let kept =
         kept.into_iter().map(|kept| KeptText { digest: kept.digest, text: kept.text.as_ref().to_owned() });
     let document = Document {
         version: 1,
         graph: graph.clone(),
         graphs: graphs.to_vec(),
-        hooks: hooks(context),
+        hooks: hooks(opened),
         manifest,
         trust,
-        allow_unsigned: context.components.allow_unsigned,
+        allow_unsigned: opened.components.allow_unsigned,
         interfaces: INTERFACES.map(str::to_owned).to_vec(),
         components,
         knowledge,
@@ -150,10 +150,10 @@ pub fn gather(
         entries,
         folders: folders.into_iter().collect(),
         files,
-        engine: context.components.engine.digest(),
+        engine: opened.components.engine.digest(),
         pins,
         texts: kept.collect(),
-        inputs_schema: context.file.graph.input_schema.clone(),
+        inputs_schema: opened.file.graph.input_schema.clone(),
         example_inputs: options.example_inputs,
         needs_jspi: needs_jspi.map(|node| node.name.clone()).collect(),
         missing_checks: all().flat_map(page::missing_checks).collect(),
@@ -191,7 +191,7 @@ fn cannot_seal(error: &ManifestError) -> Error {
 }
 
 /// Fails for a graph with features that pages lack; the error names every affected node and hook.
-fn check_for_page(context: &RunContext, plan: &Plan) -> Result<()> {
+fn check_for_page(opened: &OpenedGraph, plan: &Plan) -> Result<()> {
     let mut message = "the graph cannot run in a page".to_owned();
     let mut help = None;
     let mut refuse = |subject: String, problem: Error| {
@@ -201,9 +201,9 @@ fn check_for_page(context: &RunContext, plan: &Plan) -> Result<()> {
     for node in plan.nodes.iter().chain(&plan.hooks).filter(|node| node.is_function) {
         refuse(node.subject(), page::no_functions());
     }
-    for (kind, name, action) in actions_of(context) {
+    for (kind, name, action) in actions_of(opened) {
         let subject = || format!("{kind} `{}`", printable(name));
-        if action.primary == Primary::Sign {
+        if action.operation == ItemOperation::Sign {
             refuse(subject(), page::no_signing());
         } else if HostItem::of_action(action) == Some(HostItem::Run) {
             refuse(subject(), page::no_written_graphs());
@@ -215,12 +215,12 @@ fn check_for_page(context: &RunContext, plan: &Plan) -> Result<()> {
     }
 }
 
-fn graphs_of(context: &RunContext) -> impl Iterator<Item = &Graph> {
-    std::iter::once(&*context.file.graph).chain(context.subgraphs.graphs.values().map(|graph| &**graph))
+fn graphs_of(opened: &OpenedGraph) -> impl Iterator<Item = &Graph> {
+    std::iter::once(&*opened.file.graph).chain(opened.subgraphs.graphs.values().map(|graph| &**graph))
 }
 
 /// Returns the actions of the nodes and hooks of all graphs, and of the hooks from outside, each with its kind and name.
-fn actions_of(context: &RunContext) -> impl Iterator<Item = (&'static str, &str, &Action)> {
+fn actions_of(opened: &OpenedGraph) -> impl Iterator<Item = (&'static str, &str, &Action)> {
     fn of_hook(hook: &Hook) -> Option<(&'static str, &str, &Action)> {
         match &hook.action {
             HookAction::Item(action) => Some(("hook", &hook.name, action)),
@@ -232,34 +232,34 @@ fn actions_of(context: &RunContext) -> impl Iterator<Item = (&'static str, &str,
         let nodes = nodes.filter_map(|node| Some(("node", &*node.name, node.action.as_ref()?)));
         nodes.chain(graph.hooks.iter().filter_map(of_hook))
     }
-    graphs_of(context).flat_map(of_graph).chain(context.hooks.hooks.iter().filter_map(of_hook))
+    graphs_of(opened).flat_map(of_graph).chain(opened.hooks.hooks.iter().filter_map(of_hook))
 }
 
 /// Checks whether a run may name items that are not known yet: by a template, by a search, or as a component that calls others.
-fn is_open(context: &RunContext, plan: &Plan) -> bool {
+fn is_open(opened: &OpenedGraph, plan: &Plan) -> bool {
     let mut nodes = plan.nodes.iter().chain(&plan.hooks);
     nodes.any(|node| {
         let calls = node.grant.as_ref().is_some_and(|grant| grant.kinds.contains(&CapabilityKind::Tools));
         calls || matches!(node.item, PlannedId::Template(_))
-    }) || actions_of(context).any(|(_, _, action)| action.primary == Primary::Search)
+    }) || actions_of(opened).any(|(_, _, action)| action.operation == ItemOperation::Search)
 }
 
-fn hooks(context: &RunContext) -> HooksDocument {
-    let [project, user] = context.hooks.texts.clone();
+fn hooks(opened: &OpenedGraph) -> HooksDocument {
+    let [project, user] = opened.hooks.texts.clone();
     let document = |text: Option<(String, String)>| {
         text.map(|(name, text)| graph_bundle::site::HookDocument { name, text })
     };
     HooksDocument { project: document(project), user: document(user) }
 }
 
-fn manifest(context: &RunContext) -> Result<ManifestDocument> {
-    let Some(path) = context.pins.caps_file.as_deref() else {
+fn manifest(opened: &OpenedGraph) -> Result<ManifestDocument> {
+    let Some(path) = opened.pins.caps_file.as_deref() else {
         let text = "dispatch: []\n".to_owned();
         return Ok(ManifestDocument { name: "no manifest".to_owned(), folder: "/".to_owned(), text });
     };
-    let (text, folder, manifest) = manifest_text(path, context.project.base())?;
-    if manifest.digest() != context.pins.manifest {
-        return Err(changed(path, context));
+    let (text, folder, manifest) = manifest_text(path, opened.project.base())?;
+    if manifest.digest() != opened.pins.manifest {
+        return Err(changed(path, opened));
     }
     Ok(ManifestDocument { name: file_name(path), folder, text })
 }
@@ -280,7 +280,7 @@ fn states_otherwise(item: &str, admitted: &Admitted) -> bool {
 }
 
 struct Gatherer<'c> {
-    context: &'c RunContext,
+    opened: &'c OpenedGraph,
     site: Site,
     /// Components by the item id that they are dispatched by.
     items: BTreeMap<String, Admitted>,
@@ -302,8 +302,8 @@ struct Gatherer<'c> {
 impl Gatherer<'_> {
     /// Reads the documents of the graph and of its subgraphs.
     fn graphs(&mut self) -> Result<Vec<GraphDocument>> {
-        let context = self.context;
-        let all = std::iter::once(&context.file).chain(context.subgraphs.files.values());
+        let opened = self.opened;
+        let all = std::iter::once(&opened.file).chain(opened.subgraphs.files.values());
         all.map(|file| self.graph(file)).collect()
     }
 
@@ -338,17 +338,19 @@ impl Gatherer<'_> {
 
     /// Adds all other items that the manifest permits.
     fn permitted(&mut self) {
-        let components = &self.context.components;
+        let components = &self.opened.components;
         let dispatch = components.manifest.dispatch();
         // A pattern covers only the function that it names.
         let functions: BTreeSet<_> = dispatch.iter().filter_map(DispatchPattern::function).collect();
-        for file in components.places.list(ItemType::Tool) {
+        for file in components.locator.list(ItemType::Tool) {
             let named = functions.iter().map(|function| format!("{}#{function}", file.id));
             for id in std::iter::once(file.id.clone()).chain(named) {
-                if self.items.contains_key(&id) || !dispatch.permits(Primary::Execute, ItemType::Tool, &id) {
+                if self.items.contains_key(&id)
+                    || !dispatch.permits(ItemOperation::Execute, ItemType::Tool, &id)
+                {
                     continue;
                 }
-                if !matches!(components.places.find(&id), Ok(LocatedItem::Component { .. })) {
+                if !matches!(components.locator.find(&id), Ok(LocatedItem::Component { .. })) {
                     continue;
                 }
                 match components.examine(&id, components.recorded) {
@@ -371,12 +373,12 @@ impl Gatherer<'_> {
         }
         let texts = components.texts();
         for item_type in [ItemType::Knowledge, ItemType::Directive] {
-            for file in components.places.list(item_type) {
+            for file in components.locator.list(item_type) {
                 let ItemFile { id, .. } = &file;
                 let key = (item_type.as_str(), id.clone());
-                let primaries = [Primary::Execute, Primary::Load, Primary::Search];
+                let operations = [ItemOperation::Execute, ItemOperation::Load, ItemOperation::Search];
                 let is_permitted =
-                    primaries.into_iter().any(|primary| dispatch.permits(primary, item_type, id));
+                    operations.into_iter().any(|operation| dispatch.permits(operation, item_type, id));
                 if self.texts.contains_key(&key) || !is_permitted {
                     continue;
                 }
@@ -441,7 +443,7 @@ impl Gatherer<'_> {
 
     /// Describes a function that is called instead of the node action of its component. It fails if a page cannot call the function.
     fn function(&self, item: &str, name: &str, admitted: &Admitted) -> Result<FunctionDocument> {
-        let (engine, verified) = (&self.context.components.engine, &admitted.verified);
+        let (engine, verified) = (&self.opened.components.engine, &admitted.verified);
         let cannot = |reason: &dyn fmt::Display| {
             Error::denied(format!("function `{}` cannot run in a page: {reason}", printable(item)))
                 .help(Remedy::RunNatively)
@@ -472,7 +474,7 @@ impl Gatherer<'_> {
         let imports = match &admitted.loaded {
             Some(loaded) => loaded.imports().to_vec(),
             None => {
-                self.context.components.engine.read_imports(verified).map_err(|error| cannot_load(&error))?
+                self.opened.components.engine.read_imports(verified).map_err(|error| cannot_load(&error))?
             }
         };
         let imports: Vec<_> =
@@ -566,10 +568,10 @@ impl Gatherer<'_> {
 
     /// Writes the part of the trust store that concerns the bundle's items: a page does not need to know whom else the user trusts.
     fn trust(&self) -> Result<String> {
-        let graphs = graphs_of(self.context).map(|graph| graph.id.as_str());
+        let graphs = graphs_of(self.opened).map(|graph| graph.id.as_str());
         let texts = self.texts.keys().map(|(_, id)| id.as_str());
         let items: Vec<_> = self.items.keys().map(String::as_str).chain(texts).chain(graphs).collect();
-        let text = self.context.components.trust.excerpt(&items, &self.signers, self.entry_of_the_program()?);
+        let text = self.opened.components.trust.excerpt(&items, &self.signers, self.entry_of_the_program()?);
         TrustStore::from_yaml("trust.yaml", &text)?;
         Ok(text)
     }
@@ -589,7 +591,7 @@ impl Gatherer<'_> {
     fn entries(&self, host: &Host) -> Result<Vec<EntryDocument>> {
         let rules = self.grants.iter().flat_map(|grant| &grant.knowledge);
         let scopes: BTreeSet<_> = rules.map(|KnowledgeRule { scope, .. }| scope.as_str()).collect();
-        let knowledge = knowledge_of(&self.context.project, &host.home);
+        let knowledge = knowledge_of(&self.opened.project, &host.home);
         let failed = |error| {
             Error::storage(format!("the knowledge of the project cannot be read: {error}")).caused_by(error)
         };

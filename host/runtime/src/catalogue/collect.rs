@@ -23,7 +23,7 @@ use semver::Version as Semver;
 use super::describe::{Described, described, kind, signers};
 use super::refusal::Refusal;
 use crate::error::{Error, Result};
-use crate::items::locate::judged;
+use crate::items::locate::moment_of_superstep;
 use crate::project::user_home::Home;
 use crate::registry::pull::Network;
 use crate::registry::yank::named;
@@ -95,7 +95,7 @@ pub fn collect(
     for offers in by_artifact(listed.offers).into_values() {
         collected.add(&offers)?;
     }
-    let mut catalogue = Catalogue::of(Text::line(typed));
+    let mut catalogue = Catalogue::new(Text::line(typed));
     catalogue.cut_off = listed.cut_off.iter().map(|error| Text::line(&error.to_string())).collect();
     catalogue.cut_off.append(&mut collected.yanks_unread);
     catalogue.items = collected.items.into_values().collect();
@@ -182,7 +182,7 @@ impl Collected<'_> {
         let reference = offer.reference.pinned(offer.manifest);
         // The user has named the place of this artifact.
         let options = self.clock.network(&reference)?.options(self.home, std::slice::from_ref(&reference));
-        let judge = Judge { trust: self.trust, at: judged(None) };
+        let judge = Judge { trust: self.trust, at: moment_of_superstep(None) };
         let transport = match transport::open(&reference, &options) {
             Ok(transport) => transport,
             Err(error) => return self.refused(offers, error.into()),

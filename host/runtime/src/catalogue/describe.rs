@@ -118,7 +118,7 @@ fn callables(id: &str, statement: &ComponentStatement) -> Vec<Callable> {
 
 fn of_graph(pulled: &PulledArtifact, text: &str, page: &str, extras: &dyn Extras) -> Result<Described> {
     let loaded = document::load(&format!("{}.yaml", pulled.id), text, &pulled.id)?;
-    let report = Some(TopologyReport::of(findings_of(&loaded)));
+    let report = Some(TopologyReport::from_warnings(findings_of(&loaded)));
     let graph = &loaded.graph;
     let topology = Topology { report, ..Topology::of(graph) };
     let nodes = topology

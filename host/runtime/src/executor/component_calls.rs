@@ -61,12 +61,12 @@ impl Caller {
         if let Some(called) = HostItem::of_id(&item) {
             return host_item(called, &params, &self.spec, fuel);
         }
-        let ready = self.shared.callee((&self.spec, self.place), &item, &self.grant).await?;
-        if let Some(failure) = ready.expired(&item, self.spec.clock) {
+        let callable = self.shared.callee((&self.spec, self.place), &item, &self.grant).await?;
+        if let Some(failure) = callable.expired(&item, self.spec.clock) {
             return Err(failure);
         }
 
-        let own = ready.limits();
+        let own = callable.limits();
         let HostUse { calls, bytes, model, .. } = own.host().min(host);
         let limits = TaskLimits {
             fuel: own.fuel.min(fuel),
@@ -84,13 +84,13 @@ impl Caller {
             shared: Arc::clone(&self.shared),
             spec: Arc::clone(&self.spec),
             place: self.place,
-            grant: ready.grant(),
+            grant: callable.grant(),
             depth,
             seed: *seed.as_bytes(),
         };
         let ledger = self.shared.ledger(&self.spec);
         let services = Services { tools: Some(Arc::new(tools)), meter, ledger, ..self.shared.services() };
-        let report = ready
+        let report = callable
             .node()
             .call(Call {
                 activation: &activation,

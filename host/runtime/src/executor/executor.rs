@@ -11,7 +11,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use graph_core::capability::{CapabilityKind, DispatchPatterns, EffectiveGrant, Manifest};
 use graph_core::digest::{Digest, DomainHasher};
-use graph_core::item::{ItemType, NodeCapabilities, Primary};
+use graph_core::item::{ItemOperation, ItemType, NodeCapabilities};
 use graph_core::limits::{NodeLimits, TaskLimits};
 use graph_core::node::{Activation, Category, Failure};
 use graph_core::record::{HostCall, JournalEntry, LogLine, ModelDelta};
@@ -26,7 +26,7 @@ use graph_walker::graph::{Graph, NodeIndex};
 use graph_walker::walker::{CustomEvent, HookSpec, TaskReport, TaskSpec};
 
 use crate::executor::component_calls::Caller;
-use crate::executor::item_operations::{Primaries, Request};
+use crate::executor::item_operations::{ItemOperations, Request};
 use crate::executor::ledger::Ledger;
 use crate::functions;
 use crate::journal::Tape;
@@ -48,7 +48,7 @@ const NEWEST: u32 = 2;
 
 /// Opens the knowledge of a project.
 pub(crate) fn knowledge_of(project: &Project, home: &Home) -> Arc<dyn Knowledge> {
-    Arc::new(ProjectKnowledge::of(project, home))
+    Arc::new(ProjectKnowledge::new(project, home))
 }
 
 /// Parts of an executor in addition to components and their plan.
@@ -82,9 +82,9 @@ pub struct ComponentExecutor {
 
 pub(crate) struct Shared {
     components: Components,
-    primaries: Primaries,
+    item_operations: ItemOperations,
     /// Components that are ready to be called: by graph and narrowing, then by call site and item.
-    ready: RwLock<HashMap<Digest, Scopes>>,
+    callable: RwLock<HashMap<Digest, Scopes>>,
     /// Components that are ready to be called by other components.
     callees: RwLock<HashMap<CalleeKey, Arc<CallableItem>>>,
     knowledge: Option<Arc<dyn Knowledge>>,
@@ -193,35 +193,35 @@ impl ComponentExecutor {
     /// Makes an executor over the components that a plan has linked.
     pub fn new(components: Components, plan: Plan, parts: ExecutorParts) -> Self {
         let ExecutorParts { notices, tape, keeps_texts, knowledge, http, model } = parts;
-        let mut primaries = Primaries::of(&components);
-        primaries.store = keeps_texts;
+        let mut item_operations = ItemOperations::from_components(&components);
+        item_operations.store = keeps_texts;
         // Later reads belong to later supersteps, to which the recorded time of the resumed superstep does not apply.
-        primaries.texts.recorded = None;
-        primaries.pinned =
+        item_operations.texts.recorded = None;
+        item_operations.pinned =
             plan.texts.into_iter().filter_map(|(key, text)| text.ok().map(|text| (key, text))).collect();
-        let mut ready: HashMap<Digest, Scopes> = HashMap::new();
+        let mut callable: HashMap<Digest, Scopes> = HashMap::new();
         let engine = components.engine.digest();
         for planned in plan.nodes.into_iter().chain(plan.hooks) {
             if let (PlannedId::Literal(id), Some(node), Some(grant)) =
-                (planned.item, planned.ready, planned.grant)
+                (planned.item, planned.linked, planned.grant)
                 && let Some(Ok(admitted)) = plan.items.get(&id)
             {
                 let standing = admitted.verified.standing().clone();
                 let component = *admitted.verified.digest();
                 let prepared = LinkedComponent { node, grant, component, standing };
                 let Scope { graph, narrowing } = planned.scope;
-                let scope = ready.entry(graph).or_default().entry(narrowing).or_default();
+                let scope = callable.entry(graph).or_default().entry(narrowing).or_default();
                 let place =
                     if planned.hook.is_some() { CallSite::Hook } else { CallSite::Node(planned.index) };
                 scope.insert((place, id), Arc::new(CallableItem::new(prepared, &engine)));
             }
         }
-        let ready = RwLock::new(ready);
+        let callable = RwLock::new(callable);
         Self {
             shared: Arc::new(Shared {
                 components,
-                primaries,
-                ready,
+                item_operations,
+                callable,
                 callees: RwLock::default(),
                 knowledge,
                 http,
@@ -238,18 +238,18 @@ impl ComponentExecutor {
     fn dispatch(&self, spec: TaskSpec, place: CallSite) -> BoxFuture<'static, TaskReport> {
         let shared = Arc::clone(&self.shared);
         async move {
-            if (spec.primary, spec.item_type) != (Primary::Execute, ItemType::Tool) {
+            if (spec.operation, spec.item_type) != (ItemOperation::Execute, ItemType::Tool) {
                 return shared.with_text(spec, place).await;
             }
             if shared.is_function(&spec) {
                 return shared.function(spec, place).await;
             }
-            match shared.ready(&spec, place).await {
+            match shared.callable(&spec, place).await {
                 // The component was admitted at the start or resume of the run; its signature may have expired by the
                 // recorded time of this superstep.
-                Ok(ready) => match ready.expired(&spec.item_id, spec.clock) {
+                Ok(callable) => match callable.expired(&spec.item_id, spec.clock) {
                     Some(failure) => TaskReport::new(Err(failure), 0),
-                    None => shared.call(&ready, spec, place).await,
+                    None => shared.call(&callable, spec, place).await,
                 },
                 Err(failure) => TaskReport::new(Err(failure), 0),
             }
@@ -274,7 +274,7 @@ impl TaskExecutor for ComponentExecutor {
 
     fn prepare(&self, spec: &TaskSpec, is_hook: bool) -> Option<BoxFuture<'static, Result<(), Failure>>> {
         let place = if is_hook { CallSite::Hook } else { CallSite::Node(spec.node) };
-        let is_component = (spec.primary, spec.item_type) == (Primary::Execute, ItemType::Tool);
+        let is_component = (spec.operation, spec.item_type) == (ItemOperation::Execute, ItemType::Tool);
         if !is_component || self.shared.is_function(spec) || self.shared.known(spec, place).is_some() {
             return None;
         }
@@ -293,16 +293,16 @@ impl TaskExecutor for ComponentExecutor {
             if shared.is_function(&spec) {
                 return None;
             }
-            let ready = shared.ready(&spec, CallSite::Node(spec.node)).await.ok()?;
+            let callable = shared.callable(&spec, CallSite::Node(spec.node)).await.ok()?;
             // Stored results of a component with an expired signature must not be used either.
-            ready.expired(&spec.item_id, spec.clock).is_none().then_some(ready.performer)
+            callable.expired(&spec.item_id, spec.clock).is_none().then_some(callable.performer)
         }
         .boxed()
     }
 
     fn is_brief(&self, spec: &TaskSpec) -> bool {
-        self.shared.known(spec, CallSite::Node(spec.node)).is_some_and(|ready| {
-            let expected = ready.expected.load(Ordering::Relaxed);
+        self.shared.known(spec, CallSite::Node(spec.node)).is_some_and(|callable| {
+            let expected = callable.expected.load(Ordering::Relaxed);
             expected > 0 && Duration::from_nanos(expected) < BRIEF
         })
     }
@@ -364,21 +364,25 @@ impl graph_engine::OutputObserver for Attempt {
 
 impl Shared {
     fn known(&self, spec: &TaskSpec, place: CallSite) -> Option<Arc<CallableItem>> {
-        let ready = self.ready.read().unwrap_or_else(PoisonError::into_inner);
-        let scope = ready.get(&spec.graph.digest)?.get(spec.manifest.narrowing())?;
+        let callable = self.callable.read().unwrap_or_else(PoisonError::into_inner);
+        let scope = callable.get(&spec.graph.digest)?.get(spec.manifest.narrowing())?;
         scope.get(&(place, spec.item_id.clone())).map(Arc::clone)
     }
 
     /// Returns the component for a task. A component that a template names is looked up at its first dispatch.
-    async fn ready(self: &Arc<Self>, spec: &TaskSpec, place: CallSite) -> Result<Arc<CallableItem>, Failure> {
-        if let Some(ready) = self.known(spec, place) {
-            return Ok(ready);
+    async fn callable(
+        self: &Arc<Self>,
+        spec: &TaskSpec,
+        place: CallSite,
+    ) -> Result<Arc<CallableItem>, Failure> {
+        if let Some(callable) = self.known(spec, place) {
+            return Ok(callable);
         }
         Arc::clone(self).make_ready(Late::of(spec, place)).await
     }
 
     /// Verifies, compiles and links a component that was not known before the run.
-    async fn made_ready(self: &Arc<Self>, late: &Arc<Late>) -> Result<Arc<CallableItem>, Failure> {
+    async fn made_callable(self: &Arc<Self>, late: &Arc<Late>) -> Result<Arc<CallableItem>, Failure> {
         let (shared, late) = (Arc::clone(self), Arc::clone(late));
         let prepared = tokio::task::spawn_blocking(move || {
             let Late { graph, manifest, place, item, clock, caller } = &*late;
@@ -394,13 +398,13 @@ impl Shared {
     /// Like [`Self::made_ready`], and keeps the component for further dispatches.
     async fn make_ready(self: Arc<Self>, late: Late) -> Result<Arc<CallableItem>, Failure> {
         let late = Arc::new(late);
-        let ready = self.made_ready(&late).await?;
-        let mut known = self.ready.write().unwrap_or_else(PoisonError::into_inner);
+        let callable = self.made_callable(&late).await?;
+        let mut known = self.callable.write().unwrap_or_else(PoisonError::into_inner);
         let scopes = known.entry(late.graph.digest).or_default();
         let scope = scopes.entry(late.manifest.narrowing().to_owned()).or_default();
-        scope.insert((late.place, late.item.clone()), Arc::clone(&ready));
+        scope.insert((late.place, late.item.clone()), Arc::clone(&callable));
         drop(known);
-        Ok(ready)
+        Ok(callable)
     }
 
     /// Checks whether the item is a function of this program, or was one of the program that recorded the run.
@@ -466,27 +470,28 @@ impl Shared {
         let narrowing = spec.manifest.narrowing().to_owned();
         let key = (spec.graph.digest, narrowing, place, caller.digest(), item.to_owned());
         let known = self.callees.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
-        if let Some(ready) = known {
-            return Ok(ready);
+        if let Some(callable) = known {
+            return Ok(callable);
         }
         let late = Late { item: item.to_owned(), caller: Some(Arc::clone(caller)), ..Late::of(spec, place) };
-        let ready = self.made_ready(&Arc::new(late)).await?;
-        self.callees.write().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&ready));
-        Ok(ready)
+        let callable = self.made_callable(&Arc::new(late)).await?;
+        self.callees.write().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&callable));
+        Ok(callable)
     }
 
     /// Loads, searches or signs an item, or fills a directive in.
     async fn with_text(self: Arc<Self>, spec: TaskSpec, place: CallSite) -> TaskReport {
         let request = items::request(&spec);
         // A replay never signs again, not even if the world answers.
-        let played = self.tape.as_ref().filter(|tape| !tape.is_live() || spec.primary == Primary::Sign);
+        let played =
+            self.tape.as_ref().filter(|tape| !tape.is_live() || spec.operation == ItemOperation::Sign);
         if let Some(tape) = played {
-            let operation = (items::ITEMS, spec.primary.as_str());
+            let operation = (items::ITEMS, spec.operation.as_str());
             return items::played(tape, operation, &request, spec.limits.fuel);
         }
-        let primary = spec.primary;
+        let operation = spec.operation;
         let mut report = self.text_of_world(spec, place).await;
-        report.journal.push(items::entry(items::ITEMS, primary.as_str(), request, &report));
+        report.journal.push(items::entry(items::ITEMS, operation.as_str(), request, &report));
         report
     }
 
@@ -501,8 +506,8 @@ impl Shared {
             let left = spec.manifest.dispatch().clone();
             let own = own.into_iter().chain(spec.narrowing.as_deref());
             let narrowed = own.fold(left, DispatchPatterns::narrowed_by);
-            self.primaries.perform(Request {
-                primary: spec.primary,
+            self.item_operations.perform(Request {
+                operation: spec.operation,
                 item_type: spec.item_type,
                 item_id: &spec.item_id,
                 params: &spec.params,
@@ -516,7 +521,12 @@ impl Shared {
         })
     }
 
-    async fn call(self: &Arc<Self>, ready: &CallableItem, mut spec: TaskSpec, place: CallSite) -> TaskReport {
+    async fn call(
+        self: &Arc<Self>,
+        callable: &CallableItem,
+        mut spec: TaskSpec,
+        place: CallSite,
+    ) -> TaskReport {
         let began = Instant::now();
         let played = self.tape.as_ref().filter(|tape| !tape.is_live()).map(|tape| tape.entries());
         // The params are moved to the component: its own calls need only the rest of the task.
@@ -524,26 +534,26 @@ impl Shared {
         let spec = Arc::new(spec);
         let mut services = self.services();
         services.ledger = self.ledger(&spec);
-        if ready.grant.kinds.contains(&CapabilityKind::Tools) {
+        if callable.grant.kinds.contains(&CapabilityKind::Tools) {
             services.tools = Some(Arc::new(Caller {
                 shared: Arc::clone(self),
                 spec: Arc::clone(&spec),
                 place,
-                grant: ready.grant(),
+                grant: callable.grant(),
                 depth: 0,
                 seed: *spec.seed.as_bytes(),
             }));
         }
         let observer = self.observer(&spec, false);
         let spec = &*spec;
-        let mut report = ready
+        let mut report = callable
             .node
             .call(Call {
                 activation: &spec.activation,
                 params: Cow::Owned(params),
                 seed: *spec.seed.as_bytes(),
                 clock: spec.clock,
-                limits: spec.limits.min(ready.limits()),
+                limits: spec.limits.min(callable.limits()),
                 observer,
                 journal: self.journal(played.clone()),
                 services,
@@ -551,9 +561,9 @@ impl Shared {
             })
             .await;
         let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1);
-        let before = ready.expected.load(Ordering::Relaxed);
+        let before = callable.expected.load(Ordering::Relaxed);
         let expected = if before == 0 { took } else { before - (before >> NEWEST) + (took >> NEWEST) };
-        ready.expected.store(expected, Ordering::Relaxed);
+        callable.expected.store(expected, Ordering::Relaxed);
         for line in &report.logs {
             self.show(spec, line);
         }

@@ -17,8 +17,12 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     pub(crate) fn of(spec: &TaskSpec, reservations: &Reservations) -> Self {
-        let told = &spec.activation;
-        Self { reservations: reservations.clone(), task: told.task.as_str().into(), attempt: told.attempt }
+        let activation = &spec.activation;
+        Self {
+            reservations: reservations.clone(),
+            task: activation.task.as_str().into(),
+            attempt: activation.attempt,
+        }
     }
 }
 

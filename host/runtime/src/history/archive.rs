@@ -174,14 +174,14 @@ pub fn write(
             writer.line(&WrittenLine::Pruning { namespace: namespace.clone(), note })?;
         }
     }
-    let told = HistoryNumbers::of(store, &row.run_id)?;
+    let history_numbers = HistoryNumbers::of(store, &row.run_id)?;
     let mut records = 0;
     let mut record = |record: &SignedRecord, before: Option<u64>| {
         records += 1;
         writer.line(&WrittenLine::Record(Box::new(record_line(record, before))))
     };
     for namespace in &namespaces {
-        let mut pauses = told.pauses.get(namespace).into_iter().flatten().copied().peekable();
+        let mut pauses = history_numbers.pauses.get(namespace).into_iter().flatten().copied().peekable();
         let pause =
             |before: u64, record: &mut dyn FnMut(&SignedRecord, Option<u64>) -> Result<()>| match store
                 .status_at(&row.run_id, before)?
@@ -193,13 +193,13 @@ pub fn write(
             while let Some((_, before)) = pauses.next_if(|(sequence, _)| *sequence < checkpoint.sequence) {
                 pause(before, &mut record)?;
             }
-            record(checkpoint, told.before(&checkpoint.digest))
+            record(checkpoint, history_numbers.before(&checkpoint.digest))
         })?;
         for (_, before) in pauses {
             pause(before, &mut record)?;
         }
         restore::each_pending(store, &row.run_id, namespace, |pending| {
-            if told.before(&pending.digest).is_none() { record(&pending, None) } else { Ok(()) }
+            if history_numbers.before(&pending.digest).is_none() { record(&pending, None) } else { Ok(()) }
         })?;
     }
     let (lines, digest) = (writer.lines, writer.digest.clone().finish());
@@ -224,16 +224,16 @@ struct HistoryNumbers {
 
 impl HistoryNumbers {
     fn of(store: &dyn CheckpointStore, run: &str) -> Result<Self> {
-        let mut told = Self::default();
+        let mut history_numbers = Self::default();
         restore::each_of_history(store, run, 0, |NumberedRecord { before, record }| {
-            told.numbers.push((half(&record.digest), before));
+            history_numbers.numbers.push((half(&record.digest), before));
             if record.kind == RecordKind::Status {
-                told.pauses.entry(record.namespace).or_default().push((record.sequence, before));
+                history_numbers.pauses.entry(record.namespace).or_default().push((record.sequence, before));
             }
             Ok(())
         })?;
-        told.numbers.sort_unstable();
-        Ok(told)
+        history_numbers.numbers.sort_unstable();
+        Ok(history_numbers)
     }
 
     fn before(&self, digest: &Digest) -> Option<u64> {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::error::{Error, Result};
 use crate::history::streamed::Streamed;
 use crate::run::checkpoints::Names;
-use crate::run::restore::Checked;
+use crate::run::restore::VerifiedPart;
 use crate::run::typed_answers::TypedAnswers;
 
 /// The outcome of a run as a JSON document. It is written from the summary without a copy, since the state may be
@@ -22,7 +22,7 @@ pub struct RunDocument<'s> {
     // In the order of their names, as in every document.
     cached: &'s BTreeMap<String, u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    checked: Option<Checked>,
+    checked: Option<VerifiedPart>,
     checkpoint: Option<Value>,
     checkpoints: u64,
     ended_by: Option<EndedBy>,
@@ -50,7 +50,7 @@ pub struct RunDocument<'s> {
 
 impl<'s> RunDocument<'s> {
     /// Makes the document of a run of a graph, with the nodes `visited`, in order.
-    pub fn of(run: &'s str, graph: &'s str, summary: &'s Summary, mut visited: Box<Names<'s>>) -> Self {
+    pub fn new(run: &'s str, graph: &'s str, summary: &'s Summary, mut visited: Box<Names<'s>>) -> Self {
         let error = |error: &RunError| {
             json!({
                 "code": error.code,
@@ -111,15 +111,15 @@ impl RunDocument<'_> {
 
     /// Adds the result of the check before the resume.
     #[must_use]
-    pub fn after(self, checked: Option<Checked>) -> Self {
+    pub fn after(self, checked: Option<VerifiedPart>) -> Self {
         Self { checked, ..self }
     }
 
     /// Adds the answers that were not used, with the reasons.
     #[must_use]
     pub fn without_use(self, answers: &TypedAnswers) -> Self {
-        let told = |(answer, reason)| json!({ "answer": answer, "reason": reason });
-        Self { unused_answers: answers.unused().map(told).collect(), ..self }
+        let document_of = |(answer, reason)| json!({ "answer": answer, "reason": reason });
+        Self { unused_answers: answers.unused().map(document_of).collect(), ..self }
     }
 
     /// Leaves out the visited nodes, which then are `null`: the history is not read.

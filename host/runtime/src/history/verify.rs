@@ -154,8 +154,8 @@ fn chain(
                 record.kind.as_str()
             )));
         }
-        let told = record.kind != RecordKind::Status || !namespace.is_empty();
-        if !told && !history.holds(record.sequence, &record.digest) {
+        let is_reported = record.kind != RecordKind::Status || !namespace.is_empty();
+        if !is_reported && !history.holds(record.sequence, &record.digest) {
             return Err(untold(&record));
         }
         found.records += 1;

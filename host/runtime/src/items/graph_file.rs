@@ -13,7 +13,7 @@ use graph_walker::graph::Graph;
 use crate::clock::now;
 use crate::error::{Error, Result};
 use crate::items::locate::{
-    FindError, ItemFile, ItemLocator, LocatedItem, Space, id_of_graph, judged, names_file,
+    FindError, ItemFile, ItemLocator, LocatedItem, Space, id_of_graph, moment_of_superstep, names_file,
 };
 use crate::items::precedence::{self, Precedence};
 use crate::items::{built_in, installed};
@@ -39,16 +39,16 @@ pub struct GraphFile {
 
 impl GraphFile {
     /// Finds and reads a graph: a file, or the id of an item in one of the places. An invalid signature is an error.
-    pub fn open(name: &str, places: &ItemLocator, trust: &TrustStore) -> Result<Self> {
-        let file = locate(name, places)?;
+    pub fn open(name: &str, locator: &ItemLocator, trust: &TrustStore) -> Result<Self> {
+        let file = locate(name, locator)?;
         let text = file.named_graph_text()?;
-        Self::of_text(file, &text, places, trust)
+        Self::of_text(file, &text, locator, trust)
     }
 
     /// Reads the graph of an item. An invalid signature is an error.
-    pub fn read(file: ItemFile, places: &ItemLocator, trust: &TrustStore) -> Result<Self> {
+    pub fn read(file: ItemFile, locator: &ItemLocator, trust: &TrustStore) -> Result<Self> {
         let text = file.graph_text()?;
-        Self::of_text(file, &text, places, trust)
+        Self::of_text(file, &text, locator, trust)
     }
 
     /// Wraps a graph that a program has built: it has no file, and no signature.
@@ -71,7 +71,7 @@ impl GraphFile {
         }
     }
 
-    fn of_text(file: ItemFile, text: &str, places: &ItemLocator, trust: &TrustStore) -> Result<Self> {
+    fn of_text(file: ItemFile, text: &str, locator: &ItemLocator, trust: &TrustStore) -> Result<Self> {
         let (path, id) = (file.path.as_path(), file.id.as_str());
         let standing = file.graph_standing(text, trust, now());
         if let TextStanding::Invalid(refusal) = &standing {
@@ -80,9 +80,10 @@ impl GraphFile {
         if !matches!(standing, TextStanding::Signed { .. }) && installed::is_pulled(path) {
             return Err(installed::without_signature(&file));
         }
-        places.check_lock(path, ItemType::Tool, id, &Digest::of_bytes(text.as_bytes()))?;
+        locator.check_lock(path, ItemType::Tool, id, &Digest::of_bytes(text.as_bytes()))?;
         let loaded = graph_walker::document::load(&file.shown(), text, id)?;
-        let precedence = precedence::of_text(ItemType::Tool, &file, text, &standing, trust, judged(None))?;
+        let precedence =
+            precedence::of_text(ItemType::Tool, &file, text, &standing, trust, moment_of_superstep(None))?;
         let ItemFile { path, space, .. } = file;
         Ok(Self {
             path,
@@ -96,7 +97,7 @@ impl GraphFile {
 }
 
 /// Finds the file of a graph.
-pub fn locate(name: &str, places: &ItemLocator) -> Result<ItemFile> {
+pub fn locate(name: &str, locator: &ItemLocator) -> Result<ItemFile> {
     if name.is_empty() {
         return Err(
             Error::usage("the name of the graph is empty").help("name the graph's file, or an item id")
@@ -124,7 +125,7 @@ pub fn locate(name: &str, places: &ItemLocator) -> Result<ItemFile> {
             Error::usage(format!("`{}` is a folder", printable(name))).help("name the graph's file in it")
         );
     }
-    match places.find(name) {
+    match locator.find(name) {
         // The named version has to be signed: a signature without a version does not cover it.
         Ok(LocatedItem::Graph { file }) => Ok(ItemFile { id: name.to_owned(), ..file }),
         Ok(LocatedItem::Component { file, .. }) => Err(Error::usage(format!(

@@ -16,7 +16,7 @@ use graph_registry::artifact::Kind;
 use graph_registry::lock::LockedItem;
 use graph_registry::pull::{PulledArtifact, PulledContent};
 use graph_registry::reference::Reference;
-use graph_store::held::{FolderPlace, HeldFolder, Refusal, Written};
+use graph_store::held::{FolderPlace, HeldFolder, Refusal, WriteOptions};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::now;
@@ -55,7 +55,7 @@ pub struct Origin {
 
 impl Origin {
     /// Makes the record for an item that was pulled from a reference.
-    pub fn of(pulled: &PulledArtifact, reference: &Reference) -> Self {
+    pub fn from_pulled(pulled: &PulledArtifact, reference: &Reference) -> Self {
         Self {
             id: pulled.id.clone(),
             kind: pulled.kind,
@@ -229,13 +229,13 @@ pub fn install(
         ))
         .help(Remedy::PullElsewhere));
     }
-    let record = serde_json::to_string_pretty(&Origin::of(pulled, reference))
+    let record = serde_json::to_string_pretty(&Origin::from_pulled(pulled, reference))
         .map_err(|error| Error::storage(error.to_string()).caused_by(error))?;
     // From here on, writes go to the held folder, even if its path is exchanged.
     let held = held_below(root, folder, base)?;
     let write = |path: &Path, bytes: &[u8]| {
         let name = path.file_name().unwrap_or_default();
-        held.replace(name, Written::with_mode(0o644), |file| file.write_all(bytes))
+        held.replace(name, WriteOptions::with_mode(0o644), |file| file.write_all(bytes))
             .map_err(|error| Error::write("the pulled item", path, &error))
     };
     write(&origin_path(&path), format!("{record}\n").as_bytes())?;

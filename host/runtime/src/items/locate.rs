@@ -617,9 +617,9 @@ pub fn verify(
     item: &str,
     file: &ItemFile,
     envelope: Option<&Path>,
-    places: &ItemLocator,
+    locator: &ItemLocator,
     trust: &TrustStore,
-    judged: Moment,
+    moment: Moment,
     allow_unsigned: bool,
 ) -> Result<VerifiedComponent> {
     if file.space == Space::BuiltIn {
@@ -635,10 +635,10 @@ pub fn verify(
         Some(path) => Some(text_file::read_as("the envelope", path)?),
         None => None,
     };
-    let verified = VerifiedComponent::verify(Arc::clone(&bytes), envelope.as_deref(), trust, item, judged);
+    let verified = VerifiedComponent::verify(Arc::clone(&bytes), envelope.as_deref(), trust, item, moment);
     match verified {
         Ok(verified) => {
-            places.check_lock(path, ItemType::Tool, verified.id(), verified.digest())?;
+            locator.check_lock(path, ItemType::Tool, verified.id(), verified.digest())?;
             Ok(verified)
         }
         Err(VerifyError::Unsigned { .. }) if installed::is_pulled(path) => {
@@ -660,7 +660,7 @@ pub(crate) fn read_of(space: Space, path: &Path) -> std::io::Result<String> {
 }
 
 /// Returns the moment at which signatures are judged, for a superstep with this recorded time; without one, the present.
-pub fn judged(recorded: Option<Timestamp>) -> Moment {
+pub fn moment_of_superstep(recorded: Option<Timestamp>) -> Moment {
     let now = now();
     Moment { now, recorded: recorded.unwrap_or(now) }
 }
@@ -725,14 +725,14 @@ mod tests {
         fs::write(at("project/.ai/tools/b/y.yaml"), "").unwrap();
         fs::write(at("home/.ai/tools/c/z.wasm"), "").unwrap();
         fs::write(at("secret.wasm"), "").unwrap();
-        let places = ItemLocator::new(
+        let locator = ItemLocator::new(
             &[at("one")],
             Some(&at("project")),
             &Home::at(at("home")),
             &Project::at(at("p")),
         );
 
-        let found = |id: &str| match places.find(id).unwrap() {
+        let found = |id: &str| match locator.find(id).unwrap() {
             LocatedItem::Component { file, envelope } => (file.path, Some(envelope)),
             LocatedItem::Graph { file } => (file.path, None),
         };
@@ -742,18 +742,18 @@ mod tests {
         let unsigned = (at("home/.ai/tools/c/z.wasm"), Some(None));
         assert_eq!(found("c/z"), unsigned);
         for bad in ["../secret", "/etc/passwd", "a//x", "a/x@", "", "a/x\u{0}", "a/\u{202e}x", "."] {
-            assert!(matches!(places.find(bad), Err(FindError::Malformed(_))), "{bad:?}");
+            assert!(matches!(locator.find(bad), Err(FindError::Malformed(_))), "{bad:?}");
         }
-        let message = places.find("c/zz").unwrap_err().to_string();
+        let message = locator.find("c/zz").unwrap_err().to_string();
         assert!(
             message.contains("neither c/zz.wasm nor c/zz.yaml is in") && message.contains("one"),
             "{message}"
         );
         assert!(message.ends_with("; did you mean `c/z`?"), "{message}");
-        let message = places.find("rye/bash").unwrap_err().to_string();
+        let message = locator.find("rye/bash").unwrap_err().to_string();
         assert!(message.ends_with("; did you mean `rye/bash/bash`?"), "{message}");
         fs::write(at("project/.ai/tools/b/old.py"), "").unwrap();
-        let message = places.find("b/old").unwrap_err().to_string();
+        let message = locator.find("b/old").unwrap_err().to_string();
         assert!(
             message.contains("old.py is a script") && message.contains("graph-host new node"),
             "{message}"
@@ -761,27 +761,27 @@ mod tests {
         fs::write(at("home/installed/tools/c/z.wasm"), "").unwrap();
         fs::write(at("home/installed/tools/c/w.yml"), "").unwrap();
         assert_eq!(found("c/z"), unsigned, "the user's own item counts before an installed one");
-        assert!(places.find("c/w").is_ok());
+        assert!(locator.find("c/w").is_ok());
 
         for path in ["one/knowledge/a/k.yaml", "project/.ai/knowledge/a/k.md", "project/.ai/knowledge/l.md"] {
             fs::write(at(path), "").unwrap();
         }
         fs::write(at("home/installed/directives/d.md"), "").unwrap();
         let listed = |item_type| -> Vec<_> {
-            places.list(item_type).into_iter().map(|file| (file.id, file.space)).collect()
+            locator.list(item_type).into_iter().map(|file| (file.id, file.space)).collect()
         };
         let expected = [("a/k".to_owned(), Space::Named), ("l".to_owned(), Space::Project)];
         assert_eq!(listed(ItemType::Knowledge), expected);
         assert_eq!(listed(ItemType::Directive), [("d".to_owned(), Space::Installed)]);
-        assert_eq!(places.file(ItemType::Knowledge, "a/k").unwrap().path, at("one/knowledge/a/k.yaml"));
+        assert_eq!(locator.file(ItemType::Knowledge, "a/k").unwrap().path, at("one/knowledge/a/k.yaml"));
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink(at("secret.wasm"), at("project/.ai/knowledge/out.md")).unwrap();
-            let outside = places.file(ItemType::Knowledge, "out");
+            let outside = locator.file(ItemType::Knowledge, "out");
             assert!(matches!(outside, Err(FindError::Misplaced { .. })), "{outside:?}");
             assert_eq!(listed(ItemType::Knowledge).len(), 2);
         }
-        let message = places.file(ItemType::Directive, "l").unwrap_err().to_string();
+        let message = locator.file(ItemType::Directive, "l").unwrap_err().to_string();
         assert!(message.starts_with("there is no directive `l`: no l.md is in"), "{message}");
     }
 }

@@ -1,6 +1,6 @@
 //! The params of operations on items other than running components.
 
-use graph_core::item::Primary;
+use graph_core::item::ItemOperation;
 use graph_core::text_item::SEARCH_FIELDS;
 use serde_json::{Map, Value, json};
 
@@ -16,9 +16,9 @@ pub(crate) const NO_TOOLS: &str =
     "a run never signs tools: what runs is vouched for by a person, with `graph-host sign`";
 
 /// Returns the JSON Schema of the params of an operation. The schema of a directive is in the directive itself.
-pub(crate) fn params_schema(primary: Primary) -> Value {
+pub(crate) fn params_schema(operation: ItemOperation) -> Value {
     let mut properties = Map::new();
-    if primary == Primary::Search {
+    if operation == ItemOperation::Search {
         let fields: Vec<_> = SEARCH_FIELDS.iter().map(|(name, _)| *name).collect();
         properties.insert("query".to_owned(), json!({ "type": "string", "default": "" }));
         properties.insert(

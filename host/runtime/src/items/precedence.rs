@@ -163,12 +163,12 @@ pub struct Rank {
 pub fn rank(
     (item_type, id): (ItemType, &str),
     path: &Path,
-    places: &ItemLocator,
+    locator: &ItemLocator,
     trust: &TrustStore,
     at: Moment,
 ) -> Rank {
     let id = path_of(id);
-    let Ok(ItemFile { path: chosen, space, others, base, .. }) = places.file(item_type, id) else {
+    let Ok(ItemFile { path: chosen, space, others, base, .. }) = locator.file(item_type, id) else {
         return Rank::default();
     };
     let is_this = |other: &Path| match (other.canonicalize(), path.canonicalize()) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graph_core::capability::Manifest;
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::trust::TrustStore;
 use graph_core::work::size;
 use graph_walker::graph::Graph;
@@ -41,12 +41,12 @@ impl Subgraphs {
     pub fn resolve(
         graph: &Graph,
         graphs: Graphs,
-        places: &ItemLocator,
+        locator: &ItemLocator,
         trust: &TrustStore,
         manifest: &Manifest,
         skipped: impl Fn(&str) -> bool,
     ) -> Result<Self> {
-        let permitted = |id: &str| manifest.dispatch().permits(Primary::Execute, ItemType::Tool, id);
+        let permitted = |id: &str| manifest.dispatch().permits(ItemOperation::Execute, ItemType::Tool, id);
         let mut found = Self { graphs, ..Self::default() };
         let mut seen: BTreeSet<String> = BTreeSet::new();
         let mut templates = has_templates(graph);
@@ -58,9 +58,9 @@ impl Subgraphs {
                 }
                 let child = match found.graphs.get(&id) {
                     Some(known) => Arc::clone(known),
-                    None => match places.find(&id) {
+                    None => match locator.find(&id) {
                         Ok(LocatedItem::Graph { file }) => {
-                            found.add(&id, GraphFile::read(file, places, trust)?)?
+                            found.add(&id, GraphFile::read(file, locator, trust)?)?
                         }
                         // The plan checks components and missing items.
                         Ok(LocatedItem::Component { .. }) | Err(_) => continue,
@@ -72,12 +72,12 @@ impl Subgraphs {
             if !std::mem::take(&mut templates) {
                 return Ok(found);
             }
-            for (id, file) in places.graphs() {
+            for (id, file) in locator.graphs() {
                 if skipped(&id) || !permitted(&id) || found.graphs.contains_key(&id) {
                     continue;
                 }
                 let shown = file.shown();
-                match GraphFile::read(file, places, trust) {
+                match GraphFile::read(file, locator, trust) {
                     Ok(file) => {
                         found.add(&id, file)?;
                         waiting.push(id);

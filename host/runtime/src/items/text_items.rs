@@ -14,7 +14,7 @@ use graph_core::trust::{TextRefusal, TextStanding, TrustStore, unsigned_text, ve
 
 use crate::error::{Error, Kind};
 use crate::items::installed;
-use crate::items::locate::{FindError, ItemFile, ItemLocator, Space, judged};
+use crate::items::locate::{FindError, ItemFile, ItemLocator, Space, moment_of_superstep};
 use crate::items::precedence::{self, Precedence};
 use crate::remedy::{Remedy, WithoutSignature};
 
@@ -125,7 +125,7 @@ impl fmt::Display for TextError {
 #[derive(Clone, Debug)]
 pub struct Texts {
     /// The places of the items.
-    pub places: ItemLocator,
+    pub locator: ItemLocator,
     /// The trust store that decides which signatures count.
     pub trust: TrustStore,
     /// The texts that a run has stored, by [`key`]: they replace items that no longer exist.
@@ -159,7 +159,7 @@ impl Texts {
     /// Finds and reads an item, `a/b` or `a/b@1.2.0`. An invalid signature is an error.
     pub fn read(&self, item_type: ItemType, item: &str) -> Result<Text, TextError> {
         let (id, version) = item.split_once('@').map_or((item, None), |(id, version)| (id, Some(version)));
-        let text = match self.places.file(item_type, item) {
+        let text = match self.locator.file(item_type, item) {
             Ok(file) => self.read_file(item_type, file)?,
             Err(error) => self.kept(item_type, id).unwrap_or(Err(TextError::Find(error)))?,
         };
@@ -176,21 +176,22 @@ impl Texts {
         let text = file.text().map_err(|error| {
             TextError::Unread(Error::read("the item", std::path::Path::new(&shown), &error))
         })?;
-        let standing = verify_text(item_type.into(), &file.id, &text, &self.trust, judged(self.recorded));
+        let standing =
+            verify_text(item_type.into(), &file.id, &text, &self.trust, moment_of_superstep(self.recorded));
         if let TextStanding::Invalid(refusal) = standing {
             return Err(TextError::Refused { file: shown, refusal: Box::new(refusal) });
         }
         if !matches!(standing, TextStanding::Signed { .. }) && installed::is_pulled(&file.path) {
             return Err(TextError::Unread(installed::without_signature(&file)));
         }
-        self.places
+        self.locator
             .check_lock(&file.path, item_type, &file.id, &Digest::of_bytes(text.as_bytes()))
             .map_err(TextError::Unread)?;
         let format = format_of(&file.path);
         let read = read_text_item(item_type, format, &shown, &text).map_err(TextError::Invalid)?;
         let content = unsigned_text(&text);
         let digest = Digest::of_bytes(content.as_bytes());
-        let at = judged(self.recorded);
+        let at = moment_of_superstep(self.recorded);
         let precedence = precedence::of_text(item_type, &file, &text, &standing, &self.trust, at)
             .map_err(TextError::Unread)?;
         Ok(Text {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::journal::Tape;
 
-/// The interface under which loads, searches and signatures are recorded; the function of such an entry is the primary.
+/// The interface under which loads, searches and signatures are recorded; the function of such an entry is the operation.
 pub(crate) const ITEMS: &str = "graph-host:items";
 
 /// Makes the request of a task for its journal entry.
@@ -87,11 +87,11 @@ fn report(entry: &JournalEntry) -> Option<TaskReport> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use graph_core::item::Primary;
+    use graph_core::item::ItemOperation;
 
     use super::*;
 
-    const LOAD: (&str, &str) = (ITEMS, Primary::Load.as_str());
+    const LOAD: (&str, &str) = (ITEMS, ItemOperation::Load.as_str());
 
     #[test]
     fn an_answer_is_played_as_it_was() {
@@ -116,6 +116,6 @@ mod tests {
         }
         let tape = Tape::new();
         tape.load(vec![JournalEntry::deadline(&Failure::new(Category::Timeout, "late"))]);
-        assert_eq!(played(&tape, (ITEMS, Primary::Search.as_str()), &request, 7).fuel, 7);
+        assert_eq!(played(&tape, (ITEMS, ItemOperation::Search.as_str()), &request, 7).fuel, 7);
     }
 }

@@ -27,6 +27,7 @@ use crate::items::text_items::Texts;
 use crate::items::{locate, precedence};
 use crate::plan::PlanProblem;
 use crate::plan::describe::ComponentDescription;
+use crate::plan::manifest_authority::AcceptedManifest;
 use crate::remedy::{BoundedKey, Remedy};
 use crate::trust::log::TrustLog;
 
@@ -36,11 +37,11 @@ pub struct Components {
     /// Compiles and calls components.
     pub engine: Engine,
     /// The places of components and graphs.
-    pub places: ItemLocator,
+    pub locator: ItemLocator,
     /// The trust store that decides which signatures count.
     pub trust: TrustStore,
     /// The manifest that grants come from.
-    pub manifest: Arc<Manifest>,
+    pub manifest: AcceptedManifest,
     /// Admits components without a signature.
     pub allow_unsigned: bool,
     /// The texts that the run has stored: they replace text items that no longer exist.
@@ -163,7 +164,7 @@ impl Components {
     /// Returns the reader of knowledge and directives.
     pub(crate) fn texts(&self) -> Texts {
         Texts {
-            places: self.places.clone(),
+            locator: self.locator.clone(),
             trust: self.trust.clone(),
             kept: Arc::clone(&self.kept_texts),
             recorded: self.recorded,
@@ -179,25 +180,25 @@ impl Components {
     /// Finds and verifies an item for a superstep with this recorded time, and reads its imports. Compiled code is
     /// loaded if it is in the cache; nothing is compiled.
     pub fn examine(&self, item: &str, recorded: Option<Timestamp>) -> Result<Admitted, AdmitError> {
-        let (file, envelope) = match self.places.find(item).map_err(AdmitError::Find)? {
+        let (file, envelope) = match self.locator.find(item).map_err(AdmitError::Find)? {
             LocatedItem::Component { file, envelope } => (file, envelope),
             LocatedItem::Graph { file } => {
                 return Err(AdmitError::Graph { id: item.to_owned(), path: file.shown() });
             }
         };
-        let judged = locate::judged(recorded);
+        let moment = locate::moment_of_superstep(recorded);
         let verified = locate::verify(
             item,
             &file,
             envelope.as_deref(),
-            &self.places,
+            &self.locator,
             &self.trust,
-            judged,
+            moment,
             self.allow_unsigned,
         )
         .map_err(AdmitError::Refused)?;
         let precedence =
-            precedence::of_component(&file, &verified, &self.trust, judged).map_err(AdmitError::Refused)?;
+            precedence::of_component(&file, &verified, &self.trust, moment).map_err(AdmitError::Refused)?;
         let examined = Admitted {
             path: file.path,
             space: Some(file.space),
@@ -277,7 +278,7 @@ impl Components {
     pub async fn description(&self, admitted: &Admitted) -> Result<ComponentDescription, Error> {
         match admitted.verified.statement() {
             Some(statement) => Ok(ComponentDescription::stated(statement)),
-            None => ComponentDescription::of(&self.engine, &admitted.verified).await,
+            None => ComponentDescription::from_component(&self.engine, &admitted.verified).await,
         }
     }
 
@@ -338,7 +339,7 @@ impl Components {
 
 impl fmt::Debug for Components {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Components").field("places", &self.places).finish_non_exhaustive()
+        f.debug_struct("Components").field("locator", &self.locator).finish_non_exhaustive()
     }
 }
 

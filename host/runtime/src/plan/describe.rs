@@ -51,7 +51,7 @@ impl ComponentDescription {
     }
 
     /// Reads the types of a component, and calls its `describe` if it is a node action.
-    pub async fn of(engine: &Engine, component: &VerifiedComponent) -> Result<Self> {
+    pub async fn from_component(engine: &Engine, component: &VerifiedComponent) -> Result<Self> {
         let loaded = engine.load(component).map_err(|error| cannot_load(&error))?;
         let ExportedFunctions { callable: functions, uncallable, undocumented } =
             engine.functions(component).map_err(|error| cannot_load(&error))?;

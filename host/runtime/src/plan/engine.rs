@@ -8,7 +8,7 @@ use graph_walker::host_item::HostItem;
 
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::items::locate::{ItemLocator, judged};
+use crate::items::locate::{ItemLocator, moment_of_superstep};
 use crate::notice::CompileNotices;
 use crate::plan::admission::Components;
 use crate::plan::manifest_authority::AcceptedManifest;
@@ -29,24 +29,24 @@ pub fn engine(host: &Host) -> Result<Engine> {
 /// Makes the components of a run context.
 pub fn components(
     engine: Engine,
-    places: ItemLocator,
+    locator: ItemLocator,
     trust: TrustStore,
     manifest: AcceptedManifest,
     allow_unsigned: bool,
 ) -> Components {
-    let manifest = manifest.into_manifest();
     // No key signs a graph that a run writes: if the user requires signatures of such graphs, none runs.
-    let manifest = match trust.still_enough(HostItem::Run.id(), &[], judged(None)) {
+    let manifest = match trust.still_enough(HostItem::Run.id(), &[], moment_of_superstep(None)) {
         Ok(()) => manifest,
         Err(few) => {
-            manifest.without_written_graphs(&format!("no key signs a graph that a run writes itself: {few}"))
+            let why = format!("no key signs a graph that a run writes itself: {few}");
+            manifest.narrowed(|manifest| manifest.clone().without_written_graphs(&why))
         }
     };
     Components {
         engine,
-        places,
+        locator,
         trust,
-        manifest: Arc::new(manifest),
+        manifest,
         allow_unsigned,
         kept_texts: Arc::default(),
         recorded: None,

@@ -8,6 +8,7 @@
 //! opened or sent.
 
 use std::ops::Deref;
+use std::sync::Arc;
 
 use graph_core::capability::{Manifest, ManifestReach};
 use graph_core::diagnostic::printable;
@@ -21,27 +22,28 @@ use crate::remedy::{ManifestPurpose, Remedy};
 
 /// A manifest that grants are computed from.
 #[derive(Clone, Debug)]
-pub struct AcceptedManifest(Manifest);
+pub struct AcceptedManifest(Arc<Manifest>);
 
 impl AcceptedManifest {
     /// Accepts the manifest that the user, or the program, gives in this command.
-    pub fn given(manifest: Manifest) -> Self {
-        Self(manifest)
+    pub fn given(manifest: impl Into<Arc<Manifest>>) -> Self {
+        Self(manifest.into())
     }
 
     /// Makes the manifest that allows nothing.
     pub fn nothing() -> Self {
-        Self(Manifest::deny_all())
+        Self::given(Manifest::deny_all())
     }
 
     /// Returns a restricted manifest; `restrict` must only narrow it.
     #[must_use]
     pub(crate) fn narrowed(&self, restrict: impl FnOnce(&Manifest) -> Manifest) -> Self {
-        Self(restrict(&self.0))
+        Self(restrict(&self.0).into())
     }
 
-    pub(crate) fn into_manifest(self) -> Manifest {
-        self.0
+    /// Returns the manifest for a run, which only reads it.
+    pub(crate) fn shared(&self) -> Arc<Manifest> {
+        Arc::clone(&self.0)
     }
 }
 
@@ -135,7 +137,7 @@ impl KeptManifest {
         if let Some(manifest) = given {
             return Ok(Permitted { manifest, opens: purpose.opens() });
         }
-        let manifest = AcceptedManifest(self.manifest.clone());
+        let manifest = AcceptedManifest::given(self.manifest.clone());
         match (self.origin, purpose) {
             (Origin::Own, _) => Ok(Permitted { manifest, opens: purpose.opens() }),
             (Origin::Stranger, Purpose::Replay) => Ok(Permitted { manifest, opens: HostResources::NOTHING }),

@@ -61,7 +61,7 @@ pub struct PlannedNode {
     /// The effective grant of its component.
     pub grant: Option<EffectiveGrant>,
     /// Its component, linked with its grant; `None` if it cannot be called.
-    pub ready: Option<PreparedNode>,
+    pub linked: Option<PreparedNode>,
     /// Problems that keep the node from running.
     pub problems: Vec<PlanProblem>,
     /// Problems that may make it fail.
@@ -143,7 +143,7 @@ impl Plan {
         let (mut nodes, mut hooks) = (Vec::new(), Vec::new());
         let mut waiting = WaitingGraphs::of(Inside {
             graph: Arc::clone(graph),
-            manifest: Arc::clone(&components.manifest),
+            manifest: components.manifest.shared(),
             path: String::new(),
             level: 0,
         });

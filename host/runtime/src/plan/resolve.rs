@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use graph_core::id::{function_of, path_of, without_version};
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::schema::InputSchema;
 use graph_walker::graph::Action;
 use serde_json::Value;
@@ -16,7 +16,7 @@ use super::{PlanProblem, PlannedId, PlannedNode};
 use super::{models, scripts};
 use crate::error::Error;
 use crate::functions;
-use crate::items::locate::judged;
+use crate::items::locate::moment_of_superstep;
 use crate::plan::admission::{Admitted, Components, cannot_prepare};
 use crate::remedy::Remedy;
 
@@ -82,15 +82,15 @@ pub(super) fn resolve_item(
     texts: &mut Texts,
     work: &PlanWork,
 ) -> bool {
-    if (action.primary, action.item_type) != (Primary::Execute, ItemType::Tool) {
+    if (action.operation, action.item_type) != (ItemOperation::Execute, ItemType::Tool) {
         text_items::check_node(components, action, planned, texts, work);
         return false;
     }
     let PlannedId::Literal(id) = &planned.item else { return false };
     if components.functions.contains(id) {
         planned.is_function = true;
-        let judged = judged(components.recorded);
-        let refusal = functions::refusal(id, used.manifest, used.capabilities, &components.trust, judged);
+        let moment = moment_of_superstep(components.recorded);
+        let refusal = functions::refusal(id, used.manifest, used.capabilities, &components.trust, moment);
         planned.problems.extend(refusal.map(PlanProblem::from));
         return false;
     }
@@ -113,7 +113,7 @@ pub(super) async fn check_node(
     match components.grant(&item, admitted, used.manifest, used.capabilities, used.limits) {
         Ok(grant) => {
             match components.link(&item, admitted, &grant) {
-                Ok(ready) => planned.ready = Some(ready),
+                Ok(linked) => planned.linked = Some(linked),
                 // It was refused at another node, and so was not compiled.
                 Err(None) => {}
                 Err(Some(error)) => planned.problems.push(cannot_prepare(&error).into()),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use graph_core::capability::{Manifest, capability_name};
 use graph_core::id::without_version;
-use graph_core::item::{ItemType, NodeCapabilities, Primary};
+use graph_core::item::{ItemOperation, ItemType, NodeCapabilities};
 use graph_core::limits::NodeLimits;
 use graph_core::schema::InputSchema;
 use graph_core::template::ValueTemplate;
@@ -48,12 +48,12 @@ impl Inside {
 
     /// Checks whether the manifest permits a dispatch. The walker denies what a node's own `capabilities` leave out.
     fn permits(&self, action: &Action, id: &str) -> bool {
-        self.manifest.dispatch().permits(action.primary, action.item_type, id)
+        self.manifest.dispatch().permits(action.operation, action.item_type, id)
     }
 
     /// Returns the graph that a node starts by a written-out id, under its narrowed manifest.
     pub(super) fn child(&self, node: &Node, action: &Action, graphs: &Graphs) -> Option<Self> {
-        if action.primary != Primary::Execute || action.item_type != ItemType::Tool {
+        if action.operation != ItemOperation::Execute || action.item_type != ItemType::Tool {
             return None;
         }
         let id = action.item_id.literal().and_then(Value::as_str)?;
@@ -112,7 +112,7 @@ fn unfit_inputs(params: &ValueTemplate, graph: &Graph, meter: &Meter) -> Vec<Pla
 /// Checks whether an action names a graph by a written-out id.
 pub(super) fn names_graph(action: &Action, graphs: &Graphs) -> bool {
     let id = action.item_id.literal().and_then(Value::as_str);
-    (action.primary, action.item_type) == (Primary::Execute, ItemType::Tool)
+    (action.operation, action.item_type) == (ItemOperation::Execute, ItemType::Tool)
         && id.is_some_and(|id| graphs.contains_key(&*without_version(id)))
 }
 
@@ -127,21 +127,21 @@ pub(super) struct Use<'a> {
 /// Checks whether an action is the built-in control item, which the host performs itself.
 pub fn is_built_in(action: &Action) -> bool {
     let id = action.item_id.literal().and_then(Value::as_str);
-    id.is_some_and(|id| is_control_item(action.primary, action.item_type, id))
+    id.is_some_and(|id| is_control_item(action.operation, action.item_type, id))
 }
 
 /// Makes the plan of a node from its entry alone.
 pub(super) fn outline(index: NodeIndex, name: &str, action: &Action, inside: &Inside) -> PlannedNode {
     let literal = match action.item_id.literal() {
         // A search without an id covers everything.
-        Some(Value::Null) if action.primary == Primary::Search => Some(""),
+        Some(Value::Null) if action.operation == ItemOperation::Search => Some(""),
         literal => literal.and_then(Value::as_str),
     };
     let mut left_out = false;
     let (item, dispatch, capability) = if let Some(id) = literal {
         let permitted = inside.permits(action, id);
-        left_out = inside.manifest.dispatch().leaves_out(action.primary, action.item_type, id);
-        let capability = capability_name(action.primary, action.item_type, id);
+        left_out = inside.manifest.dispatch().leaves_out(action.operation, action.item_type, id);
+        let capability = capability_name(action.operation, action.item_type, id);
         (PlannedId::Literal(id.to_owned()), Some(permitted), Some(capability))
     } else {
         let source = action.item_id.source();
@@ -160,7 +160,7 @@ pub(super) fn outline(index: NodeIndex, name: &str, action: &Action, inside: &In
         left_out,
         capability,
         grant: None,
-        ready: None,
+        linked: None,
         problems: Vec::new(),
         warnings: Vec::new(),
     }

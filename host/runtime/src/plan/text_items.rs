@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::schema::InputSchema;
 use graph_core::work::Meter;
 use graph_walker::graph::Action;
@@ -28,44 +28,44 @@ pub(super) fn check_node(
     texts: &mut Texts,
     work: &PlanWork,
 ) {
-    let (primary, item_type) = (action.primary, action.item_type);
-    if (primary, item_type) == (Primary::Sign, ItemType::Tool) {
+    let (operation, item_type) = (action.operation, action.item_type);
+    if (operation, item_type) == (ItemOperation::Sign, ItemType::Tool) {
         planned.problems.push(Error::denied(NO_TOOLS).into());
         return;
     }
-    if primary == Primary::Sign && components.signing_key.is_none() {
+    if operation == ItemOperation::Sign && components.signing_key.is_none() {
         let error = Error::denied("the run is given no key to sign with");
         planned.problems.push(error.help(Remedy::NameSigningKey).into());
     }
     let id = match &planned.item {
         PlannedId::Literal(id) => id.clone(),
         PlannedId::Template(_) => {
-            if (primary, item_type) != (Primary::Execute, ItemType::Directive) {
-                work.step(|meter| check_params(&params_schema(primary), action, "", planned, meter));
+            if (operation, item_type) != (ItemOperation::Execute, ItemType::Directive) {
+                work.step(|meter| check_params(&params_schema(operation), action, "", planned, meter));
             }
             return;
         }
     };
-    let schema = match (primary, item_type) {
-        (Primary::Search, _) => Ok(params_schema(primary)),
-        (_, ItemType::Tool) => match components.places.find(&id) {
-            Ok(_) => Ok(params_schema(primary)),
+    let schema = match (operation, item_type) {
+        (ItemOperation::Search, _) => Ok(params_schema(operation)),
+        (_, ItemType::Tool) => match components.locator.find(&id) {
+            Ok(_) => Ok(params_schema(operation)),
             Err(error) => Err(AdmitError::Find(error).into_error().into()),
         },
-        (Primary::Sign, _) => match components.places.file(item_type, &id) {
-            Ok(_) => Ok(params_schema(primary)),
+        (ItemOperation::Sign, _) => match components.locator.file(item_type, &id) {
+            Ok(_) => Ok(params_schema(operation)),
             Err(error) => Err(TextError::Find(error).into_error().into()),
         },
-        (Primary::Execute | Primary::Load, _) => {
+        (ItemOperation::Execute | ItemOperation::Load, _) => {
             let texts_of = components.texts();
             #[allow(clippy::result_large_err, reason = "it is kept for each text that cannot be read")]
             let text = texts.entry((item_type.as_str(), id.clone())).or_insert_with(|| {
                 texts_of.read(item_type, &id).map(Arc::new).map_err(|error| problem(error).into())
             });
             match text {
-                Ok(text) => Ok(match (primary, &text.item.directive) {
-                    (Primary::Execute, Some(directive)) => directive.schema(),
-                    _ => params_schema(primary),
+                Ok(text) => Ok(match (operation, &text.item.directive) {
+                    (ItemOperation::Execute, Some(directive)) => directive.schema(),
+                    _ => params_schema(operation),
                 }),
                 Err(problem) => Err(problem.clone()),
             }
@@ -86,7 +86,7 @@ fn problem(error: TextError) -> Error {
 }
 
 fn check_params(schema: &Value, action: &Action, id: &str, planned: &mut PlannedNode, meter: &Meter) {
-    let what = format!("{} {} {id}", action.primary.as_str(), action.item_type.as_str());
+    let what = format!("{} {} {id}", action.operation.as_str(), action.item_type.as_str());
     let what = what.trim_end();
     match InputSchema::compile(schema, meter) {
         Ok(schema) => match schema.check_literal(&action.params, meter) {

@@ -37,7 +37,7 @@ pub struct Pairs {
 
 impl Pairs {
     /// Opens the key pairs in the user's space.
-    pub fn of(home: &Home) -> Self {
+    pub fn in_home(home: &Home) -> Self {
         Self { folder: home.keys() }
     }
 
@@ -179,7 +179,7 @@ fn is_key_name(name: &str) -> bool {
 /// Reads the private key with a name in the user's space, or in a file.
 pub fn signing_key(home: &Home, name_or_file: &str) -> Result<SigningKey> {
     if is_key_name(name_or_file) {
-        let (file, _) = Pairs::of(home).files(name_or_file)?;
+        let (file, _) = Pairs::in_home(home).files(name_or_file)?;
         if file.exists() || !Path::new(name_or_file).exists() {
             return read_private(&file).map_err(|error| {
                 if error.kind() == crate::error::Kind::NotFound {
@@ -237,7 +237,7 @@ mod tests {
     fn a_pair_is_private_and_is_never_replaced_unasked() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path().join("space"));
-        let pairs = Pairs::of(&home);
+        let pairs = Pairs::in_home(&home);
         assert!(pairs.names().unwrap().is_empty());
         let pair = pairs.generate("me", false).unwrap();
         assert_eq!(pairs.names().unwrap(), ["me"]);
@@ -264,7 +264,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::at(folder.path().to_owned());
         for name in ["", "../me", "a.b", "a/b", "é"] {
-            assert_eq!(Pairs::of(&home).generate(name, false).unwrap_err().kind(), Kind::Usage, "{name}");
+            assert_eq!(
+                Pairs::in_home(&home).generate(name, false).unwrap_err().kind(),
+                Kind::Usage,
+                "{name}"
+            );
         }
         assert_eq!(signing_key(&home, "nobody").unwrap_err().kind(), Kind::NotFound);
         let file = folder.path().join("x.pem");

@@ -21,7 +21,7 @@ pub(crate) struct ProjectKnowledge {
 
 impl ProjectKnowledge {
     /// Makes the knowledge of a project. Its file is made with the first entry.
-    pub(crate) fn of(project: &Project, home: &Home) -> Self {
+    pub(crate) fn new(project: &Project, home: &Home) -> Self {
         Self { project: project.clone(), home: home.clone(), store: OnceLock::new() }
     }
 
@@ -37,7 +37,7 @@ impl ProjectKnowledge {
 
     /// Opens the store to read; `None` if the project has no state yet.
     fn to_read(&self) -> Result<Option<&KnowledgeStore>, KnowledgeError> {
-        let absent = || match Ownership::of(&self.project, &self.home) {
+        let absent = || match Ownership::determine(&self.project, &self.home) {
             Ok(standing) => Ok(standing == Ownership::Absent),
             Err(error) => Err(KnowledgeError::Unavailable(error.message().to_owned())),
         };

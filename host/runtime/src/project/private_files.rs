@@ -9,7 +9,7 @@ use std::fs;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;
 
-use graph_store::held::{DRAFT, DRAFT_END, FilePlace, HeldFolder, Opening, Written};
+use graph_store::held::{DRAFT, DRAFT_END, FilePlace, HeldFolder, Opening, WriteOptions};
 
 /// Writes a file that only its owner may read, and syncs it and its folder. `false` if the path already exists.
 pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<bool> {
@@ -27,7 +27,7 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<bool> {
 
 /// Writes a file under another name first.
 fn write_named(folder: &HeldFolder, name: &OsStr, bytes: &[u8]) -> io::Result<bool> {
-    let draft = folder.draft(Written::with_mode(0o600), |file| file.write_all(bytes))?;
+    let draft = folder.draft(WriteOptions::with_mode(0o600), |file| file.write_all(bytes))?;
     let linked = folder.link(&draft, name);
     folder.remove(&draft)?;
     match linked {
@@ -109,7 +109,7 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         let held = HeldFolder::open(folder.path()).unwrap();
         let mut writer = None;
-        let live = held.draft(Written::with_mode(0o600), |file| {
+        let live = held.draft(WriteOptions::with_mode(0o600), |file| {
             file.write_all(b"being written")?;
             writer = Some(file.try_clone()?);
             Ok(())

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use graph_core::digest::Digest;
-use graph_store::held::{FilePlace, FolderPlace, HeldFolder, Opening, Written};
+use graph_store::held::{FilePlace, FolderPlace, HeldFolder, Opening, WriteOptions};
 
 use crate::error::{Error, Result};
 use crate::project::Project;
@@ -31,7 +31,7 @@ const LOG: &str = "output.log";
 
 impl RunFolder {
     /// Makes the folder of a run of a project. An id that is not a plain file name is represented by its digest.
-    pub fn of(project: &Project, run: &str) -> Self {
+    pub fn new(project: &Project, run: &str) -> Self {
         let name = match graph_core::id::RunId::parse(run) {
             Ok(run) => run.to_string(),
             Err(_) => Digest::of_bytes(run.as_bytes()).hex(),
@@ -43,7 +43,7 @@ impl RunFolder {
     pub fn check(project: &Project) -> Result<()> {
         let folder = paths::folder(project, &[THREADS])?;
         let failed = |error: io::Error| Error::write("the folder", folder.path(), &error);
-        let trial = folder.draft(Written::shared(false), |_| Ok(())).map_err(failed)?;
+        let trial = folder.draft(WriteOptions::shared(false), |_| Ok(())).map_err(failed)?;
         folder.remove(trial).map_err(failed)
     }
 
@@ -137,7 +137,7 @@ const fn wish_name(wish: StopRequest) -> &'static str {
 /// Checks for requests while a run is under way.
 #[derive(Debug)]
 pub struct Listener {
-    thread: RunFolder,
+    run_folder: RunFolder,
     stop: Option<mpsc::Sender<()>>,
     looking: Option<JoinHandle<Heard>>,
 }
@@ -155,28 +155,28 @@ impl Listener {
     /// `overdue` is called if a killed run has not stopped after [`GRACE`], for whatever reason: the caller then ends
     /// its process, so that others can take the run.
     pub fn start(
-        thread: RunFolder,
+        run_folder: RunFolder,
         tell: impl Fn(StopRequest) + Send + 'static,
         overdue: impl Fn() + Send + 'static,
     ) -> io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
-        let watched = thread.clone();
+        let watched = run_folder.clone();
         let looking = std::thread::Builder::new()
             .name("graph-host-wishes".to_owned())
             .spawn(move || watch(&watched, &stopped, &tell, &overdue))?;
-        Ok(Self { thread, stop: Some(stop), looking: Some(looking) })
+        Ok(Self { run_folder, stop: Some(stop), looking: Some(looking) })
     }
 
     /// Stops checking, and removes the requests that were reported; for a run that has ended, all requests.
     pub fn finish(mut self, ended: bool) {
         let heard = self.stop();
         if heard.cancel || ended {
-            self.thread.forget(wish_name(StopRequest::Cancel));
+            self.run_folder.forget(wish_name(StopRequest::Cancel));
         }
         if heard.kill.is_some() || ended {
-            self.thread.forget(wish_name(StopRequest::Kill));
+            self.run_folder.forget(wish_name(StopRequest::Kill));
         }
-        self.thread.tidy();
+        self.run_folder.tidy();
     }
 
     fn stop(&mut self) -> Heard {
@@ -192,24 +192,24 @@ impl Drop for Listener {
 }
 
 fn watch(
-    thread: &RunFolder,
+    run_folder: &RunFolder,
     stopped: &mpsc::Receiver<()>,
     tell: &impl Fn(StopRequest),
     overdue: &impl Fn(),
 ) -> Heard {
     let mut heard = Heard::default();
     loop {
-        if heard.kill.is_none() && thread.has(StopRequest::Kill) {
+        if heard.kill.is_none() && run_folder.has(StopRequest::Kill) {
             heard.kill = Some(Instant::now());
             tell(StopRequest::Kill);
         }
-        if !heard.cancel && thread.has(StopRequest::Cancel) {
+        if !heard.cancel && run_folder.has(StopRequest::Cancel) {
             heard.cancel = true;
             tell(StopRequest::Cancel);
         }
         // A run that does not stop must not keep other processes from taking it.
         if heard.kill.is_some_and(|at| at.elapsed() > GRACE) {
-            thread.forget(wish_name(StopRequest::Kill));
+            run_folder.forget(wish_name(StopRequest::Kill));
             overdue();
             return heard;
         }
@@ -228,37 +228,38 @@ mod tests {
     use super::*;
 
     fn folder_of(project: &Path, run: &str) -> RunFolder {
-        RunFolder::of(&Project::at(project.to_owned()), run)
+        RunFolder::new(&Project::at(project.to_owned()), run)
     }
 
     #[test]
     fn a_wish_is_passed_on_once_and_taken_away() {
         let project = tempfile::tempdir().unwrap();
-        let thread = folder_of(project.path(), "r1");
+        let run_folder = folder_of(project.path(), "r1");
         assert_eq!(
-            thread.wish_file(StopRequest::Cancel).unwrap().path(),
+            run_folder.wish_file(StopRequest::Cancel).unwrap().path(),
             project.path().join(".ai/threads/r1/cancel")
         );
-        let (tell, told) = mpsc::channel();
-        let listener = Listener::start(thread.clone(), move |wish| tell.send(wish).unwrap(), || {}).unwrap();
-        assert_eq!(told.recv_timeout(PAUSE * 2), Err(mpsc::RecvTimeoutError::Timeout));
-        thread.ask(StopRequest::Cancel).unwrap();
-        assert_eq!(told.recv_timeout(PAUSE * 20), Ok(StopRequest::Cancel));
-        assert_eq!(told.recv_timeout(PAUSE * 3), Err(mpsc::RecvTimeoutError::Timeout));
+        let (tell, requests) = mpsc::channel();
+        let listener =
+            Listener::start(run_folder.clone(), move |wish| tell.send(wish).unwrap(), || {}).unwrap();
+        assert_eq!(requests.recv_timeout(PAUSE * 2), Err(mpsc::RecvTimeoutError::Timeout));
+        run_folder.ask(StopRequest::Cancel).unwrap();
+        assert_eq!(requests.recv_timeout(PAUSE * 20), Ok(StopRequest::Cancel));
+        assert_eq!(requests.recv_timeout(PAUSE * 3), Err(mpsc::RecvTimeoutError::Timeout));
         listener.finish(false);
-        assert!(thread.folder().unwrap().is_none());
+        assert!(run_folder.folder().unwrap().is_none());
     }
 
     #[test]
     fn what_nobody_has_heeded_stays_unless_the_run_has_ended() {
         let project = tempfile::tempdir().unwrap();
-        let thread = folder_of(project.path(), "r1");
+        let run_folder = folder_of(project.path(), "r1");
         for ended in [false, true] {
-            let mut listener = Listener::start(thread.clone(), |_| {}, || {}).unwrap();
+            let mut listener = Listener::start(run_folder.clone(), |_| {}, || {}).unwrap();
             listener.stop();
-            thread.ask(StopRequest::Cancel).unwrap();
+            run_folder.ask(StopRequest::Cancel).unwrap();
             listener.finish(ended);
-            assert_eq!(thread.wish_file(StopRequest::Cancel).unwrap().exists(), !ended);
+            assert_eq!(run_folder.wish_file(StopRequest::Cancel).unwrap().exists(), !ended);
         }
     }
 
@@ -280,22 +281,24 @@ mod tests {
         let project = folder.path().join("project");
         fs::create_dir_all(project.join(".ai/threads")).unwrap();
         // The folder of the run is a link.
-        let thread = folder_of(&project, "r1");
+        let run_folder = folder_of(&project, "r1");
         symlink(&victim, project.join(".ai/threads/r1")).unwrap();
         assert!(
-            thread.create().is_err() && thread.ask(StopRequest::Kill).is_err() && thread.log_file().is_err()
+            run_folder.create().is_err()
+                && run_folder.ask(StopRequest::Kill).is_err()
+                && run_folder.log_file().is_err()
         );
-        thread.take_back(StopRequest::Cancel);
-        thread.remove();
+        run_folder.take_back(StopRequest::Cancel);
+        run_folder.remove();
         assert!(untouched());
         // A file in it is a link.
-        let thread = folder_of(&project, "r2");
-        thread.create().unwrap();
+        let run_folder = folder_of(&project, "r2");
+        run_folder.create().unwrap();
         for name in ["cancel", "kill", "output.log"] {
             symlink(victim.join(name), project.join(".ai/threads/r2").join(name)).unwrap();
         }
-        assert!(thread.ask(StopRequest::Cancel).is_err() && thread.log_file().is_err());
-        thread.remove();
+        assert!(run_folder.ask(StopRequest::Cancel).is_err() && run_folder.log_file().is_err());
+        run_folder.remove();
         assert!(untouched() && !project.join(".ai/threads/r2").exists());
         // The folder of all runs is a link.
         fs::remove_dir_all(project.join(".ai/threads")).unwrap();

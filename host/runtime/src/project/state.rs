@@ -9,7 +9,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use graph_core::trust::StateMarker;
-use graph_store::held::{FilePlace, FolderPlace, HeldFolder, Written};
+use graph_store::held::{FilePlace, FolderPlace, HeldFolder, WriteOptions};
 
 use crate::clock::now;
 use crate::error::{Error, Result};
@@ -59,7 +59,7 @@ pub enum Ownership {
 
 impl Ownership {
     /// Determines the owner of the state of a project.
-    pub fn of(project: &Project, home: &Home) -> Result<Self> {
+    pub fn determine(project: &Project, home: &Home) -> Result<Self> {
         let shown = |path: &Path| project.base().show(path);
         let Some(folder) = paths::open_folder(project.state(), project.base())? else {
             return Ok(Self::Absent);
@@ -121,7 +121,7 @@ impl OwnState {
     /// Opens the state folder of a project. If there is no state yet, the folder and its marker are made; another
     /// host's state is an integrity error, with help.
     pub fn open(project: &Project, home: &Home) -> Result<Self> {
-        match Ownership::of(project, home)? {
+        match Ownership::determine(project, home)? {
             Ownership::Own => {}
             Ownership::Absent => mark(project, home)?,
             Ownership::Foreign(why) => return Err(refused(project, &why)),
@@ -131,7 +131,7 @@ impl OwnState {
 
     /// Fails for another host's state, without making anything.
     pub fn check(project: &Project, home: &Home) -> Result<()> {
-        match Ownership::of(project, home)? {
+        match Ownership::determine(project, home)? {
             Ownership::Own | Ownership::Absent => Ok(()),
             Ownership::Foreign(why) => Err(refused(project, &why)),
         }
@@ -139,7 +139,7 @@ impl OwnState {
 
     /// Takes over a state folder of any host, at the user's request. Returns `false` if it was this host's already.
     pub fn adopt(project: &Project, home: &Home) -> Result<bool> {
-        match Ownership::of(project, home)? {
+        match Ownership::determine(project, home)? {
             Ownership::Own => Ok(false),
             Ownership::Absent => Err(Error::not_found(format!(
                 "there is no state in {}: nothing has to be adopted",
@@ -180,7 +180,7 @@ fn mark(project: &Project, home: &Home) -> Result<()> {
         now(),
     );
     marker
-        .replace(Written::with_mode(0o644), |file| file.write_all(signed.to_text().as_bytes()))
+        .replace(WriteOptions::with_mode(0o644), |file| file.write_all(signed.to_text().as_bytes()))
         .map_err(|error| Error::write("the marker of the state folder", &marker.path(), &error))
 }
 
@@ -243,8 +243,8 @@ mod tests {
         let home = Home::at(folder.path().join("home"));
         let project = Project::at(folder.path().to_owned());
         let state = paths::folder(&project, &["state"]).unwrap();
-        assert_eq!(Ownership::of(&project, &home).unwrap(), Ownership::Absent);
+        assert_eq!(Ownership::determine(&project, &home).unwrap(), Ownership::Absent);
         std::fs::write(state.path().join(DATABASE), "").unwrap();
-        assert!(matches!(Ownership::of(&project, &home).unwrap(), Ownership::Foreign(_)));
+        assert!(matches!(Ownership::determine(&project, &home).unwrap(), Ownership::Foreign(_)));
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy as _;
 use graph_core::diagnostic::printable;
 use graph_core::trust::SigningKey;
-use graph_store::held::{FilePlace, Written};
+use graph_store::held::{FilePlace, WriteOptions};
 
 use crate::error::{Error, Result};
 use crate::project::BaseFolder;
@@ -137,7 +137,7 @@ impl Home {
             private_files::remove_leftovers(folder);
         }
         self.undo_half_rotation();
-        Pairs::of(self).restore_public_halves();
+        Pairs::in_home(self).restore_public_halves();
     }
 
     fn make_identity(&self, path: &Path) -> Result<SigningKey> {
@@ -211,8 +211,8 @@ pub fn write_atomic(path: &Path, bytes: &[u8], private: bool) -> io::Result<()> 
         return fs::File::options().write(true).open(path)?.write_all(bytes);
     }
     let place = FilePlace::at(path);
-    let written = Written::with_mode(if private { 0o600 } else { 0o644 });
-    place.folder().get()?.replace(place.name(), written, |file| file.write_all(bytes))
+    let options = WriteOptions::with_mode(if private { 0o600 } else { 0o644 });
+    place.folder().get()?.replace(place.name(), options, |file| file.write_all(bytes))
 }
 
 #[cfg(test)]

@@ -14,23 +14,23 @@ use graph_registry::pull::{PulledContent, fetch_manifest};
 
 use crate::error::{Error, Result};
 use crate::project::{BaseFolder, text_file};
-use crate::registry::fetch_cache::Fetched;
-use crate::registry::publish::Ready;
-use crate::registry::pull::{Brought, Puller};
+use crate::registry::fetch_cache::FetchedReference;
+use crate::registry::publish::PublishableItem;
+use crate::registry::pull::{PulledItem, Puller};
 
 /// Source of the companions of graphs that are published. `()` gives none.
 pub trait CompanionSource: fmt::Debug {
     /// Returns the companions of a graph. It is called before anything is published.
-    fn companions(&self, ready: &Ready) -> Result<Vec<Companion>>;
+    fn companions(&self, publishable: &PublishableItem) -> Result<Vec<Companion>>;
 
     /// Returns the private half of the key that has signed a graph, to sign its companions. Without it, they stay unsigned.
-    fn signing_key(&self, _ready: &Ready, _signer: KeyId) -> Result<Option<SigningKey>> {
+    fn signing_key(&self, _ready: &PublishableItem, _signer: KeyId) -> Result<Option<SigningKey>> {
         Ok(None)
     }
 }
 
 impl CompanionSource for () {
-    fn companions(&self, _: &Ready) -> Result<Vec<Companion>> {
+    fn companions(&self, _: &PublishableItem) -> Result<Vec<Companion>> {
         Ok(Vec::new())
     }
 }
@@ -50,7 +50,7 @@ pub struct File {
     pub bytes: Vec<u8>,
 }
 
-impl Fetched {
+impl FetchedReference {
     /// Returns the artifact's manifest, from the cache if possible. Items that an earlier version has cached lack it
     /// and are requested once more.
     pub fn manifest(&self, puller: &Puller<'_>) -> Result<ArtifactManifest> {
@@ -112,7 +112,7 @@ impl Fetched {
 
 impl Puller<'_> {
     /// Fetches all companions of a graph, and adds the graph itself, which its cases name; returns nothing for another item.
-    pub fn files(&self, brought: &Brought) -> Result<Vec<File>> {
+    pub fn files(&self, brought: &PulledItem) -> Result<Vec<File>> {
         let PulledContent::Text { text, extension, .. } = &brought.pulled.content else {
             return Ok(Vec::new());
         };
@@ -147,7 +147,7 @@ pub struct Folder {
 
 /// A file that was written.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub struct WrittenFile {
     /// Path of the file.
     pub path: PathBuf,
     /// `true` if the same bytes were there already.
@@ -170,7 +170,7 @@ impl Folder {
     }
 
     /// Writes files that do not exist yet.
-    pub fn write(&self, id: &str, files: &[File]) -> Result<Vec<Written>> {
+    pub fn write(&self, id: &str, files: &[File]) -> Result<Vec<WrittenFile>> {
         self.check(id, files)?;
         let made = || {
             fs::create_dir_all(&self.path)?;
@@ -192,7 +192,7 @@ impl Folder {
                 };
                 write().map_err(|error| Error::write("what the graph takes along", &path, &error))?;
             }
-            written.push(Written { path, was_there });
+            written.push(WrittenFile { path, was_there });
         }
         Ok(written)
     }

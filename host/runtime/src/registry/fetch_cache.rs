@@ -35,7 +35,7 @@ pub(crate) const UNFINISHED: &str = ".fetch-";
 
 /// An item that was fetched.
 #[derive(Clone, Debug)]
-pub struct Fetched {
+pub struct FetchedReference {
     /// The component, graph or text that the reference names.
     pub file: PathBuf,
     /// The folder that contains it and the items that came with it.
@@ -46,7 +46,7 @@ pub struct Fetched {
     pub reference: Reference,
 }
 
-impl Fetched {
+impl FetchedReference {
     /// Returns the path of the manifest of its artifact. Earlier versions did not write it.
     pub(crate) fn manifest_path(&self) -> PathBuf {
         self.items.with_file_name(ARTIFACT)
@@ -75,7 +75,7 @@ pub fn fetched(
     project: &Project,
     host: &Host,
     yanked_too: bool,
-) -> Result<Option<Fetched>> {
+) -> Result<Option<FetchedReference>> {
     if !Reference::is_meant(word) {
         return Ok(None);
     }
@@ -106,7 +106,7 @@ pub fn fetch(
     project: &Project,
     host: &Host,
     yanked_too: bool,
-) -> Result<Fetched> {
+) -> Result<FetchedReference> {
     let options = Network::default().options(&host.home, std::slice::from_ref(wanted));
     let puller = Puller { options, trust, home: &host.home };
     if !wanted.names_one() {
@@ -174,7 +174,7 @@ pub fn fetch(
 }
 
 /// Reads the folder of a digest; `None` if it does not exist.
-fn kept(folder: &Path, digest: Digest, pinned: &Reference) -> Result<Option<Fetched>> {
+fn kept(folder: &Path, digest: Digest, pinned: &Reference) -> Result<Option<FetchedReference>> {
     let path = folder.join(ITEM);
     let item = match text_file::read(&path) {
         Ok(item) => item,
@@ -188,5 +188,5 @@ fn kept(folder: &Path, digest: Digest, pinned: &Reference) -> Result<Option<Fetc
     }
     // The least recently used items are removed first. If the time cannot be set, the item counts as older.
     let _ = fs::File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
-    Ok(Some(Fetched { file, items: folder.join(MARK), digest, reference: pinned.clone() }))
+    Ok(Some(FetchedReference { file, items: folder.join(MARK), digest, reference: pinned.clone() }))
 }

@@ -42,7 +42,7 @@ pub const EPOCH_VARIABLE: &str = "SOURCE_DATE_EPOCH";
 
 /// An item that may be published: its signature is trusted here.
 #[derive(Debug)]
-pub struct Ready {
+pub struct PublishableItem {
     /// Item id to publish.
     pub id: String,
     /// Kind: component, graph, knowledge or directive.
@@ -63,7 +63,7 @@ pub struct Ready {
     graph: Option<Arc<Graph>>,
 }
 
-impl Ready {
+impl PublishableItem {
     /// Returns the path of the file that it was read from.
     pub fn path(&self) -> &Path {
         &self.path
@@ -119,7 +119,7 @@ pub struct Said<'s> {
 #[derive(Debug)]
 pub struct Publisher<'p> {
     /// The places of items.
-    pub places: &'p ItemLocator,
+    pub locator: &'p ItemLocator,
     /// The trust store, which has to accept an item's signature.
     pub trust: &'p TrustStore,
     /// Opens the target, with its network options.
@@ -150,12 +150,13 @@ pub fn epoch() -> Result<Option<Timestamp>> {
 
 impl Publisher<'_> {
     /// Finds an item by its file or id, and checks its signature.
-    pub fn find(&self, name: &str, said: Said<'_>) -> Result<Ready> {
+    pub fn find(&self, name: &str, said: Said<'_>) -> Result<PublishableItem> {
         if names_file(name) {
             return self.file(Path::new(name), said);
         }
-        let is_missing =
-            |found: &Result<Ready>| found.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound);
+        let is_missing = |found: &Result<PublishableItem>| {
+            found.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound)
+        };
         let tool = self.item(ItemType::Tool, name, said);
         if !is_missing(&tool) {
             return tool;
@@ -165,13 +166,13 @@ impl Publisher<'_> {
         text.into_iter().find(|found| !is_missing(found)).unwrap_or(tool)
     }
 
-    fn item(&self, item_type: ItemType, id: &str, said: Said<'_>) -> Result<Ready> {
+    fn item(&self, item_type: ItemType, id: &str, said: Said<'_>) -> Result<PublishableItem> {
         let missing = |error: FindError| Error::not_found(error.to_string()).help(Remedy::NameItemFile);
         let id_alone = path_of(id);
         let version = said.version.or(version_of(id).filter(|version| artifact::is_version(version)));
         let said = Said { id: Some(said.id.unwrap_or(id_alone)), version };
         if item_type == ItemType::Tool {
-            return match self.places.find(id).map_err(missing)? {
+            return match self.locator.find(id).map_err(missing)? {
                 LocatedItem::Component { file, .. } | LocatedItem::Graph { file }
                     if file.space == Space::BuiltIn =>
                 {
@@ -182,10 +183,10 @@ impl Publisher<'_> {
             };
         }
         let kind = if item_type == ItemType::Knowledge { Kind::Knowledge } else { Kind::Directive };
-        self.text(kind, &self.places.file(item_type, id).map_err(missing)?.path, said)
+        self.text(kind, &self.locator.file(item_type, id).map_err(missing)?.path, said)
     }
 
-    fn file(&self, path: &Path, said: Said<'_>) -> Result<Ready> {
+    fn file(&self, path: &Path, said: Said<'_>) -> Result<PublishableItem> {
         if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("wasm")) {
             return self.component(path, said);
         }
@@ -198,7 +199,7 @@ impl Publisher<'_> {
     }
 
     fn shown(&self, path: &Path) -> String {
-        self.places.base().show(path)
+        self.locator.base().show(path)
     }
 
     fn not_signed(&self, path: &Path) -> Error {
@@ -208,8 +209,8 @@ impl Publisher<'_> {
             .help(Remedy::SignFile { file: path.to_owned(), is_component })
     }
 
-    fn component(&self, path: &Path, said: Said<'_>) -> Result<Ready> {
-        let bytes = locate::read_component(path, self.places.base())?;
+    fn component(&self, path: &Path, said: Said<'_>) -> Result<PublishableItem> {
+        let bytes = locate::read_component(path, self.locator.base())?;
         if bytes.len() as u64 > MOST_COMPONENT {
             return Err(too_large(&self.shown(path), MOST_COMPONENT));
         }
@@ -230,7 +231,7 @@ impl Publisher<'_> {
             return Err(self.not_signed(path));
         };
         let summary = component.statement().map(|statement| statement.predicate.description.summary.clone());
-        Ok(Ready {
+        Ok(PublishableItem {
             id: component.id().to_owned(),
             kind: Kind::Component,
             version,
@@ -245,7 +246,7 @@ impl Publisher<'_> {
         })
     }
 
-    fn text(&self, kind: Kind, path: &Path, said: Said<'_>) -> Result<Ready> {
+    fn text(&self, kind: Kind, path: &Path, said: Said<'_>) -> Result<PublishableItem> {
         let text = crate::project::text_file::read_as("the item", path)?;
         if text.len() as u64 > MOST_TEXT {
             return Err(too_large(&self.shown(path), MOST_TEXT));
@@ -288,7 +289,7 @@ impl Publisher<'_> {
         };
         let names = graph.as_deref().map(named).unwrap_or_default();
         let body = Body::Text { text, extension: extension.to_owned() };
-        let mut ready = Ready {
+        let mut publishable = PublishableItem {
             id,
             kind,
             version,
@@ -302,29 +303,29 @@ impl Publisher<'_> {
             graph,
         };
         if kind == Kind::Graph {
-            ready.companions = self.companions.companions(&ready)?;
+            publishable.companions = self.companions.companions(&publishable)?;
             // Companions that do not fit are refused before anything is published.
-            self.artifacts(&ready, Vec::new())?;
+            self.artifacts(&publishable, Vec::new())?;
         }
-        Ok(ready)
+        Ok(publishable)
     }
 
     /// Publishes an item: at a reference that names one artifact, or else below it.
-    pub fn publish(&self, ready: &Ready, at: &Reference) -> Result<Outcome> {
-        self.publish_with(ready, Vec::new(), at)
+    pub fn publish(&self, publishable: &PublishableItem, at: &Reference) -> Result<Outcome> {
+        self.publish_with(publishable, Vec::new(), at)
     }
 
     /// Publishes a graph and the items that it names, each once and after the items that it needs. All of them are
     /// found and checked first; then `check` is called.
     pub fn publish_all(
         &self,
-        ready: Ready,
+        publishable: PublishableItem,
         base: &Reference,
         check: &dyn Fn() -> Result<()>,
     ) -> Result<Vec<Outcome>> {
         let mut found = BTreeMap::new();
         let mut order = Vec::new();
-        self.gather(ready, &mut found, &mut order, &mut Vec::new())?;
+        self.gather(publishable, &mut found, &mut order, &mut Vec::new())?;
         if order.len() > MOST_USES {
             let reason = format!("{} items would come along, {MOST_USES} at most may", order.len() - 1);
             return Err(Error::usage(reason));
@@ -333,7 +334,7 @@ impl Publisher<'_> {
         let mut published: BTreeMap<(ItemType, String), Outcome> = BTreeMap::new();
         let mut outcomes = Vec::new();
         for key in order {
-            let Some(ready) = found.get(&key) else { continue };
+            let Some(publishable) = found.get(&key) else { continue };
             let mut uses: Vec<UsedItem> = below(&key, &found)
                 .iter()
                 .filter_map(|key| published.get(key))
@@ -345,7 +346,7 @@ impl Publisher<'_> {
                 })
                 .collect();
             uses.sort();
-            let outcome = self.publish_with(ready, uses, base)?;
+            let outcome = self.publish_with(publishable, uses, base)?;
             outcomes.push(outcome.clone());
             published.insert(key, outcome);
         }
@@ -355,14 +356,14 @@ impl Publisher<'_> {
     /// Finds all items that an item names, and orders them so that each follows the items that it needs.
     fn gather(
         &self,
-        ready: Ready,
-        found: &mut BTreeMap<(ItemType, String), Ready>,
+        publishable: PublishableItem,
+        found: &mut BTreeMap<(ItemType, String), PublishableItem>,
         order: &mut Vec<(ItemType, String)>,
         above: &mut Vec<(ItemType, String)>,
     ) -> Result<()> {
-        let key = (ready.kind.item_type(), ready.id.clone());
+        let key = (publishable.kind.item_type(), publishable.id.clone());
         above.push(key.clone());
-        for (item_type, id) in ready.names.clone() {
+        for (item_type, id) in publishable.names.clone() {
             // Every host of this version has it.
             if self.is_built_in(item_type, &id) {
                 continue;
@@ -383,20 +384,25 @@ impl Publisher<'_> {
         }
         above.pop();
         order.push(key.clone());
-        found.insert(key, ready);
+        found.insert(key, publishable);
         Ok(())
     }
 
     /// Checks whether an id stands for an item that is built in, and not for one in a folder.
     fn is_built_in(&self, item_type: ItemType, id: &str) -> bool {
-        self.places.file(item_type, id).is_ok_and(|file| file.space == Space::BuiltIn)
+        self.locator.file(item_type, id).is_ok_and(|file| file.space == Space::BuiltIn)
     }
 
-    fn publish_with(&self, ready: &Ready, uses: Vec<UsedItem>, at: &Reference) -> Result<Outcome> {
+    fn publish_with(
+        &self,
+        publishable: &PublishableItem,
+        uses: Vec<UsedItem>,
+        at: &Reference,
+    ) -> Result<Outcome> {
         let reference = if at.tag.is_some() {
             at.clone()
         } else {
-            at.below(&ready.id, &ready.version).map_err(|error| {
+            at.below(&publishable.id, &publishable.version).map_err(|error| {
                 Error::usage(error.to_string())
                     .caused_by(error)
                     .help("name the whole reference: oci://host/repository:tag")
@@ -406,33 +412,41 @@ impl Publisher<'_> {
             return Err(Error::usage(format!("{reference} has a digest: what is published gets its own")));
         };
         let tagged = graph_registry::reference::version_of_tag(tag);
-        if tagged.is_some_and(|tagged| tagged != ready.version.replace('+', "_")) {
+        if tagged.is_some_and(|tagged| tagged != publishable.version.replace('+', "_")) {
             return Err(Error::usage(format!(
                 "the tag of {reference} is a version, and `{}` is version {}",
-                ready.id, ready.version
+                publishable.id, publishable.version
             )));
         }
-        let (artifact, signature) = self.artifacts(ready, uses)?;
+        let (artifact, signature) = self.artifacts(publishable, uses)?;
         let transport = self.puller.open(&reference)?;
         let published = publish(&*transport, &artifact, signature.as_ref(), tag, self.force)?;
-        let (id, kind, version) = (ready.id.clone(), ready.kind, ready.version.clone());
-        let companions = ready.companions.iter().map(|one| (one.kind, one.title.clone())).collect();
+        let (id, kind, version) = (publishable.id.clone(), publishable.kind, publishable.version.clone());
+        let companions = publishable.companions.iter().map(|one| (one.kind, one.title.clone())).collect();
         Ok(Outcome { id, kind, version, reference, published, companions })
     }
 
-    fn artifacts(&self, ready: &Ready, uses: Vec<UsedItem>) -> Result<(Artifact, Option<Artifact>)> {
-        let config =
-            ItemConfig { id: ready.id.clone(), kind: ready.kind, version: ready.version.clone(), uses };
-        let content = match &ready.body {
+    fn artifacts(
+        &self,
+        publishable: &PublishableItem,
+        uses: Vec<UsedItem>,
+    ) -> Result<(Artifact, Option<Artifact>)> {
+        let config = ItemConfig {
+            id: publishable.id.clone(),
+            kind: publishable.kind,
+            version: publishable.version.clone(),
+            uses,
+        };
+        let content = match &publishable.body {
             Body::Component { component, envelope } => ItemContent::Component { component, envelope },
             Body::Text { text, extension } => ItemContent::Text { text, extension },
         };
-        let created = self.epoch.or(ready.signed);
-        let item = Item { config, description: ready.description.as_deref(), created, content };
+        let created = self.epoch.or(publishable.signed);
+        let item = Item { config, description: publishable.description.as_deref(), created, content };
         let (artifact, signature) =
             artifact::artifacts(&item).map_err(|error| Error::usage(error.to_string()).caused_by(error))?;
-        let envelope = self.statement(ready)?;
-        let artifact = companions::attach(artifact, ready.companions.clone(), envelope)
+        let envelope = self.statement(publishable)?;
+        let artifact = companions::attach(artifact, publishable.companions.clone(), envelope)
             .map_err(|error| Error::usage(error.to_string()).caused_by(error).help(Remedy::PublishAlone))?;
         Ok((artifact, signature))
     }
@@ -440,13 +454,16 @@ impl Publisher<'_> {
 
 impl Publisher<'_> {
     /// Signs the statement about a graph's companions; `None` if the key that has signed the graph is not available.
-    fn statement(&self, ready: &Ready) -> Result<Option<String>> {
-        let (Body::Text { text, .. }, Some(signer)) = (&ready.body, ready.signer) else { return Ok(None) };
-        if ready.companions.is_empty() {
+    fn statement(&self, publishable: &PublishableItem) -> Result<Option<String>> {
+        let (Body::Text { text, .. }, Some(signer)) = (&publishable.body, publishable.signer) else {
+            return Ok(None);
+        };
+        if publishable.companions.is_empty() {
             return Ok(None);
         }
-        let Some(key) = self.companions.signing_key(ready, signer)? else { return Ok(None) };
-        let statement = companions::statement_of(&ready.id, signed_content(text), &ready.companions);
+        let Some(key) = self.companions.signing_key(publishable, signer)? else { return Ok(None) };
+        let statement =
+            companions::statement_of(&publishable.id, signed_content(text), &publishable.companions);
         statement.sign(&key).map(Some).map_err(|error| Error::usage(error.to_string()).caused_by(error))
     }
 }
@@ -454,12 +471,12 @@ impl Publisher<'_> {
 /// Returns the items that an item needs, at any depth.
 fn below(
     key: &(ItemType, String),
-    found: &BTreeMap<(ItemType, String), Ready>,
+    found: &BTreeMap<(ItemType, String), PublishableItem>,
 ) -> BTreeSet<(ItemType, String)> {
     let mut all = BTreeSet::new();
     let mut waiting = vec![key.clone()];
     while let Some(key) = waiting.pop() {
-        for (item_type, id) in found.get(&key).into_iter().flat_map(|ready| &ready.names) {
+        for (item_type, id) in found.get(&key).into_iter().flat_map(|publishable| &publishable.names) {
             let id = path_of(id);
             let named = (*item_type, id.to_owned());
             if all.insert(named.clone()) {

@@ -15,7 +15,7 @@ use graph_registry::reference::{Reference, ReferenceError};
 use graph_registry::transport::{self, Transport, TransportError};
 
 use crate::error::{Error, Kind, Result};
-use crate::items::locate::judged;
+use crate::items::locate::moment_of_superstep;
 use crate::items::lock_file::LockFile;
 use crate::project::paths::absolute;
 use crate::project::user_home::Home;
@@ -246,14 +246,14 @@ pub struct Puller<'p> {
 
 /// A pulled item and its origin.
 #[derive(Clone, Debug)]
-pub struct Brought {
+pub struct PulledItem {
     /// The verified item.
     pub pulled: PulledArtifact,
     /// Reference that it was pulled from, by its tag.
     pub reference: Reference,
 }
 
-impl Brought {
+impl PulledItem {
     /// Makes the entry for a lockfile.
     pub fn locked(&self) -> LockedItem {
         LockedItem {
@@ -297,7 +297,7 @@ impl Puller<'_> {
     }
 
     /// Pulls one item. `id` is the required item id.
-    pub fn one(&self, reference: &Reference, id: Option<&str>) -> Result<Brought> {
+    pub fn one(&self, reference: &Reference, id: Option<&str>) -> Result<PulledItem> {
         if !reference.names_one() {
             return Err(Error::usage(format!("{reference} names no artifact")).help(Remedy::SearchPlace {
                 instead: Some("add a tag or a digest: `:1.0.0`, `@sha256:…`".into()),
@@ -305,13 +305,13 @@ impl Puller<'_> {
             }));
         }
         let transport = self.open(reference)?;
-        let judge = Judge { trust: self.trust, at: judged(None) };
+        let judge = Judge { trust: self.trust, at: moment_of_superstep(None) };
         let pulled = pull::pull(&*transport, reference, id, judge)?;
-        Ok(Brought { pulled, reference: reference.clone() })
+        Ok(PulledItem { pulled, reference: reference.clone() })
     }
 
     /// Pulls an item and the items that it uses, the item first.
-    pub fn with_items(&self, reference: &Reference) -> Result<Vec<Brought>> {
+    pub fn with_items(&self, reference: &Reference) -> Result<Vec<PulledItem>> {
         let first = self.one(reference, None)?;
         let mut all = vec![first];
         for used in all[0].pulled.uses.clone() {
@@ -322,7 +322,7 @@ impl Puller<'_> {
     }
 
     /// Pulls an item that another one uses.
-    fn used(&self, graph: &Brought, used: &UsedItem) -> Result<Brought> {
+    fn used(&self, graph: &PulledItem, used: &UsedItem) -> Result<PulledItem> {
         let base = graph.reference.base_of(&graph.pulled.id).ok_or_else(|| {
             Error::integrity(format!(
                 "{} comes with other items, which are next to it if its repository is named `…/{}`; it is not",

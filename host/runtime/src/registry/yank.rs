@@ -17,9 +17,9 @@ use graph_registry::yank::{self, DescribedVersion, SignedYank, StatementSources,
 use serde_json::{Value, json};
 
 use crate::error::{Error, Kind as ErrorKind, Result};
-use crate::items::locate::judged;
+use crate::items::locate::moment_of_superstep;
 use crate::notice::{Notice, NoticeObserver};
-use crate::registry::pull::{Brought, Puller, place_of};
+use crate::registry::pull::{PulledItem, Puller, place_of};
 use crate::registry::yank_memory::{remember, remembered};
 use crate::remedy::{NewerVersion, Remedy};
 
@@ -71,7 +71,7 @@ pub struct YankOutcome {
 
 impl Puller<'_> {
     pub(crate) fn judge(&self) -> Judge<'_> {
-        Judge { trust: self.trust, at: judged(None) }
+        Judge { trust: self.trust, at: moment_of_superstep(None) }
     }
 
     /// Reads the statements about a version at a place, by trusted keys.
@@ -216,7 +216,7 @@ impl Puller<'_> {
         let Some(content) = about.content else {
             return Err(Error::integrity(format!("{} cannot be read: it was not changed", named(&about))));
         };
-        let now = judged(None).now;
+        let now = moment_of_superstep(None).now;
         let signer = self.trust.allow(key.id(), &about.id, now);
         match signer {
             Some(Ok(_)) => {}
@@ -295,7 +295,11 @@ impl<'c> YankCheck<'c> {
 
     /// Fails for yanked ones among an item and the items that it uses, the item first, unless `allowed` is true: then
     /// there is a notice. Returns the yank of each.
-    pub fn refuse(&self, all: &[Brought], allowed: impl Fn(&Brought) -> bool) -> Result<Vec<Option<Yank>>> {
+    pub fn refuse(
+        &self,
+        all: &[PulledItem],
+        allowed: impl Fn(&PulledItem) -> bool,
+    ) -> Result<Vec<Option<Yank>>> {
         let mut found = Vec::new();
         for one in all {
             let about = about(one);
@@ -325,7 +329,7 @@ impl<'c> YankCheck<'c> {
 }
 
 /// Checks whether a lockfile names exactly this artifact.
-pub fn is_locked(lock: &Lock, one: &Brought) -> bool {
+pub fn is_locked(lock: &Lock, one: &PulledItem) -> bool {
     let held = lock.get(one.pulled.kind.item_type(), &one.pulled.id);
     held.is_some_and(|held| held.manifest == one.pulled.manifest)
 }
@@ -354,7 +358,7 @@ fn names_version(reference: &Reference, described: &DescribedVersion) -> Result<
 }
 
 /// Returns the version that yanks of a pulled item are about.
-pub fn about(one: &Brought) -> PublishedVersion {
+pub fn about(one: &PulledItem) -> PublishedVersion {
     one.pulled.published()
 }
 
@@ -387,7 +391,7 @@ pub fn to_json(yank: Option<&Yank>) -> Value {
 }
 
 /// Makes the error about a yanked version, with advice. `first` is the item that uses this one, or the item itself.
-fn refusal(one: &Brought, yank: &Yank, first: &Brought, way: Override) -> Error {
+fn refusal(one: &PulledItem, yank: &Yank, first: &PulledItem, way: Override) -> Error {
     let item = named(&about(one));
     let is_first = one.pulled.manifest == first.pulled.manifest;
     let message = if is_first {

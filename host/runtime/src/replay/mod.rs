@@ -23,7 +23,7 @@ use crate::error::{Error, Kind, Result};
 use crate::executor::{ComponentExecutor, ExecutorParts, knowledge_of};
 use crate::functions::Functions;
 use crate::host::Host;
-use crate::items::locate::judged;
+use crate::items::locate::moment_of_superstep;
 use crate::journal::Tape;
 use crate::plan::Plan;
 use crate::plan::engine::{components, engine};
@@ -36,7 +36,7 @@ use crate::trust::trusted_keys;
 
 use recorded::StoredCheckpoints;
 
-pub use graph_walker::replay::{Difference, LiveDifference, Replay, Replayed};
+pub use graph_walker::replay::{Difference, LiveDifference, Replay, ReplayedSuperstep};
 
 /// Source of the answers in a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Mode {
 
 /// Sources of a replay that replace those of the run's start.
 #[derive(Clone, Debug, Default)]
-pub struct Given {
+pub struct ReplaySources {
     /// The manifest. It permits a run of another host to call the world.
     pub caps: Option<PathBuf>,
     /// Sources of items and trust for a run of another host. A run of this host has those of its start.
@@ -127,10 +127,10 @@ pub async fn replay(
     store: Arc<dyn CheckpointStore>,
     row: &RunRow,
     key: VerifyingKey,
-    (mode, given): (Mode, &Given),
+    (mode, given): (Mode, &ReplaySources),
     project: &Project,
     host: &Host,
-    tell: &mut (dyn FnMut(&Replayed) + Send),
+    tell: &mut (dyn FnMut(&ReplayedSuperstep) + Send),
 ) -> Result<Replay> {
     let checkpoints = Arc::new(StoredCheckpoints::new(&store, &row.run_id));
     let recorded = recorded::read(&*store, row, Arc::clone(&checkpoints), &key)?;
@@ -188,7 +188,7 @@ impl ReplayContext {
         store: &dyn CheckpointStore,
         row: &RunRow,
         stored: &StoredCheckpoint,
-        (mode, given): (Mode, &Given),
+        (mode, given): (Mode, &ReplaySources),
         project: &Project,
         host: &Host,
     ) -> Result<Self> {
@@ -208,7 +208,7 @@ impl ReplayContext {
             ));
         }
         let hooks = kept.hooks(store)?.hooks;
-        let places = kept.places(&host.home, project);
+        let locator = kept.locator(&host.home, project);
         let recorded_at = kept.judged_at(Some(checkpoint.at));
         let RunSnapshot { graph, graphs, pins: kept, .. } = kept;
         let trust = trusted_keys::load(&host.home, &kept.trust_files, &*host.notices)?;
@@ -217,17 +217,17 @@ impl ReplayContext {
         pins.engine = engine.digest();
         let inputs = restore::inputs(store, &checkpoint.inputs)?;
         let manifest = manifest.narrowed(|manifest| parameters::allowed(&graph, &inputs, manifest));
-        let mut components = components(engine, places, trust, manifest, kept.allow_unsigned);
+        let mut components = components(engine, locator, trust, manifest, kept.allow_unsigned);
         components.recorded = recorded_at;
         components.functions = Arc::new(Functions::recorded(&kept.unsandboxed));
-        let judged = judged(components.recorded);
+        let moment = moment_of_superstep(components.recorded);
         components.kept_texts = Arc::new(resume::kept_texts(store, &kept)?);
         let (graph, graphs) = (Arc::new(graph), Arc::new(graphs));
-        let manifest = Arc::clone(&components.manifest);
+        let manifest = components.manifest.shared();
         let plan = Plan::make(&graph, &graphs, &hooks, &components).await;
         pins.of_plan(&plan);
         if let Some(error) = resume::refuse_revoked_items(&row.run_id, &kept, &plan)
-            .or_else(|| resume::not_as_required(&row.run_id, &graph.id, &kept, &components.trust, judged))
+            .or_else(|| resume::not_as_required(&row.run_id, &graph.id, &kept, &components.trust, moment))
         {
             return Err(error);
         }

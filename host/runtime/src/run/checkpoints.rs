@@ -340,7 +340,7 @@ pub struct Way {
 impl Way {
     /// Computes the way to the checkpoint with the number `last` in a history that begins with `first`. `updates` are
     /// the updates that went back, in order: the number of each, and that of the checkpoint that it restored.
-    pub fn of(first: u64, last: u64, updates: &[(u64, u64)]) -> Self {
+    pub fn to_checkpoint(first: u64, last: u64, updates: &[(u64, u64)]) -> Self {
         let (mut spans, mut last, mut updates) = (Vec::new(), last, updates);
         loop {
             let until = updates.partition_point(|(update, _)| *update <= last);

@@ -45,26 +45,33 @@ pub struct Definition {
     pub pins: Digest,
 }
 
-/// The store, executor, clock and key of a run.
+/// The store, executor, clock and key of runs.
 #[derive(Clone, Debug)]
-pub struct Environment {
-    /// The store that keeps the run.
+pub struct RunServices {
+    /// The store that keeps the runs.
     pub store: Arc<dyn CheckpointStore>,
-    /// Performs the run's tasks.
+    /// Performs the tasks of runs.
     pub executor: Arc<dyn TaskExecutor>,
     /// The clock that recorded times come from.
     pub clock: Arc<dyn Clock>,
-    /// The key that signs the run's records.
+    /// The key that signs the records of runs.
     pub key: SigningKey,
-    /// Mode of writing the run's records.
+    /// Mode of writing the records.
     pub writing: WriteMode,
+}
+
+/// The services of a run, with the writer of its state item.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    /// The store, executor, clock and key of the run.
+    pub services: RunServices,
     /// Writer of the run's state item after each stored record; `None` if the run has no state item.
     pub state_item: Option<StateItem>,
 }
 
 /// The parameters of a new run.
 #[derive(Clone, Debug)]
-pub struct Beginning {
+pub struct NewRunSettings {
     /// The id of the new run.
     pub run: String,
     /// Path of the graph's file for the run's row, if there is a file.
@@ -100,7 +107,7 @@ pub struct RunParent {
 
 /// A run that this process holds, before it is driven. After a drop, it can be resumed.
 #[derive(Debug)]
-pub struct Assembled {
+pub struct AssembledRun {
     /// The id of the run.
     pub run: String,
     /// The setup that its walker was made with.
@@ -119,9 +126,9 @@ pub struct PreparedRun {
     pub driver: Driver,
 }
 
-impl Assembled {
+impl AssembledRun {
     /// Passes the run to a driver.
-    pub fn ready(self, environment: &Environment) -> Result<PreparedRun> {
+    pub fn prepare(self, environment: &Environment) -> Result<PreparedRun> {
         let Self { run, setup, walker, guard } = self;
         let driver = environment.driver(&run, (walker, guard), setup.durability)?;
         Ok(PreparedRun { run, driver })
@@ -131,11 +138,12 @@ impl Assembled {
 impl Environment {
     /// Takes an existing run: no other process can take it until the guard is dropped.
     pub fn take(&self, run: &str) -> Result<RunGuard> {
-        Ok(self.store.acquire(run, &restore::this_process())?)
+        Ok(self.services.store.acquire(run, &restore::this_process())?)
     }
 
     fn driver(&self, run: &str, assembled: (RunTree, RunGuard), durability: Durability) -> Result<Driver> {
-        let Self { store, executor, clock, key, writing, state_item } = self.clone();
+        let Self { services: RunServices { store, executor, clock, key, writing }, state_item } =
+            self.clone();
         let (walker, guard) = assembled;
         let parts = DriverConfig {
             executor,
@@ -158,13 +166,14 @@ impl Environment {
     }
 
     /// Creates a run in the store, and takes it. If the walker refuses the start, no run is left behind.
-    pub fn start(&self, definition: &Definition, beginning: Beginning) -> Result<Assembled> {
+    pub fn start(&self, definition: &Definition, settings: NewRunSettings) -> Result<AssembledRun> {
         let graph = &definition.graph;
-        let run = beginning.run;
-        let (root, parent) = match beginning.parent {
+        let run = settings.run;
+        let (root, parent) = match settings.parent {
             Some(parent) => (parent.root_id, Some(parent.run_id)),
             None => (run.clone(), None),
         };
+        let inputs = inputs_digest(&settings.inputs);
         let setup = Setup {
             identity: Identity {
                 run: run.clone(),
@@ -172,35 +181,34 @@ impl Environment {
                 parent: parent.clone(),
                 namespace: String::new(),
             },
-            seed: beginning.seed.unwrap_or_else(|| Setup::default_seed(graph, &beginning.inputs)),
-            inputs: beginning.inputs,
-            initial_state: beginning.initial_state,
+            seed: settings.seed.unwrap_or_else(|| Setup::default_seed_of(&graph.digest, &inputs)),
+            inputs: settings.inputs,
+            initial_state: settings.initial_state,
             manifest: Arc::clone(&definition.manifest),
             graphs: Arc::clone(&definition.graphs),
             hooks: Arc::clone(&definition.hooks),
             pins: definition.pins,
             accepted: Vec::new(),
-            durability: beginning.durability.unwrap_or(graph.durability),
-            max_steps: beginning.max_steps,
-            max_concurrency: beginning.max_concurrency,
+            durability: settings.durability.unwrap_or(graph.durability),
+            max_steps: settings.max_steps,
+            max_concurrency: settings.max_concurrency,
         };
-        let at = self.clock.now();
+        let at = self.services.clock.now();
         // The start is tried without a store first: its outcome is the same each time.
         RunTree::new(Arc::clone(graph), setup.clone())
             .handle(at, Event::Started)
             .map_err(|error| refused_event(&error))?;
-        let inputs = inputs_digest(&setup.inputs);
         let row = RunRow {
             run_id: run.clone(),
             graph_id: graph.id.clone(),
-            graph_path: beginning.graph_path,
+            graph_path: settings.graph_path,
             parent_id: parent,
             root_id: root,
             continuation_of: None,
             continuation_id: None,
             chain_root_id: None,
             status: Status::Running,
-            pid: beginning.pid,
+            pid: settings.pid,
             step: 0,
             fuel: 0,
             model_use: ModelUse::NOTHING,
@@ -212,7 +220,7 @@ impl Environment {
             manifest: definition.manifest_digest,
             pins: setup.pins,
             seed: setup.seed,
-            key: self.key.id(),
+            key: self.services.key.id(),
             durability: setup.durability,
             // No run takes more steps.
             max_steps: setup.max_steps.map(|most| most.min(LARGEST_FIGURE)),
@@ -221,12 +229,12 @@ impl Environment {
         };
         let mut snapshots =
             vec![Snapshot { digest: inputs, text: json::canonical_string(&setup.inputs).into() }];
-        snapshots.extend(beginning.texts);
-        snapshots.push(RunStart::of(&row).note(&self.key));
-        self.store.create_run(&NewRun { row, snapshots })?;
+        snapshots.extend(settings.texts);
+        snapshots.push(RunStart::of(&row).note(&self.services.key));
+        self.services.store.create_run(&NewRun { row, snapshots })?;
         let guard = self.take(&run)?;
         let walker = RunTree::new(Arc::clone(graph), setup.clone());
-        Ok(Assembled { run, setup, walker, guard })
+        Ok(AssembledRun { run, setup, walker, guard })
     }
 
     /// Restores a run that this process holds; a run without stored records starts from its beginning.
@@ -236,10 +244,10 @@ impl Environment {
         setup: Setup,
         restored: Option<RestoredTree>,
         guard: RunGuard,
-    ) -> Result<Assembled> {
+    ) -> Result<AssembledRun> {
         let run = setup.identity.run.clone();
         let walker = walker(graph, setup.clone(), restored)?;
-        Ok(Assembled { run, setup, walker, guard })
+        Ok(AssembledRun { run, setup, walker, guard })
     }
 
     /// Edits the state of a run that this process holds, as a node would, at its newest checkpoint or after going back
@@ -256,13 +264,14 @@ impl Environment {
         let back_to = match back_to {
             None => None,
             Some(place) => {
-                let verifying = self.key.verifying_key();
-                let earlier = restore::restore_at(&*self.store, &setup.identity.run, verifying, &place)?;
+                let verifying = self.services.key.verifying_key();
+                let earlier =
+                    restore::restore_at(&*self.services.store, &setup.identity.run, verifying, &place)?;
                 // A run that is at that checkpoint need not go back.
                 if earlier.digest == restored.root.digest {
                     None
                 } else {
-                    let inputs = Arc::new(inputs(&*self.store, &earlier)?);
+                    let inputs = Arc::new(inputs(&*self.services.store, &earlier)?);
                     Some(Earlier { restored: earlier, inputs })
                 }
             }
@@ -281,9 +290,9 @@ impl Environment {
         of: Restored,
         edit: Option<Edit>,
     ) -> Result<Summary> {
-        let at = self.clock.now();
+        let at = self.services.clock.now();
         let run = setup.identity.run.clone();
-        let visited = restore::visited_at(&*self.store, &of, &self.key.verifying_key())?;
+        let visited = restore::visited_at(&*self.services.store, &of, &self.services.key.verifying_key())?;
         let walker = || {
             RunTree::fork(Arc::clone(graph), setup.clone(), of.clone(), &visited).map_err(|error| {
                 let origin = row.continuation_of.as_deref().unwrap_or(&run);
@@ -295,36 +304,36 @@ impl Environment {
             .handle(at, Event::Forked(edit.clone()))
             .map_err(|error| refused_edit(refused_event(&error)))?;
         let walker = walker()?;
-        self.store.create_run(&NewRun { row, snapshots: Vec::new() })?;
+        self.services.store.create_run(&NewRun { row, snapshots: Vec::new() })?;
         let guard = self.take(&run)?;
-        self.edited(Assembled { run, setup, walker, guard }, Event::Forked(edit)).await
+        self.edited(AssembledRun { run, setup, walker, guard }, Event::Forked(edit)).await
     }
 
     /// Passes an event to a run that leaves it suspended.
-    async fn edited(&self, assembled: Assembled, event: Event) -> Result<Summary> {
-        let mut ready = assembled.ready(self)?;
-        ready.driver.drive(event, &mut ()).await.map_err(|error| match error {
+    async fn edited(&self, assembled: AssembledRun, event: Event) -> Result<Summary> {
+        let mut prepared = assembled.prepare(self)?;
+        prepared.driver.drive(event, &mut ()).await.map_err(|error| match error {
             DriveError::Refused { .. } => refused_edit(error.into()),
             other => other.into(),
         })?;
-        Ok(ready.driver.take_summary())
+        Ok(prepared.driver.take_summary())
     }
 
     /// Stops a run that this process holds and that is not being driven, before any task runs.
     pub async fn stop(
         &self,
-        mut assembled: Assembled,
+        mut assembled: AssembledRun,
         stop: graph_driver::StopRequest,
         behind: RunUpdate,
         first: Event,
     ) -> Result<Status> {
         let run = assembled.run.clone();
-        assembled.walker.handle(self.clock.now(), stop.into()).map_err(|error| {
+        assembled.walker.handle(self.services.clock.now(), stop.into()).map_err(|error| {
             Error::storage(format!("run {run} cannot be stopped: {error}")).caused_by(error)
         })?;
-        let mut ready = assembled.ready(self)?;
-        ready.driver.amend(RunUpdate { at: self.clock.now(), ..behind });
-        Ok(ready.driver.drive(first, &mut ()).await?)
+        let mut prepared = assembled.prepare(self)?;
+        prepared.driver.amend(RunUpdate { at: self.services.clock.now(), ..behind });
+        Ok(prepared.driver.drive(first, &mut ()).await?)
     }
 }
 

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::project::Project;
 use crate::remedy::Remedy;
-use crate::run::context::Environment;
+use crate::run::context::{Environment, RunServices};
 use crate::run::history_audit::check_pause;
 use crate::run::restore;
 use crate::run::resume::{self, own_key, pinned_by};
@@ -82,7 +82,7 @@ pub(crate) async fn update(
     let verifying = key.verifying_key();
     let state_item = StateItem::of_run(false, &graph, &row, &key, project, host);
     // The future holds the walker's data, which is large.
-    let environment = Environment { state_item, ..still(store, key) };
+    let environment = Environment { services: edit_services(store, key), state_item };
     let summary = Box::pin(environment.update(&graph, setup, restored, edit, back_to, guard)).await?;
     Ok(EditedRun { run, graph: graph.id.clone(), summary, key: verifying, origin: None })
 }
@@ -118,7 +118,7 @@ pub(crate) async fn fork(
     let verifying = key.verifying_key();
     let state_item = StateItem::of_run(false, &graph, &origin, &key, project, host);
     // The future holds the walker's data, which is large.
-    let environment = Environment { state_item, ..still(store, key) };
+    let environment = Environment { services: edit_services(store, key), state_item };
     let summary = Box::pin(environment.fork(&graph, setup, row, of, edit)).await?;
     let origin = Some((origin.run_id.clone(), sequence));
     Ok(EditedRun { run, graph: graph.id.clone(), summary, key: verifying, origin })
@@ -157,15 +157,14 @@ pub(crate) fn nothing_stored(run: &str) -> Error {
         .help(Remedy::ResumeRun { run: run.to_owned() })
 }
 
-/// Makes the environment for edits: nothing is dispatched, and records are stored before the call returns.
-pub(crate) fn still(store: Arc<dyn CheckpointStore>, key: SigningKey) -> Environment {
-    Environment {
+/// Makes the services for edits: nothing is dispatched, and records are stored before the call returns.
+pub(crate) fn edit_services(store: Arc<dyn CheckpointStore>, key: SigningKey) -> RunServices {
+    RunServices {
         store,
         executor: Arc::new(NoTasks),
         clock: Arc::new(SystemClock),
         key,
         writing: WriteMode::Inline,
-        state_item: None,
     }
 }
 

@@ -163,7 +163,7 @@ impl Pins {
     }
 
     /// Returns the places of items for a resume. An item that the run was started with stays admitted unless it has changed.
-    pub(crate) fn places(&self, home: &Home, keeper: &Project) -> ItemLocator {
+    pub(crate) fn locator(&self, home: &Home, keeper: &Project) -> ItemLocator {
         let texts =
             self.texts.keys().filter_map(|text| Some(text.split_once(' ')?.1.rsplit_once('.')?.0.to_owned()));
         let ids: Vec<String> =

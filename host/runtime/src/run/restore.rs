@@ -140,7 +140,7 @@ pub fn broken(run: &str, sequence: u64, error: &ChainError) -> Error {
 
 /// Result of the verification before a resume.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Checked {
+pub struct VerifiedPart {
     /// Number of checkpoints, those of child runs included.
     pub checkpoints: u64,
     /// Number of child runs that are resumed with it.
@@ -161,8 +161,8 @@ pub fn restore(
     store: &dyn CheckpointStore,
     run: &str,
     key: VerifyingKey,
-) -> Result<Option<(RestoredTree, Checked)>> {
-    let mut checked = Checked::default();
+) -> Result<Option<(RestoredTree, VerifiedPart)>> {
+    let mut checked = VerifiedPart::default();
     let Some(root) = restore_one(store, run, "", key, &mut checked)? else { return Ok(None) };
     audit_end(store, run, &key, (root.checkpoint.sequence, &root.digest))?;
     let mut parents = vec![root.checkpoint.clone()];
@@ -205,7 +205,7 @@ fn restore_one(
     run: &str,
     namespace: &str,
     key: VerifyingKey,
-    checked: &mut Checked,
+    checked: &mut VerifiedPart,
 ) -> Result<Option<Restored>> {
     let begins = checkpoints::begins(store, run, namespace, Some(&key))?;
     let line = Line::new(store, run, namespace, Some(&key), begins.as_ref());

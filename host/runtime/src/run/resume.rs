@@ -24,7 +24,7 @@ use crate::clock::now;
 use crate::error::{EmbeddedPlace, Error, Kind, Result};
 use crate::functions::Functions;
 use crate::host::Host;
-use crate::items::locate::judged;
+use crate::items::locate::moment_of_superstep;
 use crate::items::{built_in, text_items};
 use crate::plan::Plan;
 use crate::plan::engine::{components, engine};
@@ -37,9 +37,10 @@ use crate::run::context::{Environment, PreparedRun};
 use crate::run::drift::CurrentSources;
 use crate::run::history_audit::check_pause;
 use crate::run::pins::{Pins, kept_text};
-use crate::run::restore::Checked;
+use crate::run::restore::VerifiedPart;
+use crate::run::run_inputs::check_inputs;
 use crate::run::snapshot::{PinnedBy, RunSnapshot};
-use crate::run::start::{check_inputs, environment};
+use crate::run::start::component_services;
 use crate::run::start_note::RunStart;
 use crate::run::state_item::StateItem;
 use crate::run::typed_answers::TypedAnswers;
@@ -52,7 +53,7 @@ use crate::trust::trusted_keys;
 #[derive(Debug)]
 pub struct Resumable {
     /// The driver, which holds the run.
-    pub ready: PreparedRun,
+    pub prepared: PreparedRun,
     /// The graph to continue with: the recorded one, or an accepted change of it.
     pub graph: Arc<Graph>,
     /// The questions that wait for an answer.
@@ -66,7 +67,7 @@ pub struct Resumable {
     /// The changes that were accepted.
     pub accepted: Vec<String>,
     /// Result of the verification; `None` if the run starts from its beginning.
-    pub checked: Option<Checked>,
+    pub checked: Option<VerifiedPart>,
     /// Notices of the plan, such as dispatches that will be denied.
     pub plan_notices: Vec<String>,
     /// Key that its records are signed with.
@@ -80,24 +81,24 @@ impl Resumable {
         if keys.peek().is_none() {
             return Vec::new();
         }
-        structure::unknown_channels(&self.graph, &self.ready.driver.summary().state, keys)
+        structure::unknown_channels(&self.graph, &self.prepared.driver.summary().state, keys)
     }
 
     /// Takes the answers to the open questions from `typed`. The remaining ones are for questions that the run has not asked yet.
     pub fn take_answers(&self, typed: &mut TypedAnswers, store: &dyn CheckpointStore) -> Result<Answers> {
-        let committed = |name: &str| answered::find(store, &self.ready.run, &self.key, name);
-        typed.take(self.ready.driver.run(), &committed)
+        let committed = |name: &str| answered::find(store, &self.prepared.run, &self.key, name);
+        typed.take(self.prepared.driver.run(), &committed)
     }
 
     /// Checks whether an open question is asked again before it is answered, since accepted changes may have changed it.
     pub fn asks_again(&self) -> bool {
-        let run = self.ready.driver.run();
+        let run = self.prepared.driver.run();
         !self.accepted.is_empty() && self.open.iter().any(|asked| run.is_asked_again(&asked.id))
     }
 
     /// Restricts answers to questions that are asked again as they were shown, for a resume with new inputs.
     pub fn only_as_shown(&self, typed: &mut TypedAnswers) {
-        typed.only_as_shown(self.ready.driver.run());
+        typed.only_as_shown(self.prepared.driver.run());
     }
 
     /// Merges new inputs into those of the run, and checks them against the graph's schema.
@@ -125,7 +126,7 @@ impl Resumable {
     pub fn event(&mut self, resume: Resume) -> Event {
         if let Some(max_steps) = resume.max_steps {
             let max_steps = Change::Set(max_steps.min(LARGEST_FIGURE));
-            self.ready.driver.amend(RunUpdate { max_steps, ..RunUpdate::default() });
+            self.prepared.driver.amend(RunUpdate { max_steps, ..RunUpdate::default() });
         }
         if self.from_the_start { Event::Started } else { Event::Resumed(resume) }
     }
@@ -139,11 +140,11 @@ fn still_trusted(
     pins: &Pins,
     plan: &Plan,
     trust: &TrustStore,
-    judged: Moment,
+    moment: Moment,
 ) -> Result<()> {
     let refusal = refuse_revoked_items(run, before, plan)
         .or_else(|| signer_revoked(run, before, pins, trust, now()))
-        .or_else(|| not_as_required(run, graph, pins, trust, judged));
+        .or_else(|| not_as_required(run, graph, pins, trust, moment));
     refusal.map_or(Ok(()), Err)
 }
 
@@ -165,7 +166,7 @@ fn take(name: &str, store: &dyn CheckpointStore, begins_turn: bool) -> Result<(R
 /// The options of a resume.
 #[derive(Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
-pub struct Opening {
+pub struct RestoreOptions {
     /// Resumes the run with the present graph, manifest and components if they have changed.
     pub accept_changes: bool,
     /// Permits a run that has ended to start another turn, with new inputs.
@@ -183,16 +184,16 @@ pub struct Opening {
 }
 
 /// Takes a run, verifies its records, compares its sources with the present ones, and restores it.
-pub(crate) async fn open(
+pub(crate) async fn reopen(
     name: &str,
     store: Arc<dyn CheckpointStore>,
-    opening: Opening,
+    options: RestoreOptions,
     project: &Project,
     host: &Host,
 ) -> Result<Resumable> {
     let signing_key =
-        opening.sign_with.as_deref().map(|key| key_pairs::signing_key(&host.home, key)).transpose()?;
-    let (mut row, guard) = take(name, &*store, opening.begins_turn)?;
+        options.sign_with.as_deref().map(|key| key_pairs::signing_key(&host.home, key)).transpose()?;
+    let (mut row, guard) = take(name, &*store, options.begins_turn)?;
     let run = row.run_id.clone();
     let key = own_key(&row, host)?;
     let verifying = key.verifying_key();
@@ -206,27 +207,27 @@ pub(crate) async fn open(
     }
     let pinned_by = PinnedBy::of(restored.as_ref(), &key);
     let mut kept = RunSnapshot::read(&*store, &row, pinned_by, &host.home)?;
-    kept.take_sources(&run, &opening.sources, project)?;
-    let permitted = kept.permit(Purpose::Resume, opening.caps.as_deref(), host)?;
+    kept.take_sources(&run, &options.sources, project)?;
+    let permitted = kept.permit(Purpose::Resume, options.caps.as_deref(), host)?;
     let mut pins = kept.pins.clone();
     let trust = trusted_keys::load(&host.home, &pins.trust_files, &*host.notices)?;
     let recorded = kept.judged_at(restored.as_ref().map(|tree| tree.root.checkpoint.at));
-    let judged = judged(recorded);
-    let mut present = CurrentSources::new(&kept, opening.accept_changes, &trust, project.base(), judged);
+    let moment = moment_of_superstep(recorded);
+    let mut present = CurrentSources::new(&kept, options.accept_changes, &trust, project.base(), moment);
     let graph = Arc::new(present.graph(&mut pins)?);
     let inputs = restore::inputs(&*store, &row.inputs)?;
-    let manifest = present.manifest(permitted.manifest, opening.caps.as_deref())?;
+    let manifest = present.manifest(permitted.manifest, options.caps.as_deref())?;
     let manifest = manifest.narrowed(|manifest| parameters::allowed(&graph, &inputs, manifest));
-    let places = kept.places(&host.home, project);
-    let graphs = Arc::new(present.graphs(&graph, &places, &manifest, &mut pins)?);
+    let locator = kept.locator(&host.home, project);
+    let graphs = Arc::new(present.graphs(&graph, &locator, &manifest, &mut pins)?);
     let (mut changes, change_remedies) = (present.changes, present.remedies);
     let engine = engine(host)?.opening(permitted.opens);
     pins.engine = engine.digest();
-    pin_texts(&mut pins, &graph, &manifest, opening.caps.as_deref());
+    pin_texts(&mut pins, &graph, &manifest, options.caps.as_deref());
     pins.of_graphs(&graphs);
-    let mut components = components(engine, places, trust, manifest, pins.allow_unsigned);
+    let mut components = components(engine, locator, trust, manifest, pins.allow_unsigned);
     components.recorded = recorded;
-    components.log = Some(TrustLog::of(&host.home));
+    components.log = Some(TrustLog::in_home(&host.home));
     components.kept_texts = Arc::new(kept_texts(&*store, &kept.pins)?);
     components.signing_key = signing_key;
     components.functions = Arc::clone(&host.functions);
@@ -234,38 +235,40 @@ pub(crate) async fn open(
     let hooks = kept.hooks(&*store)?;
     let plan = Plan::make(&graph, &graphs, &hooks.hooks, &components).await;
     pins.of_plan(&plan);
-    still_trusted(&run, &graph.id, &kept.pins, &pins, &plan, &components.trust, judged)?;
+    still_trusted(&run, &graph.id, &kept.pins, &pins, &plan, &components.trust, moment)?;
     // If the graph or the manifest have changed, changed grants follow from that.
     changes.extend(drift::of_pins(&kept.pins, &pins, &plan.users(), changes.is_empty()));
     if changes.is_empty() {
         // An addition, such as a first signature, revokes nothing.
         pins = kept.recorded.clone();
-    } else if !opening.accept_changes {
+    } else if !options.accept_changes {
         return Err(changed(&run, &changes, change_remedies));
     }
     plan.refusal(suggestion(&pins)).map_or(Ok(()), Err)?;
-    TrustLog::of(&host.home).accept_plan(&plan, &[])?;
+    TrustLog::in_home(&host.home).accept_plan(&plan, &[])?;
     let plan_notices = plan.notices();
     let (pins_digest, pins_text) = pins.text()?;
     let is_changed = pins_digest != row.pins;
-    let texts = if is_changed { kept_now(&graph, &graphs, &components.manifest, &plan) } else { Vec::new() };
+    let texts =
+        if is_changed { resumed_texts(&graph, &graphs, &components.manifest, &plan) } else { Vec::new() };
     let from_the_start = restored.is_none();
     let mut setup = Setup {
         pins: pins_digest,
         hooks: hooks.hooks,
-        ..setup(&row, &components.manifest, &graphs, inputs.clone())
+        ..setup(&row, &components.manifest.shared(), &graphs, inputs.clone())
     };
     // A run that starts from its beginning has no record yet that pins it.
     if is_changed && !from_the_start {
         setup.accepted.push(accepted(&row, (pins_digest, graph.digest), &key, &changes));
     }
-    let state_item = StateItem::of_run(opening.state_item, &graph, &row, &key, project, host);
-    let environment = Environment { state_item, ..environment(components, plan, store, key, project, host) };
+    let state_item = StateItem::of_run(options.state_item, &graph, &row, &key, project, host);
+    let services = component_services(components, plan, store, key, project, host);
+    let environment = Environment { services, state_item };
     let assembled = environment.resume(&graph, setup, restored, guard)?;
     let summary = assembled.walker.summary();
     let mut update = position(&assembled.walker, summary.steps);
     if is_changed {
-        keep_changed(&*environment.store, &texts, (&pins_digest, &pins_text))?;
+        keep_changed(&*environment.services.store, &texts, (&pins_digest, &pins_text))?;
         if from_the_start {
             let start = RunStart { pins: pins_digest, graph: graph.digest, ..RunStart::of(&row) };
             keep_begun(start, &environment)?;
@@ -273,13 +276,13 @@ pub(crate) async fn open(
         (update.pins, update.graph) = (Some(pins_digest), Some(graph.digest));
         update.manifest = Some(pins.manifest);
     }
-    let mut ready = assembled.ready(&environment)?;
-    ready.driver.amend(update);
-    if opening.no_cache {
-        ready.driver.ignore_cache();
+    let mut prepared = assembled.prepare(&environment)?;
+    prepared.driver.amend(update);
+    if options.no_cache {
+        prepared.driver.ignore_cache();
     }
     Ok(Resumable {
-        ready,
+        prepared,
         graph,
         open: summary.interrupts,
         from_the_start,
@@ -335,8 +338,8 @@ fn accepted(
 
 /// Stores the start note of a run that has not started yet.
 fn keep_begun(begun: RunStart<'_>, environment: &Environment) -> Result<()> {
-    let note = begun.note(&environment.key);
-    Ok(environment.store.put_snapshot(&note.digest, &note.text)?)
+    let note = begun.note(&environment.services.key);
+    Ok(environment.services.store.put_snapshot(&note.digest, &note.text)?)
 }
 
 /// Returns the suggestion of a manifest for a run. A graph that a program has built has no file: it is written into one first.
@@ -358,7 +361,7 @@ fn cut_short(run: &str, origin: &str) -> Error {
 }
 
 /// Returns the texts that a run is resumed with: a later resume compares with these.
-fn kept_now(graph: &Graph, graphs: &Graphs, manifest: &Manifest, plan: &Plan) -> Vec<(Digest, String)> {
+fn resumed_texts(graph: &Graph, graphs: &Graphs, manifest: &Manifest, plan: &Plan) -> Vec<(Digest, String)> {
     let documents = [kept_text(&graph.document), kept_text(&manifest.to_json())];
     let inside = graphs.values().map(|graph| kept_text(&graph.document));
     let texts = plan.texts.values().filter_map(|text| text.as_ref().ok());

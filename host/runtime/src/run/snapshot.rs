@@ -24,9 +24,10 @@ use crate::project::Project;
 use crate::project::paths::absolute;
 use crate::project::user_home::Home;
 use crate::remedy::Remedy;
+use crate::run::manifest_file::read_manifest;
+use crate::run::opened_graph::check_folders;
 use crate::run::pins::{Pins, kept_text};
 use crate::run::restore;
-use crate::run::start::{check_folders, read_manifest};
 use crate::run::start_note::RunStart;
 use crate::sources::Sources;
 
@@ -146,9 +147,9 @@ impl RunSnapshot {
     }
 
     /// Returns the places of items. Items that another host has started a run with have no precedence here.
-    pub(crate) fn places(&self, home: &Home, keeper: &Project) -> ItemLocator {
+    pub(crate) fn locator(&self, home: &Home, keeper: &Project) -> ItemLocator {
         match self.origin {
-            Origin::Own => self.pins.places(home, keeper),
+            Origin::Own => self.pins.locator(home, keeper),
             Origin::Stranger => {
                 ItemLocator::new(&self.pins.item_folders, self.pins.project.as_deref(), home, keeper)
             }

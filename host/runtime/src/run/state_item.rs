@@ -12,7 +12,7 @@ use graph_core::id::{IdError, RunId};
 use graph_core::policy::Durability;
 use graph_core::record::{Checkpoint, Record, Status};
 use graph_core::trust::{CommentMark, SigningKey, TextKind, sign_text};
-use graph_store::held::{FilePlace, Written};
+use graph_store::held::{FilePlace, WriteOptions};
 use graph_store::{CheckpointPosition, CheckpointStore, RunRow};
 use graph_walker::graph::Graph;
 use serde_json::{Map, Value};
@@ -55,9 +55,9 @@ impl Projection {
         let text = text(store, &row, &checkpoint, status, &id)?;
         let signed = sign_text(TextKind::Knowledge, &id, &text, CommentMark::Angle, &self.key, now());
         let place = file(&self.project, &id)?;
-        place.replace(Written::with_mode(0o644), |file| file.write_all(signed.as_bytes())).map_err(|error| {
-            paths::not_written("the knowledge item", &error, &place.path(), self.project.base())
-        })
+        place.replace(WriteOptions::with_mode(0o644), |file| file.write_all(signed.as_bytes())).map_err(
+            |error| paths::not_written("the knowledge item", &error, &place.path(), self.project.base()),
+        )
     }
 }
 

@@ -12,7 +12,7 @@ use graph_core::digest::Digest;
 use graph_core::format;
 use graph_core::json::{self, TreeLimit};
 use graph_core::record::{RecordKind, SignedRecord};
-use graph_store::held::{FilePlace, Written};
+use graph_store::held::{FilePlace, WriteOptions};
 use graph_store::{CheckpointPosition, CheckpointStore};
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,7 @@ pub fn note(home: &Home, store: &dyn CheckpointStore, run: &str) -> Result<()> {
     create_private_folder(&folder)?;
     // Not synced: if a power failure loses the note, the older one remains, which is valid as well.
     let failed = |error: &std::io::Error| Error::write("the note about the run", &path, error);
-    let written = Written { is_durable: false, mode: Some(0o600) };
+    let written = WriteOptions { is_durable: false, mode: Some(0o600) };
     FilePlace::at(&path)
         .replace(written, |file| file.write_all(text.as_bytes()))
         .map_err(|error| failed(&error))

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::host::Host;
 use crate::project::Project;
 use crate::run::context::Environment;
-use crate::run::edit_and_fork::still;
+use crate::run::edit_and_fork::edit_services;
 use crate::run::restore;
 use crate::run::resume::{Unheld, own_key};
 use crate::run::state_item::StateItem;
@@ -34,7 +34,7 @@ pub(crate) async fn stop(
     let Unheld { graph, setup, restored, behind } = Unheld::read(&*store, &row, &key, &host.home)?;
     let first = if restored.is_none() { Event::Started } else { Event::Resumed(Resume::default()) };
     let state_item = StateItem::of_run(false, &graph, &row, &key, project, host);
-    let environment = Environment { state_item, ..still(store, key) };
+    let environment = Environment { services: edit_services(store, key), state_item };
     let assembled = environment.resume(&graph, setup, restored, guard)?;
     environment.stop(assembled, wish, behind, first).await
 }

@@ -6,16 +6,17 @@ use graph_core::capability::Manifest;
 use graph_core::digest::Digest;
 use graph_core::policy::Durability;
 use graph_core::record::CheckpointSelector;
-use graph_core::trust::SigningKey;
-use graph_driver::{Clock, StopRequest, TaskExecutor, WriteMode};
-use graph_store::{CheckpointStore, RunGuard, RunRow};
+use graph_driver::StopRequest;
+use graph_store::{RunGuard, RunRow};
 use graph_walker::graph::Graph;
 use graph_walker::hook::Hook;
 use graph_walker::walker::{Edit, Event, Graphs, Identity, Restored, RestoredTree, Resume, Setup, Summary};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Kind, Result};
-use crate::run::context::{self, Assembled, Beginning, Definition, Environment, PreparedRun};
+use crate::run::context::{
+    self, AssembledRun, Definition, Environment, NewRunSettings, PreparedRun, RunServices,
+};
 use crate::run::{edit_and_fork, restore};
 
 /// Runs graphs for a program that brings everything that a run needs. Nothing is read from a project or from the user's
@@ -27,7 +28,7 @@ use crate::run::{edit_and_fork, restore};
 /// use graph_core::{capability::Manifest, digest::Digest, record::Status, trust::SigningKey};
 /// use graph_runtime::graph_driver::{SystemClock, TaskExecutor, WriteMode};
 /// use graph_runtime::graph_store::MemoryStore;
-/// use graph_runtime::{BareGraph, BareRuntime, BareStart};
+/// use graph_runtime::{BareGraph, BareRuntime, BareStart, RunServices};
 /// use graph_walker::document::load;
 ///
 /// # async fn example(executor: Arc<dyn TaskExecutor>) -> Result<(), Box<dyn std::error::Error>> {
@@ -46,13 +47,13 @@ use crate::run::{edit_and_fork, restore};
 ///     manifest: Arc::new(Manifest::deny_all()),
 ///     pins: Digest::of_bytes(b"version 7 of the program"),
 /// };
-/// let runtime = BareRuntime {
+/// let runtime = BareRuntime::new(RunServices {
 ///     store: Arc::new(MemoryStore::default()),
 ///     executor,
 ///     clock: Arc::new(SystemClock),
 ///     key: SigningKey::from_seed(&[7; 32]),
 ///     writing: WriteMode::Inline,
-/// };
+/// });
 /// let start = BareStart::new("greeting-1", serde_json::json!({ "name": "Ada" }));
 /// let (run, mut prepared, event) = runtime.start(&graph, start)?;
 /// assert_eq!(prepared.driver.drive(event, &mut ()).await?, Status::Completed);
@@ -63,16 +64,7 @@ use crate::run::{edit_and_fork, restore};
 /// ```
 #[derive(Clone, Debug)]
 pub struct BareRuntime {
-    /// The store that keeps the runs.
-    pub store: Arc<dyn CheckpointStore>,
-    /// Performs the tasks of runs.
-    pub executor: Arc<dyn TaskExecutor>,
-    /// The clock that recorded times come from.
-    pub clock: Arc<dyn Clock>,
-    /// The key that signs the records of runs.
-    pub key: SigningKey,
-    /// Mode of writing the records.
-    pub writing: WriteMode,
+    environment: Environment,
 }
 
 /// A graph with everything that a run of it depends on.
@@ -193,9 +185,14 @@ pub struct NewFork {
 }
 
 impl BareRuntime {
-    fn environment(&self) -> Environment {
-        let Self { store, executor, clock, key, writing } = self.clone();
-        Environment { store, executor, clock, key, writing, state_item: None }
+    /// Makes a runtime with the services that a program brings.
+    pub fn new(services: RunServices) -> Self {
+        Self { environment: Environment { services, state_item: None } }
+    }
+
+    /// The services that the runtime was made with.
+    pub fn services(&self) -> &RunServices {
+        &self.environment.services
     }
 
     /// Creates a run in the store, and holds it: the caller drives it with the event. If the walker refuses the start, no
@@ -209,7 +206,7 @@ impl BareRuntime {
             manifest_digest: graph.manifest.digest(),
             pins: graph.pins,
         };
-        let beginning = Beginning {
+        let settings = NewRunSettings {
             run: start.run_id,
             graph_path: None,
             inputs: Arc::new(start.inputs),
@@ -222,14 +219,14 @@ impl BareRuntime {
             pid: None,
             texts: Vec::new(),
         };
-        let assembled = self.environment().start(&definition, beginning)?;
+        let assembled = self.environment.start(&definition, settings)?;
         let run = BareRun { graph: definition.graph, setup: assembled.setup.clone(), is_fork: false };
         Ok((run, self.prepared(assembled, start.stop)?, Event::Started))
     }
 
     /// Holds a run, and restores it from its records. It fails if another process holds the run.
     pub fn hold(&self, run: &BareRun) -> Result<HeldRun> {
-        let guard = self.environment().take(run.id())?;
+        let guard = self.environment.take(run.id())?;
         let restored = self.restored(run)?;
         Ok(HeldRun { guard, restored })
     }
@@ -254,7 +251,7 @@ impl BareRuntime {
             run.setup.max_steps = resume.max_steps.or(run.setup.max_steps);
             Event::Started
         };
-        let assembled = self.environment().resume(&run.graph, run.setup.clone(), restored, guard)?;
+        let assembled = self.environment.resume(&run.graph, run.setup.clone(), restored, guard)?;
         Ok((self.prepared(assembled, stop)?, event))
     }
 
@@ -269,22 +266,22 @@ impl BareRuntime {
     ) -> Result<Summary> {
         let HeldRun { guard, restored } = held;
         let restored = restored.ok_or_else(|| edit_and_fork::nothing_stored(run.id()))?;
-        let (environment, setup) = (self.environment(), run.setup.clone());
-        Box::pin(environment.update(&run.graph, setup, restored, edit, back_to, guard)).await
+        let setup = run.setup.clone();
+        Box::pin(self.environment.update(&run.graph, setup, restored, edit, back_to, guard)).await
     }
 
     /// Reads the inputs that the run had at its newest checkpoint, after an edit.
     pub fn refresh(&self, run: &mut BareRun) -> Result<()> {
         let newest = self.restored_at(run, &CheckpointSelector::Newest)?;
-        run.set_inputs(edit_and_fork::inputs(&*self.store, &newest)?);
+        run.set_inputs(edit_and_fork::inputs(&*self.services().store, &newest)?);
         Ok(())
     }
 
     /// Prepares a new run that begins with the state of another run at a checkpoint.
     pub fn fork(&self, run: &BareRun, run_id: &str, at: &CheckpointSelector) -> Result<NewFork> {
         let of = self.restored_at(run, at)?;
-        let inputs = Arc::new(edit_and_fork::inputs(&*self.store, &of)?);
-        let row = edit_and_fork::fork_row(&restore::find(&*self.store, run.id())?, &of, run_id);
+        let inputs = Arc::new(edit_and_fork::inputs(&*self.services().store, &of)?);
+        let row = edit_and_fork::fork_row(&restore::find(&*self.services().store, run.id())?, &of, run_id);
         let (run_id, root) = (run_id.to_owned(), run_id.to_owned());
         let identity = Identity { run: run_id, root, parent: None, namespace: String::new() };
         let setup = Setup { identity, inputs, ..run.setup.clone() };
@@ -296,8 +293,7 @@ impl BareRuntime {
     /// behind.
     pub async fn create(&self, fork: NewFork, edit: Option<Edit>) -> Result<Summary> {
         let NewFork { run, row, of } = fork;
-        let environment = self.environment();
-        Box::pin(environment.fork(&run.graph, run.setup, row, of, edit)).await
+        Box::pin(self.environment.fork(&run.graph, run.setup, row, of, edit)).await
     }
 
     /// The summary of a run by its records.
@@ -306,23 +302,24 @@ impl BareRuntime {
     }
 
     fn restored(&self, run: &BareRun) -> Result<Option<RestoredTree>> {
-        let restored = restore::restore(&*self.store, run.id(), self.key.verifying_key())?;
+        let restored =
+            restore::restore(&*self.services().store, run.id(), self.services().key.verifying_key())?;
         Ok(restored.map(|(restored, _)| restored))
     }
 
     fn restored_at(&self, run: &BareRun, at: &CheckpointSelector) -> Result<Restored> {
-        restore::restore_at(&*self.store, run.id(), self.key.verifying_key(), at)
+        restore::restore_at(&*self.services().store, run.id(), self.services().key.verifying_key(), at)
     }
 
     /// Passes a run to a driver, after a request to stop it.
-    fn prepared(&self, mut assembled: Assembled, stop: Option<StopRequest>) -> Result<PreparedRun> {
+    fn prepared(&self, mut assembled: AssembledRun, stop: Option<StopRequest>) -> Result<PreparedRun> {
         if let Some(stop) = stop {
-            assembled.walker.handle(self.clock.now(), stop.into()).map_err(|error| {
+            assembled.walker.handle(self.services().clock.now(), stop.into()).map_err(|error| {
                 let message = format!("run {} cannot be stopped: {error}", assembled.run);
                 Error::new(Kind::Internal, "internal", message)
             })?;
         }
-        assembled.ready(&self.environment())
+        assembled.prepare(&self.environment)
     }
 }
 
@@ -334,7 +331,8 @@ mod tests {
     use graph_core::capability::DispatchPatterns;
     use graph_core::node::Outcome;
     use graph_core::record::Status;
-    use graph_driver::SystemClock;
+    use graph_core::trust::SigningKey;
+    use graph_driver::{SystemClock, TaskExecutor, WriteMode};
     use graph_store::MemoryStore;
     use graph_walker::document::load;
     use graph_walker::walker::{Answers, TaskReport, TaskSpec};
@@ -371,13 +369,13 @@ config:
 ";
 
     fn runtime() -> BareRuntime {
-        BareRuntime {
+        BareRuntime::new(RunServices {
             store: Arc::new(MemoryStore::new()),
             executor: Arc::new(Echo),
             clock: Arc::new(SystemClock),
             key: SigningKey::from_seed(&[3; 32]),
             writing: WriteMode::Inline,
-        }
+        })
     }
 
     fn graph() -> BareGraph {
@@ -447,7 +445,7 @@ config:
 
         let NewFork { run: mut forked, row, .. } =
             runtime.fork(&run, "f", &CheckpointSelector::Newest).unwrap();
-        runtime.store.create_run(&graph_store::NewRun { row, snapshots: Vec::new() }).unwrap();
+        runtime.services().store.create_run(&graph_store::NewRun { row, snapshots: Vec::new() }).unwrap();
         let held = runtime.hold(&forked).unwrap();
         let refused = runtime.resume(&mut forked, held, Resume::default(), None).unwrap_err();
         assert_eq!(refused.kind(), Kind::NotFound);

@@ -22,7 +22,7 @@ pub struct ItemSources {
     /// Executes components.
     pub engine: Engine,
     /// Places that items are searched in.
-    pub places: ItemLocator,
+    pub locator: ItemLocator,
     /// The keys that sign items.
     pub trust: TrustStore,
     /// Admits components without a signature: for components under development.
@@ -43,10 +43,10 @@ impl ItemSources {
         graph: &BareGraph,
         wanted: impl Fn(&Action) -> bool,
     ) -> Result<Arc<dyn TaskExecutor>> {
-        let manifest = AcceptedManifest::given((*graph.manifest).clone());
+        let manifest = AcceptedManifest::given(Arc::clone(&graph.manifest));
         let components = crate::plan::engine::components(
             self.engine,
-            self.places,
+            self.locator,
             self.trust,
             manifest,
             self.allow_unsigned,

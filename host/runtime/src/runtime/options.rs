@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use graph_core::policy::Durability;
 use graph_core::record::CheckpointSelector;
 use graph_engine::Compiler;
 use graph_store::CheckpointStore;
@@ -12,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::functions::Functions;
 use crate::notice::NoticeObserver;
-use crate::run::resume::Opening;
+use crate::run::resume::RestoreOptions;
 use crate::run::stores::StoreKind;
 use crate::sources::Sources;
 
@@ -61,32 +60,11 @@ pub struct PlanOptions {
     pub sign_with: Option<String>,
 }
 
-/// Options of a new run. By default, the run has a fresh id, no parent, and the settings of its graph.
-#[derive(Clone, Debug, Default)]
-pub struct StartOptions {
-    /// The inputs. Without them, the run has those that it was planned with.
-    pub inputs: Option<Map<String, Value>>,
-    /// Id of the run.
-    pub run_id: Option<String>,
-    /// The run that starts it: its id or a prefix of it.
-    pub parent: Option<String>,
-    /// Seed of random numbers: a digest, or any text.
-    pub seed: Option<String>,
-    /// Replaces the graph's `max_steps`.
-    pub max_steps: Option<u64>,
-    /// Replaces the graph's `durability`.
-    pub durability: Option<Durability>,
-    /// Writes the run's state item at every step, as always for a graph in Rye's dialect.
-    pub state_item: bool,
-    /// Dispatches every task, also those of nodes with a `cache`, and stores no results for later tasks.
-    pub no_cache: bool,
-}
-
 /// Options of a resumed run. By default, nothing is answered and nothing changed.
 #[derive(Clone, Debug, Default)]
 pub struct ResumeOptions {
     /// Options that take effect before the run is restored.
-    pub opening: Opening,
+    pub restore: RestoreOptions,
     /// Answers to its open questions.
     pub answers: Answers,
     /// New inputs, merged into those of the run. They start another turn of a run that has ended.

@@ -104,8 +104,8 @@ impl Observer for TelemetryObserver {
     }
 
     fn dispatched(&mut self, _at: Timestamp, spec: &TaskSpec) {
-        let told = &spec.activation;
-        self.nodes.insert((told.task.clone(), told.attempt), told.node_id.clone());
+        let activation = &spec.activation;
+        self.nodes.insert((activation.task.clone(), activation.attempt), activation.node_id.clone());
         if let Some(spans) = self.spans.as_ref() {
             spans.dispatched(spec);
         }

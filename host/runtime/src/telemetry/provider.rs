@@ -106,17 +106,17 @@ impl Telemetry {
     /// Sends what was not sent yet, within four seconds, and reports the first failure.
     pub fn finish(self) -> Result<(), String> {
         let Self { traces, metrics, trouble, place } = self;
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let flush = move || {
             let traced = traces.map_or(Ok(()), |provider| provider.shutdown_with_timeout(FLUSH));
             let measured = metrics.map_or(Ok(()), |provider| provider.shutdown_with_timeout(FLUSH));
             // The receiver is dropped once the time is up.
-            let _ = tell.send(traced.and(measured));
+            let _ = sender.send(traced.and(measured));
         };
         let began = std::thread::Builder::new().name("graph-host-telemetry".to_owned()).spawn(flush);
         let ended = match began {
             Err(error) => Some(error.to_string()),
-            Ok(_) => match told.recv_timeout(FLUSH) {
+            Ok(_) => match receiver.recv_timeout(FLUSH) {
                 Ok(Ok(())) => None,
                 Ok(Err(error)) => Some(error.to_string()),
                 Err(_) => Some(format!("the collector did not answer within {} s", FLUSH.as_secs())),

@@ -97,11 +97,11 @@ impl Spans {
     }
 
     pub(super) fn dispatched(&self, spec: &TaskSpec) {
-        let told = &spec.activation;
+        let activation = &spec.activation;
         let mut open = self.open();
-        let parent = under(open.parent(outer(&told.task)));
-        let span = self.task_span(told, &spec.item_id, &parent);
-        open.attempts.insert((told.task.clone(), told.attempt), span);
+        let parent = under(open.parent(outer(&activation.task)));
+        let span = self.task_span(activation, &spec.item_id, &parent);
+        open.attempts.insert((activation.task.clone(), activation.attempt), span);
     }
 
     pub(super) fn done(&self, task: &str, attempt: u32, report: &TaskReport) {
@@ -110,19 +110,19 @@ impl Spans {
     }
 
     /// Opens the spans of a task that starts or resumes a run of a graph, and of that run.
-    pub(super) fn graph_started(&self, namespace: &str, graph: &str, told: &Activation) {
+    pub(super) fn graph_started(&self, namespace: &str, graph: &str, activation: &Activation) {
         let mut open = self.open();
         open.end_inside(namespace);
-        let parent = under(open.parent(outer(&told.task)));
-        let task = self.task_span(told, graph, &parent);
+        let parent = under(open.parent(outer(&activation.task)));
+        let task = self.task_span(activation, graph, &parent);
         let inside = under(Some(task.span_context()));
         let builder = self.tracer.span_builder(format!("run {graph}")).with_attributes([
             KeyValue::new("graph_host.graph", graph.to_owned()),
             KeyValue::new("graph_host.namespace", namespace.to_owned()),
         ]);
         open.children.insert(namespace.to_owned(), builder.start_with_context(&self.tracer, &inside));
-        open.attempts.insert((told.task.clone(), told.attempt), task);
-        open.graphs.insert(told.task.clone(), (told.attempt, namespace.to_owned()));
+        open.attempts.insert((activation.task.clone(), activation.attempt), task);
+        open.graphs.insert(activation.task.clone(), (activation.attempt, namespace.to_owned()));
     }
 
     /// Ends the spans of an attempt that ran a graph: `done` is not called for those.
@@ -138,13 +138,13 @@ impl Spans {
         }
     }
 
-    fn task_span(&self, told: &Activation, item: &str, parent: &Context) -> Span {
-        let builder = self.tracer.span_builder(format!("task {}", told.node_id)).with_attributes([
-            KeyValue::new("graph_host.node", told.node_id.clone()),
+    fn task_span(&self, activation: &Activation, item: &str, parent: &Context) -> Span {
+        let builder = self.tracer.span_builder(format!("task {}", activation.node_id)).with_attributes([
+            KeyValue::new("graph_host.node", activation.node_id.clone()),
             KeyValue::new("graph_host.item", item.to_owned()),
-            KeyValue::new("graph_host.task", told.task.clone()),
-            KeyValue::new("graph_host.attempt", i64::from(told.attempt)),
-            KeyValue::new("graph_host.visit", signed(told.visit)),
+            KeyValue::new("graph_host.task", activation.task.clone()),
+            KeyValue::new("graph_host.attempt", i64::from(activation.attempt)),
+            KeyValue::new("graph_host.visit", signed(activation.visit)),
         ]);
         builder.start_with_context(&self.tracer, parent)
     }

@@ -74,8 +74,8 @@ async fn going_back_keeps_what_came_after() {
     assert_eq!(then.checkpoint.step, 2);
     assert_eq!(restore::take_state(&mut then).unwrap()["log"], json!(["drafted", "checked"]));
     project.verify("r1").unwrap();
-    let asks = project.resume("r1", Answers::None).await.unwrap();
+    let suspended = project.resume("r1", Answers::None).await.unwrap();
     let visited = checkpoints::visited(&*store, "r1", Some(project.key()));
-    let document = RunDocument::of("r1", "asking", &asks, visited).to_value().unwrap();
+    let document = RunDocument::new("r1", "asking", &suspended, visited).to_value().unwrap();
     assert_eq!(document["visited"], json!(["draft", "check"]));
 }

@@ -111,7 +111,7 @@ async fn items_that_are_named_while_a_run_is_under_way_are_chosen_by_the_same_ru
         "primary: load, item_type: knowledge, item_id: \"${inputs.note}\"",
         "primary: load, item_type: tool, item_id: \"${inputs.id}\"",
     ] {
-        let told = match named(&project, action).await {
+        let message = match named(&project, action).await {
             Ok(ended) => {
                 assert_eq!(ended.status, Status::Failed, "{action}: {ended:?}");
                 format!("{ended:?}")
@@ -121,7 +121,7 @@ async fn items_that_are_named_while_a_run_is_under_way_are_chosen_by_the_same_ru
                 refused.message().to_owned()
             }
         };
-        assert!(told.contains("which is older than version 1.2.0 in your user space"), "{told}");
+        assert!(message.contains("which is older than version 1.2.0 in your user space"), "{message}");
     }
     let search = "primary: search, item_type: knowledge, params: { query: text }";
     let ended = named(&project, search).await.unwrap();

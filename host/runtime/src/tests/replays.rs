@@ -36,14 +36,14 @@ async fn all(durability: Durability) -> TestProject {
     project.graph("all.yaml", ALL);
     let durability = Some(durability);
     let options = StartOptions { run_id: Some("r".to_owned()), durability, ..StartOptions::default() };
-    let asks = project.run_with("all.yaml", options).await.unwrap();
-    waits(&asks);
-    assert_eq!(asks.interrupts.len(), 2, "{asks:?}");
+    let suspended = project.run_with("all.yaml", options).await.unwrap();
+    waits(&suspended);
+    assert_eq!(suspended.interrupts.len(), 2, "{suspended:?}");
     // One question at a time.
-    let below = answers(&[(&id_of(&asks, "And below?"), json!("yes"))]);
-    let asks = project.resume("r", below).await.unwrap();
-    waits(&asks);
-    let above = answers(&[(&id_of(&asks, "Go on?"), json!({ "sure": true }))]);
+    let below = answers(&[(&id_of(&suspended, "And below?"), json!("yes"))]);
+    let suspended = project.resume("r", below).await.unwrap();
+    waits(&suspended);
+    let above = answers(&[(&id_of(&suspended, "Go on?"), json!({ "sure": true }))]);
     let done = project.resume("r", above).await.unwrap();
     completes(&done);
     assert_eq!(done.output.as_ref().unwrap()["all"], json!([1, 2, 3]), "{done:?}");

@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::history::verify::{Audit, audit};
 use crate::host::Host;
 use crate::items::locate::envelope_path;
-use crate::replay::{Given, Mode, Replay, replay};
+use crate::replay::{Mode, Replay, ReplaySources, replay};
 use crate::run::stop_notes;
 use crate::run::stores::Stores;
 use crate::{
@@ -156,7 +156,7 @@ impl TestProject {
         let file = self.path(graph);
         let graph = if file.exists() { file.to_string_lossy().into_owned() } else { graph.to_owned() };
         let plan = runtime.plan_with(&graph, &self.plan_options()).await?;
-        Box::pin(runtime.start_with(plan, options, ())).await?.outcome().await
+        Box::pin(runtime.start(plan, options, ())).await?.outcome().await
     }
 
     /// Resumes a run until it has ended or waits.
@@ -167,7 +167,7 @@ impl TestProject {
     /// Accepts what has changed since a run was started, and resumes it.
     pub(super) async fn resume_changed(&self, run: &str, answers: Answers) -> Result<Summary> {
         let mut options = ResumeOptions::from(answers);
-        options.opening.accept_changes = true;
+        options.restore.accept_changes = true;
         self.resume(run, options).await
     }
 
@@ -193,7 +193,7 @@ impl TestProject {
     pub(super) async fn replay(&self, run: &str) -> Result<Replay> {
         let (store, row) = self.stored(run)?;
         audit(&*store, &row, &self.key(), None)?;
-        let mode = (Mode::Journal, &Given::default());
+        let mode = (Mode::Journal, &ReplaySources::default());
         Box::pin(replay(store, &row, self.key(), mode, &self.project(), &self.host(), &mut |_| ())).await
     }
 

@@ -30,7 +30,7 @@ pub struct TrustLog {
 
 impl TrustLog {
     /// Returns the log next to the trust store of this space.
-    pub fn of(home: &Home) -> Self {
+    pub fn in_home(home: &Home) -> Self {
         Self { home: home.clone() }
     }
 
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn a_log_that_a_kill_left_without_head_is_repaired_and_no_other_damage_is() {
         let folder = tempfile::tempdir().unwrap();
-        let log = TrustLog::of(&Home::at(folder.path().join("space")));
+        let log = TrustLog::in_home(&Home::at(folder.path().join("space")));
         let entry = |item: &str| accepted(item.to_owned(), Digest::of_bytes(b"1"), Vec::new());
         assert_eq!(log.repair().unwrap(), None, "nothing was written yet");
         log.add(vec![entry("a"), entry("b")]).unwrap();
@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn lines_are_never_without_a_head() {
         let folder = tempfile::tempdir().unwrap();
-        let log = TrustLog::of(&Home::at(folder.path().join("space")));
+        let log = TrustLog::in_home(&Home::at(folder.path().join("space")));
         let entry = || vec![accepted("a".to_owned(), Digest::of_bytes(b"1"), Vec::new())];
         // Killed before the first line.
         log.write_head(&LogEnd::default(), &log.home.identity().unwrap()).unwrap();
@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn what_is_new_is_added_and_every_edit_is_noticed() {
         let folder = tempfile::tempdir().unwrap();
-        let log = TrustLog::of(&Home::at(folder.path().join("space")));
+        let log = TrustLog::in_home(&Home::at(folder.path().join("space")));
         let entry =
             |item: &str, digest: &[u8]| accepted(item.to_owned(), Digest::of_bytes(digest), Vec::new());
         assert_eq!(log.read().unwrap(), []);

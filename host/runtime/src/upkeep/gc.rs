@@ -234,7 +234,7 @@ fn remove(
     }
     // The run's folder is removed before the run: if this process ends in between, the run can still be removed.
     for row in &going {
-        RunFolder::of(project, &row.run_id).remove();
+        RunFolder::new(project, &row.run_id).remove();
         state_item::remove(project, row);
     }
     let freed = store.remove_runs(&guards)?;

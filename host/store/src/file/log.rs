@@ -14,7 +14,7 @@ use super::line::{
 };
 use crate::bounds::{self, LARGEST_READ, Page};
 use crate::error::{CommitError, ImportError, Loss, ReadError, RemoveError, StorageError, location};
-use crate::held::{FilePlace, FolderPlace, Opening, Written};
+use crate::held::{FilePlace, FolderPlace, Opening, WriteOptions};
 use crate::plan;
 use crate::run::{RunRow, RunUpdate};
 use crate::store::{CheckpointPosition, Fence, NumberedRecord, RunGuard, SyncMode, WantedChannel};
@@ -84,7 +84,7 @@ fn write_atomic_with(
     durable: bool,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> Result<(), StorageError> {
-    place.replace(Written::shared(durable), fill).map_err(|error| fault(&place.path(), &error))
+    place.replace(WriteOptions::shared(durable), fill).map_err(|error| fault(&place.path(), &error))
 }
 
 /// Converts the refusal of a line that is too long into an I/O error, for a log that is created or rewritten.

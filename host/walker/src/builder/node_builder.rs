@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::fields::{MappingFields, duration, list, model_limits, names, text};
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::limits::{ModelFigure, ModelLimits};
 use graph_core::node::Category;
 use graph_core::policy::OnItemError;
@@ -24,9 +24,9 @@ impl ActionBuilder {
     }
 
     /// Performs an operation on an item of a type. A search need not name an item.
-    pub fn of(primary: Primary, item_type: ItemType, item_id: Option<&str>) -> Self {
+    pub fn new(operation: ItemOperation, item_type: ItemType, item_id: Option<&str>) -> Self {
         let mut fields = MappingFields::default();
-        fields.set("primary", primary.as_str());
+        fields.set("primary", operation.as_str());
         fields.set("item_type", item_type.as_str());
         if let Some(item_id) = item_id {
             fields.set("item_id", item_id);

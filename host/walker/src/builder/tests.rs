@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{ActionBuilder, Branch, BuildError, GraphBuilder, HookBuilder, NodeBuilder, Retry, When};
 use crate::graph::{Next, NodeKind};
 use graph_core::hook_event::{Control, ControlAction, HookEvent};
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::limits::{ModelFigure, ModelLimits, NodeLimits};
 use graph_core::node::Category;
 use graph_core::policy::{
@@ -68,8 +68,8 @@ fn whole() -> GraphBuilder {
     let mut builder = GraphBuilder::new("acme/whole");
     settings(&mut builder);
     let each = ActionBuilder::tool("acme/each").param("row", "${row}").param("at", 1);
-    let look =
-        ActionBuilder::of(Primary::Search, ItemType::Knowledge, None).param("query", "${inputs.words}");
+    let look = ActionBuilder::new(ItemOperation::Search, ItemType::Knowledge, None)
+        .param("query", "${inputs.words}");
     builder
         .node(
             "look",
@@ -172,7 +172,7 @@ fn everything_that_is_said_to_a_builder_arrives_in_the_graph() {
     assert_eq!((look.retry.max_attempts, look.retry.jitter), (4, true));
     assert_eq!(look.retry.max_interval, Duration::from_mins(2));
     assert_eq!((graph.name.as_deref(), each.retry.max_attempts, each.feedback), (Some("All of it"), 2, true));
-    assert_eq!(look.action.as_ref().map(|action| action.primary), Some(Primary::Search));
+    assert_eq!(look.action.as_ref().map(|action| action.operation), Some(ItemOperation::Search));
     let NodeKind::Foreach(foreach) = &each.kind else { panic!("{each:?}") };
     assert_eq!((foreach.collect.as_deref(), foreach.on_item_error), (Some("log"), OnItemError::Skip));
     assert_eq!((each.limits.fuel, each.limits.memory), (Some(5_000), Some(65_536)));

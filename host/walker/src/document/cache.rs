@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::scope::{DocumentReader, IN_ACTION};
 use crate::graph::{Action, CachePolicy};
 use graph_core::diagnostic::{Diagnostic, codes};
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::keys;
 use graph_core::yaml::{Fields, MappingEntry, Yaml};
 
@@ -43,9 +43,9 @@ pub(super) fn read(
         problems.push(problem.help("remove it: there is no result to keep"));
     }
     if let Some(action) = action
-        && (action.primary, action.item_type) != (Primary::Execute, ItemType::Tool)
+        && (action.operation, action.item_type) != (ItemOperation::Execute, ItemType::Tool)
     {
-        let what = format!("{} {}", action.primary.as_str(), action.item_type.as_str());
+        let what = format!("{} {}", action.operation.as_str(), action.item_type.as_str());
         let message = format!("`cache` is on a node whose action is `{what}`");
         let problem = Diagnostic::error(codes::NOT_CACHED, at, message);
         problems.push(

@@ -238,7 +238,7 @@ fn action(
     if ["item_id", "primary", "item_type", "params"].iter().any(|key| mapping.get(key).is_some()) {
         let action = node::action(node, event.roots(), None, reader)?;
         let literal = action.item_id.literal().and_then(Value::as_str);
-        if literal.is_some_and(|id| is_control_item(action.primary, action.item_type, id)) {
+        if literal.is_some_and(|id| is_control_item(action.operation, action.item_type, id)) {
             check_params(node, &action.params, event, layer, problems)?;
         }
         return Some(HookAction::Item(action));

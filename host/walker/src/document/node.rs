@@ -14,7 +14,7 @@ use crate::graph::{
 };
 use graph_core::diagnostic::{Diagnostic, codes, excerpt, nearest};
 use graph_core::id::ItemId;
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::json::TreeLimit;
 use graph_core::node::Category;
 use graph_core::policy::OnItemError;
@@ -233,15 +233,20 @@ pub(super) fn action(
 ) -> Option<Action> {
     let problems = reader.problems;
     let mut fields = Fields::open(node, &keys::graph::ACTION, "`action`", problems)?;
-    let primary = fields.choice("primary", Primary::CHOICES);
+    let operation = fields.choice("primary", ItemOperation::CHOICES);
     let item_type = fields.choice("item_type", ItemType::CHOICES);
-    let primary = primary.unwrap_or(Primary::Execute);
+    let operation = operation.unwrap_or(ItemOperation::Execute);
     // A search need not name an item.
-    let id_node =
-        if primary == Primary::Search { fields.filled("item_id") } else { fields.required("item_id") };
+    let id_node = if operation == ItemOperation::Search {
+        fields.filled("item_id")
+    } else {
+        fields.required("item_id")
+    };
     let item_id = match id_node {
         Some(node) => item_id(node, roots, variable, reader),
-        None => (primary == Primary::Search).then(|| ValueTemplate::constant(serde_json::Value::Null)),
+        None => {
+            (operation == ItemOperation::Search).then(|| ValueTemplate::constant(serde_json::Value::Null))
+        }
     };
     let params = match fields.filled("params") {
         None => Some(ValueTemplate::constant(serde_json::json!({}))),
@@ -249,7 +254,7 @@ pub(super) fn action(
     };
     fields.finish();
     Some(Action {
-        primary,
+        operation,
         item_type: item_type.unwrap_or(ItemType::Tool),
         item_id: item_id?,
         params: params?,

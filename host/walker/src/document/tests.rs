@@ -11,7 +11,7 @@ use super::*;
 use crate::compat::Dialect;
 use crate::graph::{Graph, Next, NodeKind, WriteMode};
 use graph_core::diagnostic::{Diagnostics, Problems, Severity};
-use graph_core::item::Primary;
+use graph_core::item::ItemOperation;
 use graph_core::node::Category;
 use graph_core::policy::{Durability, OnError, Reducer};
 
@@ -116,7 +116,7 @@ fn rye_graphs_load_unchanged() {
     let Next::First(edges) = &collect.next else { panic!("{:?}", collect.next) };
     assert!(edges[0].when.is_some() && edges[1].when.is_none());
     let search = graph.node(graph.find("find_style").unwrap()).action.as_ref().unwrap();
-    assert_eq!(search.primary, Primary::Search);
+    assert_eq!(search.operation, ItemOperation::Search);
     // The condition of a hook reads `state.step_count`, which Rye's walker does not have either; another hook has no effect.
     assert_eq!(codes(&notes.warnings, Severity::Warning), ["GH0406", "GH0321"]);
     let line = notes.signature_line.unwrap();

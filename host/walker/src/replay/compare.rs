@@ -104,7 +104,7 @@ pub(super) fn compare(
         .or_else(|| of_values(recorded, &now, &stored.values, values))
         .or_else(|| of_tasks(recorded, &now, true))
         .or_else(|| of_record(recorded, &now, strict))
-        .unwrap_or_else(|| Found::new("digest", &stored.digest.to_string(), "another digest"));
+        .unwrap_or_else(|| KeyDifference::new("digest", &stored.digest.to_string(), "another digest"));
     Some(Difference {
         step: recorded.step,
         namespace: recorded.namespace.clone(),
@@ -200,14 +200,14 @@ fn measured(recorded: &Checkpoint, now: &mut Checkpoint, way: Way, cut: &mut Unr
     }
 }
 
-struct Found {
+struct KeyDifference {
     task: Option<(String, String)>,
     key: String,
     recorded: String,
     replayed: String,
 }
 
-impl Found {
+impl KeyDifference {
     fn new(key: &str, recorded: &str, replayed: &str) -> Self {
         Self { task: None, key: key.to_owned(), recorded: shortened(recorded), replayed: shortened(replayed) }
     }
@@ -218,7 +218,7 @@ impl Found {
 }
 
 /// Finds the first task that differs: in its figures, or in everything else.
-fn of_tasks(recorded: &Checkpoint, now: &Checkpoint, figures: bool) -> Option<Found> {
+fn of_tasks(recorded: &Checkpoint, now: &Checkpoint, figures: bool) -> Option<KeyDifference> {
     let value = |task: &TaskSummary| {
         let Ok(Value::Object(mut fields)) = serde_json::to_value(task) else { return Value::Null };
         fields.retain(|key, _| ["attempts", "dispatches", "fuel", "host"].contains(&key.as_str()) == figures);
@@ -230,7 +230,7 @@ fn of_tasks(recorded: &Checkpoint, now: &Checkpoint, figures: bool) -> Option<Fo
         }
     }
     let (then, now) = (recorded.tasks.len(), now.tasks.len());
-    (then != now).then(|| Found::new("tasks", &then.to_string(), &now.to_string()))
+    (then != now).then(|| KeyDifference::new("tasks", &then.to_string(), &now.to_string()))
 }
 
 /// Finds the first channel that has another value, and the task that wrote it.
@@ -239,7 +239,7 @@ fn of_values(
     now: &Checkpoint,
     then_values: &[ChannelValue],
     now_values: &[ChannelValue],
-) -> Option<Found> {
+) -> Option<KeyDifference> {
     let state = |values: &[ChannelValue]| -> Map<String, Value> {
         let mut left = TreeLimit::VALUE;
         let mut parsed = |value: &ChannelValue| {
@@ -269,7 +269,7 @@ fn of_values(
 }
 
 /// Finds the first other key of the record that differs.
-fn of_record(recorded: &Checkpoint, now: &Checkpoint, strict: bool) -> Option<Found> {
+fn of_record(recorded: &Checkpoint, now: &Checkpoint, strict: bool) -> Option<KeyDifference> {
     // Digests depend on the rest; under `exit`, a record covers several supersteps.
     let last = ["result", "visited_digest", "channels", "state", "delta", "warned"];
     let told = ["tasks", "updates", "visited", "warned", "warnings", "fired", "executions"];
@@ -285,7 +285,7 @@ fn of_record(recorded: &Checkpoint, now: &Checkpoint, strict: bool) -> Option<Fo
 }
 
 /// Finds the first place in which two values differ, in the order of their keys.
-fn differing(recorded: &Value, replayed: &Value, path: &str) -> Option<Found> {
+fn differing(recorded: &Value, replayed: &Value, path: &str) -> Option<KeyDifference> {
     if recorded == replayed {
         return None;
     }
@@ -298,7 +298,7 @@ fn differing(recorded: &Value, replayed: &Value, path: &str) -> Option<Found> {
                 let inner = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
                 match (then.get(key), now.get(key)) {
                     (Some(then), Some(now)) => differing(then, now, &inner),
-                    (then, now) => Some(Found::new(&inner, &there(then), &there(now))),
+                    (then, now) => Some(KeyDifference::new(&inner, &there(then), &there(now))),
                 }
             })
         }
@@ -306,10 +306,10 @@ fn differing(recorded: &Value, replayed: &Value, path: &str) -> Option<Found> {
             let inner = format!("{path}[{index}]");
             match (then.get(index), now.get(index)) {
                 (Some(then), Some(now)) => differing(then, now, &inner),
-                (then, now) => Some(Found::new(&inner, &there(then), &there(now))),
+                (then, now) => Some(KeyDifference::new(&inner, &there(then), &there(now))),
             }
         }),
-        _ => Some(Found::new(path, &recorded.to_string(), &replayed.to_string())),
+        _ => Some(KeyDifference::new(path, &recorded.to_string(), &replayed.to_string())),
     }
 }
 

@@ -78,7 +78,7 @@ impl Section {
         else {
             return Ok(());
         };
-        let charged = if self.lost.contains(task) { self.known(task).lost } else { ModelUse::NOTHING };
+        let charged = if self.lost.contains(task) { self.task_records(task).lost } else { ModelUse::NOTHING };
         let model = used.lost.less(charged);
         if model.is_nothing() {
             return Ok(());

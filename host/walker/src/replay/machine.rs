@@ -6,7 +6,7 @@ use graph_core::digest::Digest;
 
 use super::recorded::{Mark, RecordedRun};
 use super::section::{Progress, RecordedAttempt, Section};
-use super::summary::{Replay, Replayed};
+use super::summary::{Replay, ReplayedSuperstep};
 use crate::walker::{Event, Lookup, Resume, RunTree, TaskReport, TaskSpec};
 
 /// Options of a replay.
@@ -42,7 +42,7 @@ pub enum Step {
     /// Find the component that performs a task whose cached result the run used, and answer with [`ReplayMachine::looked_up`].
     LookUp(Box<Lookup>),
     /// A superstep is done. This needs no answer.
-    Superstep(Replayed),
+    Superstep(ReplayedSuperstep),
     /// The replay is done: [`ReplayMachine::finish`] has its result.
     Finished,
 }
@@ -128,7 +128,7 @@ impl ReplayMachine {
 
     /// Begins the section from a checkpoint up to the next event from outside or change of pins. Returns a description of the checkpoint
     /// if it is taken from the record.
-    fn open(&mut self, start: usize, first: Mark) -> Option<Replayed> {
+    fn open(&mut self, start: usize, first: Mark) -> Option<ReplayedSuperstep> {
         let line = self.recorded.line("");
         let follows = |next: &Mark| next.is_superstep && next.pins == first.pins;
         let mut end = start;
@@ -140,7 +140,7 @@ impl ReplayMachine {
         let is_taken = !first.is_start && before.is_none();
         self.state = State::Supersteps { at: before.unwrap_or(start), end, is_start: first.is_start };
         let taken = is_taken.then(|| self.recorded.find("", first.sequence)).flatten();
-        taken.map(|stored| Replayed::taken(&stored.checkpoint))
+        taken.map(|stored| ReplayedSuperstep::taken(&stored.checkpoint))
     }
 
     /// Takes the run that [`Step::Begin`] asked for. At any other step, it is ignored.

@@ -25,5 +25,5 @@ pub use compare::Difference;
 pub use machine::{ReplayMachine, ReplayOptions, Step};
 pub use recorded::{CheckpointSource, RecordedRun, StoredCheckpoint};
 pub use section::RecordedAttempt;
-pub use summary::{Replay, Replayed};
+pub use summary::{Replay, ReplayedSuperstep};
 pub use world::LiveDifference;

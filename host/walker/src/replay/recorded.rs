@@ -47,7 +47,7 @@ pub(super) struct Mark {
 
 /// Records of a task.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known {
+pub(super) struct TaskRecords {
     pub(super) answers: Vec<CanonicalValue>,
     /// Indices of answers that were discarded later.
     pub(super) dropped: Vec<u32>,
@@ -82,7 +82,7 @@ pub struct RecordedRun {
     /// Checkpoints of each namespace, in order.
     lines: BTreeMap<String, Vec<Mark>>,
     /// Tasks whose superstep never committed, by id.
-    pending: BTreeMap<String, Known>,
+    pending: BTreeMap<String, TaskRecords>,
     /// Results of hooks that no checkpoint contains, by call.
     hooks: BTreeMap<String, HookSummary>,
     /// Use by tasks whose superstep never committed, when their run stopped last, by id.
@@ -137,34 +137,34 @@ impl RecordedRun {
 
     /// Adds a record under the newest checkpoint of its namespace. A checkpoint is ignored.
     pub fn add_pending(&mut self, record: Record) {
-        let longer = |known: &mut Known, journal: Vec<AttemptJournal>| {
-            if journal.len() > known.journal.len() {
-                known.journal = journal;
+        let longer = |records: &mut TaskRecords, journal: Vec<AttemptJournal>| {
+            if journal.len() > records.journal.len() {
+                records.journal = journal;
             }
         };
         match record {
             Record::Task(task) => {
                 self.line_of(&task.namespace);
-                let known = self.pending.entry(task.task).or_default();
+                let records = self.pending.entry(task.task).or_default();
                 if let Some(TaskCache::Hit(hit)) = task.cache {
-                    known.cached = Some(*hit);
+                    records.cached = Some(*hit);
                 }
-                known.reported = known.reported.max(task.attempt);
-                (known.lost, known.lost_models) = (task.lost, task.lost_models);
-                longer(known, task.journal);
+                records.reported = records.reported.max(task.attempt);
+                (records.lost, records.lost_models) = (task.lost, task.lost_models);
+                longer(records, task.journal);
             }
             Record::Answers(answers) => {
                 self.line_of(&answers.namespace);
-                let known = self.pending.entry(answers.task).or_default();
-                (known.answers, known.dropped) = (answers.answers, answers.dropped);
-                known.expired = answers.expired;
+                let records = self.pending.entry(answers.task).or_default();
+                (records.answers, records.dropped) = (answers.answers, answers.dropped);
+                records.expired = answers.expired;
             }
             Record::Status(status) => {
                 self.line_of(&status.namespace);
                 for (task, used) in status.tasks {
-                    let known = self.pending.entry(task.clone()).or_default();
-                    known.reported = known.reported.max(reported(&used));
-                    longer(known, used.journal.clone());
+                    let records = self.pending.entry(task.clone()).or_default();
+                    records.reported = records.reported.max(reported(&used));
+                    longer(records, used.journal.clone());
                     self.stopped.insert(task, used);
                 }
             }
@@ -206,7 +206,7 @@ impl RecordedRun {
 
     /// Returns the last ended attempt of a task whose superstep never committed; 0 if there is none.
     pub(super) fn reported(&self, task: &str) -> u32 {
-        self.pending.get(task).map_or(0, |known| known.reported)
+        self.pending.get(task).map_or(0, |records| records.reported)
     }
 
     /// Checks whether status records list a dispatch that had ended when its run stopped.
@@ -274,11 +274,11 @@ impl RecordedRun {
 
     /// Returns the records of a task of the superstep after a checkpoint: from the checkpoint of that superstep, or, if
     /// it never committed, from the task's own records.
-    pub(super) fn task(&self, namespace: &str, after: Option<u64>, task: &str) -> Known {
+    pub(super) fn task(&self, namespace: &str, after: Option<u64>, task: &str) -> TaskRecords {
         let committed = self.next(namespace, after).and_then(|next| {
             let found = next.checkpoint.tasks.iter().find(|summary| summary.task == task)?;
             let cached = found.cached.as_deref().cloned();
-            Some(Known {
+            Some(TaskRecords {
                 answers: found.answers.clone(),
                 dropped: found.dropped.clone(),
                 expired: found.expired.clone(),

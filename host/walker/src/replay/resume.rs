@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use graph_core::record::{CanonicalValue, Status};
 
-use super::recorded::Known;
+use super::recorded::TaskRecords;
 use super::section::Section;
 use crate::walker::{Answers, RecordedAnswer, Resume, namespace_of};
 
@@ -30,16 +30,16 @@ impl Section {
             asked = true;
             let task = namespace_of(&open.id).to_owned();
             let namespace = namespace_of(&task);
-            let known = self.known(&task);
+            let records = self.task_records(&task);
             let number = open.id.rsplit_once('/').and_then(|(_, number)| number.parse().ok());
             if let Some((number, answer)) =
-                number.and_then(|number: usize| Some((number, known.answers.get(number)?)))
+                number.and_then(|number: usize| Some((number, records.answers.get(number)?)))
             {
                 let next = self.recorded.next_mark(namespace, self.reached.get(namespace).copied());
                 let next = next.map_or(u64::MAX, |next| next.at.0);
                 // This dispatch ends at once: the answer adds nothing to a budget.
                 let is_stopped = open.budget.is_some() && *answer.0 == serde_json::Value::Bool(false);
-                let answer = recorded(&known, number, answer);
+                let answer = recorded(&records, number, answer);
                 known_answers.push((next, open.id.clone(), task, answer, is_stopped));
             }
         }
@@ -61,12 +61,13 @@ impl Section {
         }
         // An answer that was replaced by another one before the superstep committed.
         for (namespace, task, count, dropped) in self.tree.given_answers() {
-            let known = self.recorded.task(namespace, self.reached.get(namespace).copied(), task);
-            let replaced = known.dropped.iter().find(|number| **number < count && !dropped.contains(number));
-            if let (Some(number), Some(answer)) = (replaced, known.answers.get(count as usize)) {
+            let records = self.recorded.task(namespace, self.reached.get(namespace).copied(), task);
+            let replaced =
+                records.dropped.iter().find(|number| **number < count && !dropped.contains(number));
+            if let (Some(number), Some(answer)) = (replaced, records.answers.get(count as usize)) {
                 given
                     .entry(format!("{task}/{number}"))
-                    .or_insert_with(|| recorded(&known, count as usize, answer));
+                    .or_insert_with(|| recorded(&records, count as usize, answer));
             }
         }
         let answers = if given.is_empty() { Answers::None } else { Answers::Recorded(given) };
@@ -76,10 +77,10 @@ impl Section {
 }
 
 /// Converts an answer for the walker.
-fn recorded(known: &Known, number: usize, answer: &CanonicalValue) -> RecordedAnswer {
+fn recorded(records: &TaskRecords, number: usize, answer: &CanonicalValue) -> RecordedAnswer {
     let number = u32::try_from(number).ok();
-    let is_dropped = number.is_some_and(|number| known.dropped.contains(&number));
-    match number.and_then(|number| known.expired.get(&number)) {
+    let is_dropped = number.is_some_and(|number| records.dropped.contains(&number));
+    match number.and_then(|number| records.expired.get(&number)) {
         Some(until) => RecordedAnswer::Expired(*until),
         None if is_dropped => RecordedAnswer::Dropped((*answer.0).clone()),
         None => RecordedAnswer::Given((*answer.0).clone()),

@@ -12,8 +12,8 @@ use graph_core::time::Timestamp;
 
 use super::compare::{self, Difference, Unrepeatable, Way, shortened};
 use super::machine::{ReplayOptions, Step};
-use super::recorded::{Known, Mark, RecordedRun};
-use super::summary::{Replay, Replayed};
+use super::recorded::{Mark, RecordedRun, TaskRecords};
+use super::summary::{Replay, ReplayedSuperstep};
 use super::world;
 use crate::walker::{
     Answered, Effect, Event, HandleError, HookSpec, Lookup, Notice, Persist, PersistId, RunTree, TaskReport,
@@ -74,7 +74,7 @@ pub(super) struct Section {
     lookups: VecDeque<Lookup>,
     pub(super) persisted: VecDeque<(PersistId, String)>,
     /// Checkpoints that were compared and that the driver has not taken.
-    compared: VecDeque<Replayed>,
+    compared: VecDeque<ReplayedSuperstep>,
     /// Namespace of a run whose deadline passed before it was notified of the stop of a child run.
     pub(super) untold: Option<String>,
     /// Child runs whose deadline has passed.
@@ -167,7 +167,7 @@ impl Section {
             } else if let Some(spec) = self.hooks.pop_front() {
                 self.hook(&spec, replay)
             } else if let Some(lookup) = self.lookups.pop_front() {
-                if self.known(&lookup.spec.activation.task).cached.is_some() {
+                if self.task_records(&lookup.spec.activation.task).cached.is_some() {
                     replay.cached += 1;
                     return Progress::Step(Step::LookUp(Box::new(lookup)));
                 }
@@ -254,7 +254,7 @@ impl Section {
     }
 
     /// Returns the records of a task of an active superstep.
-    pub(super) fn known(&self, task: &str) -> Known {
+    pub(super) fn task_records(&self, task: &str) -> TaskRecords {
         let namespace = namespace_of(task);
         self.recorded.task(namespace, self.reached.get(namespace).copied(), task)
     }
@@ -302,7 +302,7 @@ impl Section {
     /// the difference.
     pub(super) fn looked_up(&mut self, lookup: &Lookup, performer: Option<Digest>, replay: &mut Replay) {
         let told = &lookup.spec.activation;
-        let hit = self.known(&told.task).cached;
+        let hit = self.task_records(&told.task).cached;
         let answered = Answered {
             key: performer.map(|performer| lookup.key(&performer)),
             found: hit.map(|hit| CacheEntry::of_hit(&hit, &told.node_id)),
@@ -327,18 +327,18 @@ impl Section {
             return Err(Box::new(spec));
         }
         let dispatch = *dispatch;
-        let known = self.known(&task);
-        let mut journal = known.journal.into_iter();
+        let records = self.task_records(&task);
+        let mut journal = records.journal.into_iter();
         let kept = journal.find(|kept| kept.dispatch == dispatch && kept.attempt == attempt);
         let entries = kept.map(|kept| kept.entries).unwrap_or_default();
         replay.entries += entries.len() as u64;
         replay.attempts += 1;
         let (step, node) = (spec.activation.superstep, spec.path.clone());
         // Lost use was charged before the next attempt, which had less left.
-        let is_lost = !known.lost.is_nothing() && self.lost.insert(task.clone());
-        let lost = is_lost.then_some((known.lost, known.lost_models));
+        let is_lost = !records.lost.is_nothing() && self.lost.insert(task.clone());
+        let lost = is_lost.then_some((records.lost, records.lost_models));
         if is_lost {
-            spec.limits.model = spec.limits.model.less(known.lost);
+            spec.limits.model = spec.limits.model.less(records.lost);
         }
         let attempt = Box::new(RecordedAttempt { step, task, node, dispatch, attempt, entries, lost });
         Ok(Step::Execute { spec: Box::new(spec), attempt })
@@ -470,7 +470,8 @@ impl Section {
                 Way { strict, live: self.options.live, first_release: self.recorded.first_release },
                 &mut self.cut,
             );
-            let replayed = Replayed::compared(&checkpoint, &stored.checkpoint, compared.is_none(), strict);
+            let replayed =
+                ReplayedSuperstep::compared(&checkpoint, &stored.checkpoint, compared.is_none(), strict);
             self.compared.push_back(replayed.clone());
             replay.supersteps.push(replayed);
             if let Some(difference) = compared {

@@ -8,7 +8,7 @@ use super::world::LiveDifference;
 
 /// A superstep that was executed again.
 #[derive(Clone, Debug, Serialize)]
-pub struct Replayed {
+pub struct ReplayedSuperstep {
     /// Namespace; empty for the run itself.
     pub namespace: String,
     /// Number of the checkpoint that it produced.
@@ -27,7 +27,7 @@ pub struct Replayed {
     pub record: bool,
 }
 
-impl Replayed {
+impl ReplayedSuperstep {
     /// Describes a checkpoint that was made again and compared.
     pub(super) fn compared(replayed: &Checkpoint, recorded: &Checkpoint, equal: bool, record: bool) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl Replayed {
 #[derive(Debug, Default, Serialize)]
 pub struct Replay {
     /// Supersteps, in the order in which they were run again; those of child runs precede the one around them.
-    pub supersteps: Vec<Replayed>,
+    pub supersteps: Vec<ReplayedSuperstep>,
     /// Number of attempts that were run.
     pub attempts: u64,
     /// Number of tasks for which a cached result was used.

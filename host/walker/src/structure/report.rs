@@ -259,7 +259,7 @@ pub fn unneeded_capabilities(graphs: &[&Graph], manifest: &Manifest) -> Vec<Find
     let mut ids = BTreeSet::new();
     for action in actions() {
         let Some(id) = action.item_id.literal().and_then(|id| id.as_str()) else { return Vec::new() };
-        names.insert(capability_name(action.primary, action.item_type, id));
+        names.insert(capability_name(action.operation, action.item_type, id));
         ids.insert(id);
     }
     let finding = |message: String, help: &str| Finding {

@@ -182,7 +182,7 @@ pub struct TopologyReport {
 
 impl TopologyReport {
     /// The report of a graph that can run.
-    pub const fn of(warnings: Vec<Finding>) -> Self {
+    pub const fn from_warnings(warnings: Vec<Finding>) -> Self {
         Self { ok: true, errors: Vec::new(), warnings }
     }
 }

@@ -93,7 +93,7 @@ config:
 #[test]
 fn limits_channels_and_policies_as_json() {
     let loaded = crate::document::load("policies.yaml", POLICIES, "t/policies").unwrap();
-    let report = Some(TopologyReport::of(crate::structure::findings_of(&loaded)));
+    let report = Some(TopologyReport::from_warnings(crate::structure::findings_of(&loaded)));
     let topology = Topology { report, ..Topology::of(&loaded.graph) };
     insta::assert_json_snapshot!(topology);
     let text = serde_json::to_string(&topology).unwrap();

@@ -13,7 +13,7 @@ use super::tasks::result_cache::Lookup;
 use crate::graph::{Graph, NodeIndex};
 use graph_core::capability::{DispatchPatterns, Manifest};
 use graph_core::digest::Digest;
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::limits::{HostUse, ModelUse, TaskLimits};
 use graph_core::node::{Activation, Failure, Outcome};
 use graph_core::record::{
@@ -389,7 +389,7 @@ pub struct TaskSpec {
     /// Manifest of the attempt; in a child run it is narrowed by the parents.
     pub manifest: Arc<Manifest>,
     /// The operation on the item.
-    pub primary: Primary,
+    pub operation: ItemOperation,
     /// The type of the item.
     pub item_type: ItemType,
     /// The item's id, templates resolved.

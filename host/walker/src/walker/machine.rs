@@ -29,7 +29,7 @@ use crate::graph::{Graph, Node, NodeIndex, NodeKind};
 use crate::host_item::HostItem;
 use graph_core::capability::Manifest;
 use graph_core::digest::{Digest, DomainHasher};
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::limits::HostUse;
 use graph_core::node::Failure;
 use graph_core::policy::Durability;
@@ -482,7 +482,7 @@ enum OwnWork {
 /// and the manifest permits its dispatch.
 fn keeps_threads(graph: &Graph, setup: &Setup) -> bool {
     let asks = HostItem::Threads;
-    let may = || setup.manifest.dispatch().permits(Primary::Execute, ItemType::Tool, asks.id());
+    let may = || setup.manifest.dispatch().permits(ItemOperation::Execute, ItemType::Tool, asks.id());
     asks.is_named_in(graph) || (asks.may_be_in(graph) && may())
 }
 

@@ -76,7 +76,12 @@ pub struct Setup {
 impl Setup {
     /// Returns the seed of a run that was not given one: a digest of graph and inputs.
     pub fn default_seed(graph: &Graph, inputs: &Value) -> Digest {
-        DomainHasher::new("graph-host/seed/v1").digest(&graph.digest).digest(&inputs_digest(inputs)).finish()
+        Self::default_seed_of(&graph.digest, &inputs_digest(inputs))
+    }
+
+    /// Returns the same seed for inputs that were digested before.
+    pub fn default_seed_of(graph: &Digest, inputs: &Digest) -> Digest {
+        DomainHasher::new("graph-host/seed/v1").digest(graph).digest(inputs).finish()
     }
 }
 

@@ -150,8 +150,8 @@ fn actions(graph: &Graph) -> impl Iterator<Item = (String, &Action)> {
 
 /// Returns the capability that an action with a literal id needs and that the patterns do not permit, if any.
 fn lacks(action: &Action, dispatch: &DispatchPatterns) -> Option<String> {
-    let (primary, item_type) = (action.primary, action.item_type);
+    let (operation, item_type) = (action.operation, action.item_type);
     let id = action.item_id.literal()?.as_str()?;
-    let is_free = is_control_item(primary, item_type, id) || dispatch.permits(primary, item_type, id);
-    (!is_free).then(|| capability_name(primary, item_type, id))
+    let is_free = is_control_item(operation, item_type, id) || dispatch.permits(operation, item_type, id);
+    (!is_free).then(|| capability_name(operation, item_type, id))
 }

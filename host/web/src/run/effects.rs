@@ -17,7 +17,7 @@ pub(super) fn spec(spec: &TaskSpec) -> Value {
         "graph_digest": spec.graph.digest,
         "node": spec.graph.node(spec.node).name,
         "path": spec.path,
-        "primary": spec.primary,
+        "primary": spec.operation,
         "item_type": spec.item_type,
         "item_id": spec.item_id,
         "params": spec.params,

@@ -7,7 +7,7 @@ use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{self, styled};
 use graph_runtime::error::Result;
-use graph_runtime::run::start::read_manifest;
+use graph_runtime::run::manifest_file::read_manifest;
 use graph_walker::document::load;
 use graph_walker::structure::{Finding, findings_of, unneeded_capabilities};
 use serde_json::json;

@@ -74,7 +74,7 @@ fn of_file(name: &str, context: &Context) -> Result<Topology> {
     let file = super::find(name, context)?;
     let text = file.named_graph_text()?;
     let loaded = load(&file.path.display().to_string(), &text, &file.id)?;
-    let report = Some(TopologyReport::of(findings_of(&loaded)));
+    let report = Some(TopologyReport::from_warnings(findings_of(&loaded)));
     Ok(Topology { report, ..Topology::of(&loaded.graph) })
 }
 
@@ -123,6 +123,6 @@ pub(in crate::command) fn of_row(store: &dyn CheckpointStore, row: &RunRow) -> R
     };
     let document = restore::document(store, &pins.graph_text, "the graph")?;
     let graph = load_snapshot(&document).map_err(|error| unreadable(error.to_string()))?;
-    let report = Some(TopologyReport::of(findings(&graph)));
+    let report = Some(TopologyReport::from_warnings(findings(&graph)));
     Ok(Topology { report, ..Topology::of(&graph) }.of_run(&checkpoints))
 }

@@ -20,7 +20,7 @@ use graph_runtime::items::locate::ItemLocator;
 use graph_runtime::plan::engine;
 use graph_runtime::plan::manifest_authority::AcceptedManifest;
 use graph_runtime::project;
-use graph_runtime::registry::fetch_cache::Fetched;
+use graph_runtime::registry::fetch_cache::FetchedReference;
 use graph_runtime::registry::publish::named;
 use graph_runtime::registry::pull::{Network, Puller};
 use graph_walker::graph::Graph;
@@ -56,7 +56,7 @@ pub(super) struct PublishedGraph {
 
 impl PublishedGraph {
     pub(super) fn of(
-        fetched: &Fetched,
+        fetched: &FetchedReference,
         graph: &Arc<Graph>,
         sources: &SourceArgs,
         trust: &TrustStore,
@@ -75,16 +75,16 @@ impl PublishedGraph {
         // The items that came with the graph come first, as in a run.
         let keeper = named_project(sources.project.as_deref())?;
         let project = sources.project.clone().or_else(|| project::nearest(keeper.folder()));
-        let places = ItemLocator::new(&sources.items, project.as_deref(), &context.host.home, &keeper);
+        let locator = ItemLocator::new(&sources.items, project.as_deref(), &context.host.home, &keeper);
         let engine = engine::engine(&context.host)?;
         let components = engine::components(
             engine,
-            places,
+            locator,
             trust.clone(),
             AcceptedManifest::nothing(),
             sources.allow_unsigned,
         );
-        let asks = match context.block_on(suggestion::of(graph, &[], &components))? {
+        let asks = match context.block_on(suggestion::suggest_manifest(graph, &[], &components))? {
             Ok(SuggestedManifest { suggestion, unknown, templates }) => {
                 Ok((suggestion.text, unknown.into_iter().chain(templates).collect()))
             }

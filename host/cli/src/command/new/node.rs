@@ -145,7 +145,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit> {
         // pip resolves paths from the current folder.
         Language::Python => next.push(format!("(cd {} && {})", typed(&place), python::INSTALL)),
     }
-    let key = Pairs::of(&context.host.home).get(KEY).ok().map(|pair| pair.public);
+    let key = Pairs::in_home(&context.host.home).get(KEY).ok().map(|pair| pair.public);
     if key.is_none() {
         next.push(format!("graph-host keys generate {KEY}"));
     }

@@ -23,7 +23,7 @@ use graph_runtime::plan::manifest_authority::AcceptedManifest;
 use graph_runtime::project::key_pairs::Pairs;
 use graph_runtime::project::{Project, nearest, text_file};
 use graph_runtime::registry::companions::CompanionSource;
-use graph_runtime::registry::publish::Ready;
+use graph_runtime::registry::publish::PublishableItem;
 use graph_walker::graph::Graph;
 use graph_walker::topology::Topology;
 
@@ -92,8 +92,8 @@ impl<'g> CompanionCollector<'g> {
     }
 
     /// Returns the cases of a graph: those next to it, and those that the user has named.
-    fn cases(&self, ready: &Ready) -> Result<Vec<Companion>> {
-        let folder = ready.path().parent().filter(|folder| !folder.as_os_str().is_empty());
+    fn cases(&self, publishable: &PublishableItem) -> Result<Vec<Companion>> {
+        let folder = publishable.path().parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         let mut found = Vec::new();
         for folder in [folder.to_path_buf(), folder.join(FOLDER)] {
@@ -110,7 +110,7 @@ impl<'g> CompanionCollector<'g> {
                 }
                 continue;
             };
-            if !names(&root, &path, ready.path()) {
+            if !names(&root, &path, publishable.path()) {
                 continue;
             }
             if is_named {
@@ -129,7 +129,7 @@ impl<'g> CompanionCollector<'g> {
                 self.context.output.warn(format_args!("{message}: it is left out"));
                 continue;
             }
-            let bytes = with_graph(&path, &text, &root, &ready.title())?.into_bytes();
+            let bytes = with_graph(&path, &text, &root, &publishable.title())?.into_bytes();
             let title = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
             let Some(title) = title else {
                 return Err(Error::usage(format!(
@@ -188,45 +188,48 @@ impl<'g> CompanionCollector<'g> {
     }
 
     /// Suggests the manifest of a graph, without the hooks of this project and user.
-    fn manifest(&self, ready: &Ready, graph: &Arc<Graph>) -> Result<Option<Companion>> {
+    fn manifest(&self, publishable: &PublishableItem, graph: &Arc<Graph>) -> Result<Option<Companion>> {
         // As in a run, the items are those of the graph's own project and of the user's space.
-        let own = std::path::absolute(ready.path()).ok().and_then(|path| path.parent().and_then(nearest));
+        let own =
+            std::path::absolute(publishable.path()).ok().and_then(|path| path.parent().and_then(nearest));
         let own = own.or_else(|| nearest(self.project.folder()));
         let home = &self.context.host.home;
-        let places = ItemLocator::new(self.items, own.as_deref(), home, self.project);
+        let locator = ItemLocator::new(self.items, own.as_deref(), home, self.project);
         let engine = engine::engine(&self.context.host)?;
         let components =
-            engine::components(engine, places, self.trust.clone(), AcceptedManifest::nothing(), false);
-        let suggested = self.context.block_on(suggestion::of(graph, &[], &components))?;
+            engine::components(engine, locator, self.trust.clone(), AcceptedManifest::nothing(), false);
+        let suggested = self.context.block_on(suggestion::suggest_manifest(graph, &[], &components))?;
         let reason = match suggested {
             Ok(SuggestedManifest { suggestion, unknown, .. }) if unknown.is_empty() => {
                 let bytes = manifest_text(&suggestion.text).into_bytes();
-                return Ok(Some(companion(CompanionKind::Manifest, ready, bytes)));
+                return Ok(Some(companion(CompanionKind::Manifest, publishable, bytes)));
             }
             Ok(SuggestedManifest { unknown, .. }) => unknown.join("; "),
             Err(error) => remedies::message(&error),
         };
         self.context.output.warn(format_args!(
             "no manifest is published with `{}`, since it would not be complete: {reason}",
-            ready.id
+            publishable.id
         ));
         Ok(None)
     }
 
     /// Draws a graph; `None` if it is too large to be drawn.
-    fn picture(&self, ready: &Ready, graph: &Graph) -> Option<Companion> {
+    fn picture(&self, publishable: &PublishableItem, graph: &Graph) -> Option<Companion> {
         match picture(graph) {
             Ok(picture) if picture.len() as u64 <= CompanionKind::Picture.most() => {
-                Some(companion(CompanionKind::Picture, ready, picture.into_bytes()))
+                Some(companion(CompanionKind::Picture, publishable, picture.into_bytes()))
             }
             Ok(_) => {
-                self.context.output.note(format_args!("no picture of `{}`: it would be too large", ready.id));
+                self.context
+                    .output
+                    .note(format_args!("no picture of `{}`: it would be too large", publishable.id));
                 None
             }
             Err(error) => {
                 self.context.output.note(format_args!(
                     "no picture of `{}`: {}",
-                    ready.id,
+                    publishable.id,
                     remedies::message(&error)
                 ));
                 None
@@ -236,25 +239,25 @@ impl<'g> CompanionCollector<'g> {
 }
 
 impl CompanionSource for CompanionCollector<'_> {
-    fn signing_key(&self, ready: &Ready, signer: KeyId) -> Result<Option<SigningKey>> {
+    fn signing_key(&self, publishable: &PublishableItem, signer: KeyId) -> Result<Option<SigningKey>> {
         let home = &self.context.host.home;
-        let key = Pairs::of(home).with_id(signer)?;
-        if key.is_none() && self.unsigned.borrow_mut().insert(ready.id.clone()) {
+        let key = Pairs::in_home(home).with_id(signer)?;
+        if key.is_none() && self.unsigned.borrow_mut().insert(publishable.id.clone()) {
             self.context.output.warn(format_args!(
                 "what `{}` takes along is published unsigned: the key {} that has signed the graph is not one of yours; no \
                  catalogue runs unsigned cases",
-                ready.id,
+                publishable.id,
                 signer.short()
             ));
         }
         Ok(key)
     }
 
-    fn companions(&self, ready: &Ready) -> Result<Vec<Companion>> {
-        let Some(graph) = ready.graph() else { return Ok(Vec::new()) };
-        let mut companions = self.cases(ready)?;
-        companions.extend(self.manifest(ready, graph)?);
-        companions.extend(self.picture(ready, graph));
+    fn companions(&self, publishable: &PublishableItem) -> Result<Vec<Companion>> {
+        let Some(graph) = publishable.graph() else { return Ok(Vec::new()) };
+        let mut companions = self.cases(publishable)?;
+        companions.extend(self.manifest(publishable, graph)?);
+        companions.extend(self.picture(publishable, graph));
         // Sorted as in the artifact.
         companions.sort_by(|one, other| (one.kind, &one.title).cmp(&(other.kind, &other.title)));
         Ok(companions)
@@ -271,8 +274,8 @@ pub(in crate::command) fn manifest_text(suggested: &str) -> String {
     format!("{}\n", suggested.trim_end())
 }
 
-fn companion(kind: CompanionKind, ready: &Ready, bytes: Vec<u8>) -> Companion {
-    let title = ready.title();
+fn companion(kind: CompanionKind, publishable: &PublishableItem, bytes: Vec<u8>) -> Companion {
+    let title = publishable.title();
     Companion { kind, title: format!("{}{}", stem(&title), kind.ending()), bytes }
 }
 

@@ -61,7 +61,7 @@ pub(super) fn run(
     }
     // Records of an unknown host cannot be verified, but they can be shown.
     let key = context.host.home.known_key(row.key)?;
-    let kinds = Kinds::or_all(&args.stream).of(args.namespaces);
+    let kinds = Kinds::or_all(&args.stream).within(args.namespaces);
     let mut reader = Reader::new(Arc::clone(store), &row.run_id, key, kinds, args.after);
     loop {
         // Checked before reading: everything that a run writes before it stops is then read.

@@ -37,7 +37,11 @@ impl ExpiredInterrupt {
 }
 
 /// Returns the expired questions of a run; none if its records cannot be read, which other commands report.
-pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Vec<ExpiredInterrupt> {
+pub(super) fn expired_interrupts(
+    store: &dyn CheckpointStore,
+    row: &RunRow,
+    context: &Context,
+) -> Vec<ExpiredInterrupt> {
     if !row.status.is_paused() {
         return Vec::new();
     }
@@ -50,8 +54,8 @@ pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -
 }
 
 fn open(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<Vec<InterruptRecord>> {
-    let told = run_view::newest(store, row, context)?;
-    let mut open = told.status().map(|status| status.interrupts.clone()).unwrap_or_default();
-    open.extend(tree::open(&tree::read(store, row, told.key())?));
+    let view = run_view::newest(store, row, context)?;
+    let mut open = view.status().map(|status| status.interrupts.clone()).unwrap_or_default();
+    open.extend(tree::open(&tree::read(store, row, view.key())?));
     Ok(open)
 }

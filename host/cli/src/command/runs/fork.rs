@@ -2,10 +2,9 @@
 
 use graph_core::record::CheckpointSelector;
 use graph_host::context::Context;
-use graph_host::terminal::exit::Exit;
+use graph_host::terminal::exit::{self, Exit};
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::remedies;
-use graph_host::terminal::run_report;
 use graph_runtime::clock::now;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::history::run_document::RunDocument;
@@ -92,13 +91,13 @@ async fn carry_out(args: Args, project: &Project, context: &Context) -> Result<E
     let options = ForkOptions { at, edit, run_id: args.run_id };
     let done = Box::pin(runtime.fork(&row.run_id, options)).await?;
     let (origin, sequence) = done.origin.clone().unwrap_or_default();
-    let told =
+    let text =
         format!("run {} from {origin} at checkpoint {sequence}, after step {}", done.run, done.summary.steps);
     // A fork that waits at an interrupt is not resumed.
     let goes_on = args.go && !done.summary.status.is_end() && done.summary.interrupts.is_empty();
     if goes_on {
         if !args.quiet {
-            context.output.note(format_args!("{} {told}", styled(output::GOOD, "forked")));
+            context.output.note(format_args!("{} {text}", styled(output::GOOD, "forked")));
         }
         let mut resume = resume::Args::of(&done.run);
         resume.accept_changes = args.accept_changes;
@@ -119,19 +118,19 @@ async fn carry_out(args: Args, project: &Project, context: &Context) -> Result<E
             remedies::reworded(error, kept.trim().to_owned())
         });
     }
-    let code = if args.go { run_report::exit(&done.summary) } else { Exit::Ok };
+    let code = if args.go { exit::of_run(&done.summary) } else { Exit::Ok };
     if context.output.is_json() {
         let store = runtime.store()?;
         let visited = checkpoints::visited(&*store, &done.run, Some(done.key));
         let mut document =
-            RunDocument::of(&done.run, &done.graph, &done.summary, visited).at(now()).to_value()?;
+            RunDocument::new(&done.run, &done.graph, &done.summary, visited).at(now()).to_value()?;
         if let Value::Object(document) = &mut document {
             document.insert("forked_from".to_owned(), json!({ "run_id": origin, "checkpoint": sequence }));
         }
         context.output.document(&document)?;
         return Ok(code);
     }
-    context.output.line(format_args!("{} {told}", styled(output::GOOD, "forked")))?;
+    context.output.line(format_args!("{} {text}", styled(output::GOOD, "forked")))?;
     super::update::print_edited(&done, &typed_run(&done.run, project.folder()), context)?;
     Ok(code)
 }

@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
             })
         });
         context.output.document_in_pieces(document)?;
-        return Ok(damage.map_or(Exit::Ok, |damage| exit::of(&damage)));
+        return Ok(damage.map_or(Exit::Ok, |damage| exit::of_error(&damage)));
     }
     if found.newest.is_none() {
         context.output.note("the run was cut short before its first checkpoint");

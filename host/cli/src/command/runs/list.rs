@@ -177,7 +177,7 @@ pub(super) fn run(args: &Args, stores: &Stores, context: &Context) -> Result<Exi
                         restore::catch_up(store, &mut row)?;
                         let mut columns = row_json(&row);
                         columns.extend(relations.columns(store, &row)?);
-                        let expired = expired::of(store, &row, context);
+                        let expired = expired::expired_interrupts(store, &row, context);
                         if !expired.is_empty() {
                             let expired = expired.iter().map(ExpiredInterrupt::document).collect();
                             columns.insert("expired".to_owned(), expired);
@@ -200,7 +200,7 @@ pub(super) fn run(args: &Args, stores: &Stores, context: &Context) -> Result<Exi
     let refused = selection.each(stores, context, |found| match found {
         ListedRun::Run(store, mut row) => {
             restore::catch_up(store, &mut row)?;
-            let expired = expired::of(store, &row, context);
+            let expired = expired::expired_interrupts(store, &row, context);
             notes.extend(expired.iter().map(|expired| format!("{}: {}", row.run_id, expired.line())));
             shown.add(cells(store, &row, !expired.is_empty()), context.output)
         }

@@ -136,51 +136,51 @@ impl PendingRecords {
 /// Reads the current state of a run: its newest checkpoint, the checkpoints on which it is based, and the pending records. The other
 /// steps are not read. The records of known hosts are verified; those of other hosts can only be shown.
 pub(super) fn newest(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<RunView> {
-    let mut told = begin(store, row, context)?;
-    let newest = told.line(store, &row.run_id).newest()?;
-    told.come_to(store, row, newest.as_ref())?;
-    Ok(told)
+    let mut view = without_records(store, row, context)?;
+    let newest = view.line(store, &row.run_id).newest()?;
+    view.come_to(store, row, newest.as_ref())?;
+    Ok(view)
 }
 
 /// Reads a run with the use and the accepted changes of all its steps. The signature of the newest checkpoint is verified, and the link
 /// from each checkpoint to its predecessor.
-pub(super) fn of(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<RunView> {
-    let mut told = begin(store, row, context)?;
+pub(super) fn whole(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<RunView> {
+    let mut view = without_records(store, row, context)?;
     let mut steps = Steps::default();
-    let read = told.line(store, &row.run_id).each_back(|checkpoint, _| {
+    let read = view.line(store, &row.run_id).each_back(|checkpoint, _| {
         steps.take_earlier(checkpoint);
         Ok(())
     });
     let newest = match read {
-        Ok(()) if told.trouble.is_none() => told.line(store, &row.run_id).newest()?,
+        Ok(()) if view.trouble.is_none() => view.line(store, &row.run_id).newest()?,
         // If the chain is broken, each checkpoint is read separately, so that those before the damage are shown.
         read => {
             steps = Steps::default();
             let mut newest = None;
             let one_by_one = restore::each_checkpoint(store, &row.run_id, "", |record| {
-                steps.take(&checkpoint(record, told.key.as_ref())?);
+                steps.take(&checkpoint(record, view.key.as_ref())?);
                 newest = Some(record.clone());
                 Ok(())
             });
             let message = |error: Error| remedies::message(&error);
             let of_line = read.err().map(message);
-            told.trouble = one_by_one.err().map(message).or(told.trouble.take()).or(of_line);
+            view.trouble = one_by_one.err().map(message).or(view.trouble.take()).or(of_line);
             newest
         }
     };
-    told.steps = steps;
-    told.come_to(store, row, newest.as_ref())?;
-    if told.trouble.is_none() && !told.host().model.is_nothing() {
-        match told.add_models_of_children(store, &row.run_id) {
+    view.steps = steps;
+    view.come_to(store, row, newest.as_ref())?;
+    if view.trouble.is_none() && !view.host().model.is_nothing() {
+        match view.add_models_of_children(store, &row.run_id) {
             // The readable part of the run itself is still shown.
-            Err(error) if error.kind() == Kind::Integrity => told.trouble = Some(remedies::message(&error)),
+            Err(error) if error.kind() == Kind::Integrity => view.trouble = Some(remedies::message(&error)),
             added => added?,
         }
     }
-    Ok(told)
+    Ok(view)
 }
 
-fn begin(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<RunView> {
+fn without_records(store: &dyn CheckpointStore, row: &RunRow, context: &Context) -> Result<RunView> {
     let key = context.host.home.known_key(row.key)?;
     let (begins, trouble) = match checkpoints::begins(store, &row.run_id, "", key.as_ref()) {
         Ok(begins) => (begins, None),
@@ -348,7 +348,7 @@ impl RunView {
     ) -> Result<()> {
         let (Some(newest), Some(first)) = (&self.newest, self.steps.first) else { return Ok(()) };
         let back: Vec<_> = self.steps.back.iter().copied().collect();
-        Way::of(first, newest.sequence, &back).each_visited(&self.line(store, &newest.run), visit)
+        Way::to_checkpoint(first, newest.sequence, &back).each_visited(&self.line(store, &newest.run), visit)
     }
 
     /// Returns the key for verification; `None` if the host is not known.

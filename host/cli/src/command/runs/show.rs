@@ -55,17 +55,17 @@ pub(super) fn run(args: &Args, stores: &Stores, project: &Project, context: &Con
         row = store.run(&row.run_id)?.unwrap_or(row);
     }
     restore::catch_up(store, &mut row)?;
-    let told = run_view::of(store, &row, context)?;
-    let children = tree::read(store, &row, told.key())?;
-    let exit = if told.trouble.is_some() { Exit::Integrity } else { Exit::Ok };
+    let view = run_view::whole(store, &row, context)?;
+    let children = tree::read(store, &row, view.key())?;
+    let exit = if view.trouble.is_some() { Exit::Integrity } else { Exit::Ok };
     if args.failed && !context.output.is_json() {
-        failures::print(store, &row, &told, context.output)?;
+        failures::print(store, &row, &view, context.output)?;
         return Ok(exit);
     }
     if context.output.is_json() {
         // Printed as the stored text: it may be large.
         let result = row.result.take();
-        let mut document = document(store, &row, &told, &children)?;
+        let mut document = document(store, &row, &view, &children)?;
         let mut columns = Relations::read(stores)?.columns(store, &row)?;
         if !is_created(store, &row) {
             // The status from the records is more recent than that of the row.
@@ -74,32 +74,32 @@ pub(super) fn run(args: &Args, stores: &Stores, project: &Project, context: &Con
         document.extend(columns);
         let document = Document::new(document)
             .with_text("result", result)
-            .with_list("visited", |give| told.each_visited(store, &mut |node| give(&Value::from(node))))
+            .with_list("visited", |give| view.each_visited(store, &mut |node| give(&Value::from(node))))
             .with_list("failures", |give| {
-                failures::each(store, &row, &told, |failed| give(&failed.to_json()))
+                failures::each(store, &row, &view, |failed| give(&failed.to_json()))
             })
-            .with_list("history", |give| told.each_step(store, |step| give(&step_json(step))));
+            .with_list("history", |give| view.each_step(store, |step| give(&step_json(step))));
         context.output.document_in_pieces(document)?;
         return Ok(exit);
     }
     let next: Vec<_> =
-        told.newest.iter().flat_map(|newest| &newest.next).map(|next| next.node.clone()).collect();
-    let status = told.status();
+        view.newest.iter().flat_map(|newest| &newest.next).map(|next| next.node.clone()).collect();
+    let status = view.status();
     let interrupts = status.map(|status| status.interrupts.as_slice()).unwrap_or_default();
     let extent = if args.all { Extent::ALL } else { Extent::SHORT };
-    print(store, &row, &told, &children, context)?;
+    print(store, &row, &view, &children, context)?;
     if !row.status.is_end() {
-        failures::print_open(&told, &format!("graph-host runs show {typed} --failed"), context.output)?;
+        failures::print_open(&view, &format!("graph-host runs show {typed} --failed"), context.output)?;
     }
-    let is_shortened = print_values(&told, &told.state(store)?, extent, context.output)?;
+    let is_shortened = print_values(&view, &view.state(store)?, extent, context.output)?;
     if !next.is_empty() {
         context.output.line(format_args!("{} {}", styled(output::BOLD, "next"), run_report::nodes(&next)))?;
     }
     if is_shortened {
         context.output.line(run_report::all_of_it(&format!("runs show {typed} --all")))?;
     }
-    accepted::show(&told.accepted(), context.output)?;
-    for warning in &told.warnings {
+    accepted::show(&view.accepted(), context.output)?;
+    for warning in &view.warnings {
         let text = wrapped(&format!("warning: {}", one_line(warning, 1000)), width(), "  ");
         context.output.line(text.replacen("warning:", &styled(output::CAUTION, "warning:"), 1))?;
     }
@@ -111,14 +111,14 @@ pub(super) fn run(args: &Args, stores: &Stores, project: &Project, context: &Con
     if let Some(error) = status.and_then(|status| status.error.as_ref()) {
         context.output.line(run_report::error_lines(error))?;
     }
-    if let Some(trouble) = &told.trouble {
+    if let Some(trouble) = &view.trouble {
         context.output.line(format_args!(
             "{} {}",
             styled(output::BAD, "unreadable:"),
             block(trouble, "  ")
         ))?;
     } else if !row.status.is_end() {
-        let mut summary = told.summary(store, &row)?;
+        let mut summary = view.summary(store, &row)?;
         summary.interrupts.extend(below);
         if let Some(line) = run_report::resume_line(&typed, &summary) {
             context.output.line(line)?;
@@ -149,7 +149,7 @@ fn step_json(step: &Checkpoint) -> Value {
 fn document(
     store: &dyn CheckpointStore,
     row: &RunRow,
-    told: &RunView,
+    view: &RunView,
     children: &[ChildRun],
 ) -> Result<Map<String, Value>> {
     let mut document = bare_json(row.clone());
@@ -158,22 +158,22 @@ fn document(
     document.insert("graph_digest".to_owned(), graph.unwrap_or_default());
     let inputs = document.remove("inputs");
     document.insert("inputs_digest".to_owned(), inputs.unwrap_or_default());
-    match told.summary(store, row).and_then(|summary| Ok((summary, told.state(store)?))) {
+    match view.summary(store, row).and_then(|summary| Ok((summary, view.state(store)?))) {
         Ok((mut summary, state)) => {
             summary.interrupts.extend(tree::open(children));
             // The visited nodes are read while they are printed.
             let visited = Box::new(|_: &mut dyn FnMut(&str) -> Result<()>| Ok(()));
-            let as_run = RunDocument::of(&row.run_id, &row.graph_id, &summary, visited).at(now());
+            let as_run = RunDocument::new(&row.run_id, &row.graph_id, &summary, visited).at(now());
             if let Value::Object(as_run) = as_run.to_value()? {
                 document.extend(as_run);
             }
             document.insert("state".to_owned(), Value::Object(state));
         }
         // Damage is reported in addition to what can be read.
-        Err(error) if told.trouble.is_none() => return Err(error),
+        Err(error) if view.trouble.is_none() => return Err(error),
         Err(_) => {}
     }
-    let HostUse { calls, bytes, fuel, stored, model } = told.host();
+    let HostUse { calls, bytes, fuel, stored, model } = view.host();
     document.insert("asked".to_owned(), json!({ "calls": calls, "bytes": bytes }));
     document.insert("host_fuel".to_owned(), json!(fuel));
     document.insert("stored".to_owned(), json!(stored));
@@ -181,18 +181,18 @@ fn document(
     document.insert("last_model".to_owned(), json!(row.model));
     document.extend(model_columns(model));
     let by_model: Map<String, Value> =
-        told.usage().by_model.iter().map(|(name, used)| (name.clone(), model_document(*used))).collect();
+        view.usage().by_model.iter().map(|(name, used)| (name.clone(), model_document(*used))).collect();
     document.insert("models".to_owned(), Value::Object(by_model));
-    document.insert("nodes".to_owned(), json!(told.usage().by_node));
-    let removed = told.begins.as_ref().map_or(0, |begins| begins.removed);
+    document.insert("nodes".to_owned(), json!(view.usage().by_node));
+    let removed = view.begins.as_ref().map_or(0, |begins| begins.removed);
     document.insert("removed_checkpoints".to_owned(), json!(removed));
     let children: Vec<_> = children.iter().map(|child| child.to_json(row)).collect();
     document.insert("child_runs".to_owned(), json!(children));
-    document.insert("accepted".to_owned(), accepted::document(&told.accepted()));
+    document.insert("accepted".to_owned(), accepted::document(&view.accepted()));
     document.insert("unsandboxed".to_owned(), json!(unsandboxed(store, row)));
     // The results of hooks since the newest checkpoint.
-    document.insert("hooks".to_owned(), json!(told.hooked()));
-    document.insert("unreadable".to_owned(), json!(told.trouble));
+    document.insert("hooks".to_owned(), json!(view.hooked()));
+    document.insert("unreadable".to_owned(), json!(view.trouble));
     let holder = match store.holder(&row.run_id) {
         Ok(Holder::Known(owner)) => json!(owner),
         Ok(Holder::Unknown) => json!({}),
@@ -209,9 +209,9 @@ fn unsandboxed(store: &dyn CheckpointStore, row: &RunRow) -> BTreeSet<String> {
 }
 
 /// Prints a line for each superstep and each edit, with the failures below it.
-fn print_steps(store: &dyn CheckpointStore, told: &RunView, out: Output) -> Result<()> {
+fn print_steps(store: &dyn CheckpointStore, view: &RunView, out: Output) -> Result<()> {
     let mut fuel = 0;
-    told.each_step(store, |step| {
+    view.each_step(store, |step| {
         if matches!(step.source, Source::Update { .. } | Source::Fork { .. }) {
             out.line(format_args!(
                 "{}  {}",
@@ -259,7 +259,7 @@ fn print_steps(store: &dyn CheckpointStore, told: &RunView, out: Output) -> Resu
 fn print(
     store: &dyn CheckpointStore,
     row: &RunRow,
-    told: &RunView,
+    view: &RunView,
     children: &[ChildRun],
     context: &Context,
 ) -> Result<()> {
@@ -276,20 +276,20 @@ fn print(
         local_time(row.created_at),
         local_time(row.updated_at),
         durability.as_ref().and_then(Value::as_str).unwrap_or_default(),
-        short_number(told.fuel()),
-        short_number(told.host().fuel)
+        short_number(view.fuel()),
+        short_number(view.host().fuel)
     );
     // Wrapped for a terminal only.
     let times = if out.is_read_by_people() { wrapped(&times, width(), "  ") } else { times };
     out.line(styled(output::DIM, times))?;
-    let HostUse { calls, bytes, model, .. } = told.host();
+    let HostUse { calls, bytes, model, .. } = view.host();
     if calls > 0 {
-        let told = format!(
+        let text = format!(
             "{} from components, {} bytes",
             run_report::counted(calls, "host call"),
             short_number(bytes)
         );
-        out.line(styled(output::DIM, told))?;
+        out.line(styled(output::DIM, text))?;
     }
     if !model.is_nothing() {
         out.line(styled(output::DIM, usage::model_line(model)))?;
@@ -297,34 +297,34 @@ fn print(
     let unsandboxed = unsandboxed(store, row);
     if !unsandboxed.is_empty() {
         let named: Vec<_> = unsandboxed.iter().map(|id| format!("`{}`", printable(id))).collect();
-        let told = format!("functions of the program that ran it: {}", named.join(", "));
-        out.line(format_args!("{} {told}", styled(output::CAUTION, "no sandbox:")))?;
+        let text = format!("functions of the program that ran it: {}", named.join(", "));
+        out.line(format_args!("{} {text}", styled(output::CAUTION, "no sandbox:")))?;
     }
     if let Ok(Holder::Known(owner)) = store.holder(&row.run_id) {
         out.line(format_args!("held by {owner}"))?;
     }
-    if let Some(begins) = &told.begins {
+    if let Some(begins) = &view.begins {
         out.line(styled(
             output::DIM,
             format_args!("{} before this were removed", run_report::counted(begins.removed, "checkpoint")),
         ))?;
     }
-    print_steps(store, told, out)?;
+    print_steps(store, view, out)?;
     if !children.is_empty() {
         out.line(styled(output::BOLD, "child runs"))?;
         for child in children {
             child.show(out)?;
         }
     }
-    if !told.usage().by_node.is_empty() {
+    if !view.usage().by_node.is_empty() {
         out.line(styled(output::BOLD, "nodes"))?;
-        for (node, usage) in &told.usage().by_node {
+        for (node, usage) in &view.usage().by_node {
             out.line(usage.line(node))?;
         }
     }
-    if told.usage().by_model.len() > 1 {
+    if view.usage().by_model.len() > 1 {
         out.line(styled(output::BOLD, "models"))?;
-        for (name, used) in &told.usage().by_model {
+        for (name, used) in &view.usage().by_model {
             out.line(format_args!(
                 "      {} {}",
                 run_report::name_in_column(name),
@@ -332,14 +332,14 @@ fn print(
             ))?;
         }
     }
-    for line in HookLines::of(told.hooked()) {
+    for line in HookLines::of(view.hooked()) {
         out.line(line)?;
     }
     Ok(())
 }
 
 /// Prints the state and the output; returns whether something was left out.
-fn print_values(told: &RunView, state: &Map<String, Value>, extent: Extent, out: Output) -> Result<bool> {
+fn print_values(view: &RunView, state: &Map<String, Value>, extent: Extent, out: Output) -> Result<bool> {
     let mut is_shortened = false;
     if !state.is_empty() {
         let mut lines = ValueLines::new(extent, width());
@@ -352,7 +352,7 @@ fn print_values(told: &RunView, state: &Map<String, Value>, extent: Extent, out:
         out.line(styled(output::BOLD, "state"))?;
         out.line(text)?;
     }
-    if let Some(end) = told.newest.as_ref().and_then(|newest| newest.end.as_ref()) {
+    if let Some(end) = view.newest.as_ref().and_then(|newest| newest.end.as_ref()) {
         let mut lines =
             ValueLines::new(if extent.lines == Extent::SHORT.lines { Extent::LONG } else { extent }, width());
         lines.value(&end.output.0, 2);

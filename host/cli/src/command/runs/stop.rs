@@ -71,18 +71,18 @@ pub(super) fn stop(
     if row.status.is_end() {
         return Err(resume::finished(&row));
     }
-    let thread = RunFolder::of(project, &row.run_id);
+    let run_folder = RunFolder::new(project, &row.run_id);
     let typed = typed_run(name, project.folder());
     let outcome = match store.holder(&row.run_id)? {
         Holder::Nobody => mark(&runtime, &row.run_id, wish, &typed, context)?,
         holder => {
-            thread.ask(wish)?;
+            run_folder.ask(wish)?;
             if waiting.no_wait {
                 Outcome { row, marked: false, ended: None, stopped: false }
             } else {
                 let held =
                     RunHolder { holder, lock: stores::lock_file(project, runtime.kept(), &row.run_id)? };
-                await_stop(&runtime, &row, &held, wish, waiting.timeout, &thread, context)?
+                await_stop(&runtime, &row, &held, wish, waiting.timeout, &run_folder, context)?
             }
         }
     };
@@ -109,7 +109,7 @@ fn await_stop(
     held: &RunHolder,
     wish: StopRequest,
     timeout: Duration,
-    thread: &RunFolder,
+    run_folder: &RunFolder,
     context: &Context,
 ) -> Result<Outcome> {
     let (store, run) = (runtime.store()?, row.run_id.as_str());
@@ -146,7 +146,7 @@ fn await_stop(
         std::thread::sleep(PAUSE);
     }
     // The process may have ended before it could see or remove the request.
-    thread.take_back(wish);
+    run_folder.take_back(wish);
     let now = restore::find(&*store, run)?;
     let ended = ended.map(|(pid, _)| pid);
     if now.status == Status::Running {

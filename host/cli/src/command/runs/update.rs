@@ -41,7 +41,7 @@ pub(super) fn run(args: Args, project: &Project, context: &Context) -> Result<Ex
     if context.output.is_json() {
         let store = runtime.store()?;
         let visited = checkpoints::visited(&*store, &done.run, Some(done.key));
-        let document = RunDocument::of(&done.run, &done.graph, &done.summary, visited).at(now());
+        let document = RunDocument::new(&done.run, &done.graph, &done.summary, visited).at(now());
         run_report::print(&document, context.output)?;
         return Ok(Exit::Ok);
     }

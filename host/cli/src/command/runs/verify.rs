@@ -79,10 +79,10 @@ pub(super) fn run(args: &Args, store: &dyn CheckpointStore, context: &Context) -
     ))?;
     if found.accepted > 0 {
         let changes = run_report::counted(found.accepted, "change");
-        let told = format!(
+        let text = format!(
             "  {changes} of what it is pinned to, each accepted by its host: graph-host runs history {run}"
         );
-        context.output.line(in_named_project(&told))?;
+        context.output.line(in_named_project(&text))?;
     }
     if let Some(begins) = &found.begins {
         context.output.line(format_args!(

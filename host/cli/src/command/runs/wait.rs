@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use graph_core::record::Status;
 use graph_host::context::Context;
-use graph_host::terminal::exit::Exit;
+use graph_host::terminal::exit::{self, Exit};
 use graph_host::terminal::output::{self, styled};
 use graph_host::terminal::run_report;
 use graph_runtime::clock::now;
@@ -93,19 +93,19 @@ pub(super) fn outcome(
     typed: &str,
     context: &Context,
 ) -> Result<Exit> {
-    let told = run_view::newest(store, row, context)?;
-    if let Some(trouble) = &told.trouble {
+    let view = run_view::newest(store, row, context)?;
+    if let Some(trouble) = &view.trouble {
         return Err(Error::integrity(format!("run {} cannot be read: {trouble}", row.run_id)));
     }
-    let mut summary = told.summary(store, row)?;
-    summary.state = told.state(store)?;
-    summary.interrupts.extend(tree::open(&tree::read(store, row, told.key())?));
+    let mut summary = view.summary(store, row)?;
+    summary.state = view.state(store)?;
+    summary.interrupts.extend(tree::open(&tree::read(store, row, view.key())?));
     let output = context.output;
     if output.is_json() {
-        let visited = checkpoints::visited(store, &row.run_id, told.key().copied());
-        let document = RunDocument::of(&row.run_id, &row.graph_id, &summary, visited).at(now());
+        let visited = checkpoints::visited(store, &row.run_id, view.key().copied());
+        let document = RunDocument::new(&row.run_id, &row.graph_id, &summary, visited).at(now());
         run_report::print(&document, output)?;
-        return Ok(run_report::exit(&summary));
+        return Ok(exit::of_run(&summary));
     }
     if summary.status == Status::Running {
         output.note(format_args!(
@@ -125,5 +125,5 @@ pub(super) fn outcome(
         Some(_) if output.is_in_lines() => {}
         Some(value) => run_report::print_result(value, Some(typed), output)?,
     }
-    Ok(run_report::exit(&summary))
+    Ok(exit::of_run(&summary))
 }

@@ -70,14 +70,14 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
     let key = context.host.home.known_key(row.key)?;
     let after = args.from.saturating_sub(1);
     let mut shown = if context.output.is_in_lines() {
-        let kinds = Kinds::or_all(&args.stream).of(args.namespaces);
+        let kinds = Kinds::or_all(&args.stream).within(args.namespaces);
         RunPrinter::Lines(Box::new(Reader::new(Arc::clone(&store), &row.run_id, key, kinds, after)))
     } else {
-        let (told, namespaces) = (
-            HistoryLines::of(tree::graphs(&*store, &row)?, tree::foreach_nodes(&*store, &row)),
+        let (history_lines, namespaces) = (
+            HistoryLines::new(tree::graphs(&*store, &row)?, tree::foreach_nodes(&*store, &row)),
             args.namespaces,
         );
-        RunPrinter::People(Box::new(People { key, told, namespaces, from: after, after: 0 }))
+        RunPrinter::People(Box::new(People { key, history_lines, namespaces, from: after, after: 0 }))
     };
     let mut watch = Watch::default();
     loop {
@@ -104,7 +104,7 @@ enum RunPrinter {
 /// State of the lines for people.
 struct People {
     key: Option<VerifyingKey>,
-    told: HistoryLines,
+    history_lines: HistoryLines,
     namespaces: Namespaces,
     /// Number of the last entry that is not shown. The entries up to it are still read: later lines need their names.
     from: u64,
@@ -120,7 +120,7 @@ impl People {
             for numbered in &page {
                 let record = &numbered.record;
                 let opened = restore::open_record(record, self.key.as_ref())?;
-                for line in self.told.lines(numbered, &opened, self.from) {
+                for line in self.history_lines.lines(numbered, &opened, self.from) {
                     if self.namespaces == Namespaces::All || record.namespace.is_empty() {
                         context.output.note(line);
                     }

@@ -71,7 +71,12 @@ pub(super) fn sign(word: &str, args: &Args, key: &SigningKey, context: &Context)
     let (statement, envelope) = component_envelope(&component, described, claims, key)?;
     let attached = attach(&*transport, found.subject, &envelope)?;
     uncallable::warn(&description, context.output);
-    let mut report = component_report(at.to_string(), statement, Some(uncallable::of(&description)), key);
+    let mut report = component_report(
+        at.to_string(),
+        statement,
+        Some(uncallable::uncallable_functions(&description)),
+        key,
+    );
     report.signature = Some(attached.signature.to_string());
     report.was_there = Some(attached.was_there);
     Ok(report)

@@ -37,9 +37,9 @@ pub(super) fn run(
     let puller = Puller { options: network, trust: &trust, home };
     let manifest = fetched.manifest(&puller)?;
     // The signature is checked again: the key may have been revoked since the graph was fetched.
-    let places = ItemLocator::new(&sources.items, None, &context.host.home, project);
+    let locator = ItemLocator::new(&sources.items, None, &context.host.home, project);
     let path = fetched.file.to_str().unwrap_or_default();
-    let graph = GraphFile::open(path, &places, &trust)?;
+    let graph = GraphFile::open(path, &locator, &trust)?;
     let companions = fetched.companions(&manifest, &graph.graph.id, &puller)?;
     let cases = fetched.cases(&companions, &puller)?;
     let name = fetched.reference.to_string();

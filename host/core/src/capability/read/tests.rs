@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
 use crate::capability::{CapabilityKind, ModelPrice, ModelRule, Scheme, SecretSource};
-use crate::item::{ItemType, Primary};
+use crate::item::{ItemOperation, ItemType};
 
 const EXAMPLE: &str = "\
 # caps.yaml: nothing that is not written here is allowed
@@ -48,7 +48,7 @@ items:
 #[test]
 fn a_manifest_says_what_is_allowed() {
     let manifest = read(EXAMPLE).unwrap();
-    let permits = |id: &str| manifest.dispatch().permits(Primary::Execute, ItemType::Tool, id);
+    let permits = |id: &str| manifest.dispatch().permits(ItemOperation::Execute, ItemType::Tool, id);
     assert!(permits("examples/a/b") && permits("acme/fetch@2.0.0") && !permits("acme/other"));
 
     let entry = manifest.entry_for("examples/list-files@1.0.0").unwrap();
@@ -187,7 +187,7 @@ run: { model: { calls: 20, input_tokens: 30, output_tokens: 40, cost: 1.25 } }
 fn nothing_is_allowed_by_default() {
     for manifest in [Manifest::deny_all(), read("dispatch: []").unwrap(), read("{}").unwrap()] {
         assert_eq!(manifest, Manifest::deny_all());
-        assert!(!manifest.dispatch().permits(Primary::Execute, ItemType::Tool, "a"));
+        assert!(!manifest.dispatch().permits(ItemOperation::Execute, ItemType::Tool, "a"));
         assert!(manifest.entry_for("a").is_none());
         assert_eq!(manifest.limits_for("a"), TaskLimits::DEFAULT);
         assert_eq!(manifest.run_limits(), RunLimits::DEFAULT);

@@ -35,7 +35,7 @@ fn grant(manifest: &Manifest, item: &ItemNeeds<'_>) -> EffectiveGrant {
 }
 
 fn tool<'a>(item_id: &'a str, node: &'a str) -> DispatchUse<'a> {
-    DispatchUse { primary: Primary::Execute, item_type: ItemType::Tool, item_id, node }
+    DispatchUse { operation: ItemOperation::Execute, item_type: ItemType::Tool, item_id, node }
 }
 
 #[test]
@@ -144,11 +144,11 @@ proptest! {
         let known: Vec<&str> = manifest.models().iter().map(|model| model.name.as_str()).collect();
         prop_assert_eq!(known, if !asks { vec![] } else if named.is_empty() { vec!["fast"] } else { named });
 
-        let permits = |id: &str| manifest.dispatch().permits(Primary::Execute, ItemType::Tool, id);
+        let permits = |id: &str| manifest.dispatch().permits(ItemOperation::Execute, ItemType::Tool, id);
         prop_assert!(items.keys().all(|id| permits(id)));
         prop_assert_eq!(permits(&unused), items.contains_key(&unused));
         prop_assert_eq!(manifest.dispatch().iter().len(), items.len());
-        prop_assert!(!manifest.dispatch().permits(Primary::Load, ItemType::Tool, &unused));
+        prop_assert!(!manifest.dispatch().permits(ItemOperation::Load, ItemType::Tool, &unused));
 
         for item in &needs {
             let grant = grant(&manifest, item);

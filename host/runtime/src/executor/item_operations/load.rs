@@ -5,7 +5,7 @@ use graph_core::node::{Category, Failure};
 use graph_core::trust::{ComponentStanding, TextStanding};
 use serde_json::{Value, json};
 
-use super::Primaries;
+use super::ItemOperations;
 use crate::clock::now;
 use crate::items::graph_file::standing_json;
 use crate::items::locate::{self, LocatedItem};
@@ -28,24 +28,24 @@ pub(super) fn document(text: &Text) -> Value {
     })
 }
 
-impl Primaries {
+impl ItemOperations {
     /// Loads a component's signed statement, or the document of a graph.
     pub(super) fn load_tool(&self, item: &str) -> Result<Value, Failure> {
-        let places = &self.texts.places;
-        match places.find(item).map_err(|error| AdmitError::Find(error).failure())? {
+        let locator = &self.texts.locator;
+        match locator.find(item).map_err(|error| AdmitError::Find(error).failure())? {
             LocatedItem::Component { file, envelope } => {
-                let judged = locate::judged(self.texts.recorded);
+                let moment = locate::moment_of_superstep(self.texts.recorded);
                 let verified = locate::verify(
                     item,
                     &file,
                     envelope.as_deref(),
-                    &self.texts.places,
+                    &self.texts.locator,
                     &self.texts.trust,
-                    judged,
+                    moment,
                     self.allow_unsigned,
                 )
                 .and_then(|verified| {
-                    precedence::of_component(&file, &verified, &self.texts.trust, judged)?;
+                    precedence::of_component(&file, &verified, &self.texts.trust, moment)?;
                     Ok(verified)
                 })
                 .map_err(|error| Failure::new(Category::Denied, error.message()))?;
@@ -83,7 +83,7 @@ impl Primaries {
                     &text,
                     &standing,
                     &self.texts.trust,
-                    locate::judged(None),
+                    locate::moment_of_superstep(None),
                 )
                 .map_err(|error| Failure::new(Category::Denied, error.message()))?;
                 let digest = graph_core::digest::Digest::of_bytes(text.as_bytes());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use graph_core::capability::DispatchPatterns;
 use graph_core::digest::Digest;
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::json::canonical_size;
 use graph_core::node::{Category, Failure, Outcome};
 use graph_core::schema::{InputSchema, SchemaFailure};
@@ -23,7 +23,7 @@ use crate::items::text_items::{Text, Texts};
 use crate::plan::admission::Components;
 
 /// Operations on items other than running components.
-pub struct Primaries {
+pub struct ItemOperations {
     /// Reads knowledge and directives.
     pub texts: Texts,
     /// Permitted dispatches: a search lists only such items.
@@ -42,7 +42,7 @@ pub struct Primaries {
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'r> {
     /// Operation: load, search, sign, or fill in.
-    pub primary: Primary,
+    pub operation: ItemOperation,
     /// The type of the item.
     pub item_type: ItemType,
     /// The item's id; empty for a search over everything.
@@ -55,9 +55,9 @@ pub struct Request<'r> {
     pub most_output: u64,
 }
 
-impl Primaries {
+impl ItemOperations {
     /// Makes the operations on the items that the components of a run are found among.
-    pub fn of(components: &Components) -> Self {
+    pub fn from_components(components: &Components) -> Self {
         Self {
             texts: components.texts(),
             dispatch: components.manifest.dispatch().clone(),
@@ -92,7 +92,7 @@ impl Primaries {
         warnings: &mut Vec<String>,
         meter: &Meter,
     ) -> Result<Value, Failure> {
-        let Request { primary, item_type, item_id, .. } = request;
+        let Request { operation, item_type, item_id, .. } = request;
         let checked = |schema: &Value| checked(schema, request, meter);
         let text = || {
             let text = self.text(item_type, item_id)?;
@@ -101,33 +101,33 @@ impl Primaries {
                 .map_err(|exhausted| too_much(request, exhausted))?;
             Ok::<_, Failure>(text)
         };
-        match (primary, item_type) {
-            (Primary::Execute, ItemType::Directive) => {
+        match (operation, item_type) {
+            (ItemOperation::Execute, ItemType::Directive) => {
                 let text = text()?;
                 let directive = text.item.directive.clone().unwrap_or_default();
                 let inputs = checked(&directive.schema())?;
                 filled(&text, &directive, inputs, meter).map_err(|exhausted| too_much(request, exhausted))
             }
-            (Primary::Execute, ItemType::Knowledge)
-            | (Primary::Load, ItemType::Knowledge | ItemType::Directive) => {
-                checked(&params_schema(primary))?;
+            (ItemOperation::Execute, ItemType::Knowledge)
+            | (ItemOperation::Load, ItemType::Knowledge | ItemType::Directive) => {
+                checked(&params_schema(operation))?;
                 Ok(load::document(&*text()?))
             }
-            (Primary::Load, ItemType::Tool) => {
-                checked(&params_schema(primary))?;
+            (ItemOperation::Load, ItemType::Tool) => {
+                checked(&params_schema(operation))?;
                 self.load_tool(item_id)
             }
-            (Primary::Search, _) => {
-                let params = checked(&params_schema(primary))?;
+            (ItemOperation::Search, _) => {
+                let params = checked(&params_schema(operation))?;
                 self.search(request, &params, warnings, meter)
                     .map_err(|exhausted| too_much(request, exhausted))
             }
-            (Primary::Sign, ItemType::Knowledge | ItemType::Directive) => {
-                checked(&params_schema(primary))?;
+            (ItemOperation::Sign, ItemType::Knowledge | ItemType::Directive) => {
+                checked(&params_schema(operation))?;
                 self.sign(item_type, item_id, warnings)
             }
-            (Primary::Sign, ItemType::Tool) => Err(Failure::new(Category::Denied, NO_TOOLS)),
-            (Primary::Execute, ItemType::Tool) => {
+            (ItemOperation::Sign, ItemType::Tool) => Err(Failure::new(Category::Denied, NO_TOOLS)),
+            (ItemOperation::Execute, ItemType::Tool) => {
                 Err(Failure::new(Category::Internal, format!("`{item_id}` is not executed here")))
             }
         }
@@ -155,8 +155,8 @@ impl Primaries {
 
 /// Names the operation in messages.
 fn what(request: Request<'_>) -> String {
-    let Request { primary, item_type, item_id, .. } = request;
-    format!("{} {} {item_id}", primary.as_str(), item_type.as_str()).trim_end().to_owned()
+    let Request { operation, item_type, item_id, .. } = request;
+    format!("{} {} {item_id}", operation.as_str(), item_type.as_str()).trim_end().to_owned()
 }
 
 /// Makes the failure of an operation that would need more of the host's work than a task may use.
@@ -205,8 +205,8 @@ fn filled(
     Ok(document)
 }
 
-impl fmt::Debug for Primaries {
+impl fmt::Debug for ItemOperations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Primaries").field("places", &self.texts.places).finish_non_exhaustive()
+        f.debug_struct("ItemOperations").field("locator", &self.texts.locator).finish_non_exhaustive()
     }
 }

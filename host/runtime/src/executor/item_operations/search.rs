@@ -7,7 +7,7 @@ use graph_core::trust::TextStanding;
 use graph_core::work::{FuelExhausted, Meter, rates};
 use serde_json::{Map, Value, json};
 
-use super::{Primaries, Request};
+use super::{ItemOperations, Request};
 use crate::clock::now;
 use crate::items::locate::{self, ItemFile, Space, envelope_path};
 use crate::items::operation_params::{DEFAULT_LIMIT, MOST_RESULTS};
@@ -40,7 +40,7 @@ fn keep_best(found: &mut Vec<Found>, most: usize) {
     found.truncate(most);
 }
 
-impl Primaries {
+impl ItemOperations {
     /// Returns the best matches, by descending score and then by id. Unusable items are left out, and named in
     /// warnings. Every item is charged to the task by its size before it is read.
     pub(super) fn search(
@@ -69,7 +69,7 @@ impl Primaries {
         let mut total = 0_u64;
         let most = usize::try_from(limit.min(MOST_RESULTS)).unwrap_or(usize::MAX);
         let item_type = request.item_type;
-        for file in self.texts.places.list(item_type) {
+        for file in self.texts.locator.list(item_type) {
             if !is_from(file.space, source)
                 || !in_scope(&file.id, request.item_id)
                 || !self.may_list(request, &file.id)
@@ -129,18 +129,18 @@ impl Primaries {
         let description = if file.path.extension().is_some_and(|extension| extension == "wasm") {
             let envelope = envelope_path(&file.path);
             let envelope = envelope.is_file().then_some(envelope);
-            let judged = locate::judged(self.texts.recorded);
+            let moment = locate::moment_of_superstep(self.texts.recorded);
             let verified = locate::verify(
                 &id,
                 &file,
                 envelope.as_deref(),
-                &self.texts.places,
+                &self.texts.locator,
                 &self.texts.trust,
-                judged,
+                moment,
                 self.allow_unsigned,
             )
             .and_then(|verified| {
-                precedence::of_component(&file, &verified, &self.texts.trust, judged)?;
+                precedence::of_component(&file, &verified, &self.texts.trust, moment)?;
                 Ok(verified)
             })
             .map_err(|error| error.message().to_owned())?;
@@ -160,7 +160,7 @@ impl Primaries {
                 &text,
                 &standing,
                 &self.texts.trust,
-                locate::judged(None),
+                locate::moment_of_superstep(None),
             )
             .map_err(|error| error.message().to_owned())?;
             loaded.graph.description.clone()

@@ -12,7 +12,7 @@ use graph_core::trust::{CommentMark, TextKind, TextRefusal, TextStanding, sign_t
 use graph_store::held::FilePlace;
 use serde_json::{Value, json};
 
-use super::Primaries;
+use super::ItemOperations;
 use crate::authoring::signing::replace_text;
 use crate::clock::now;
 use crate::error::Error;
@@ -20,7 +20,7 @@ use crate::items::locate::Space;
 use crate::items::text_items::{TextError, format_of};
 use crate::project::paths;
 
-impl Primaries {
+impl ItemOperations {
     /// Signs a text item in place.
     pub(super) fn sign(
         &self,
@@ -34,8 +34,11 @@ impl Primaries {
                 "`{item}` is not signed: this run was given no key to sign with (--sign-with KEY)"
             )));
         };
-        let file =
-            self.texts.places.file(item_type, item).map_err(|error| TextError::Find(error).into_failure())?;
+        let file = self
+            .texts
+            .locator
+            .file(item_type, item)
+            .map_err(|error| TextError::Find(error).into_failure())?;
         if !matches!(file.space, Space::Named | Space::Project) {
             return Err(denied(format!(
                 "`{item}` is not signed: a run signs items of its project alone, and this one is {}",

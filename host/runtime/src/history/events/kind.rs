@@ -52,7 +52,7 @@ impl Kinds {
 
     /// Restricts the same streams to these namespaces.
     #[must_use]
-    pub fn of(self, namespaces: Namespaces) -> Self {
+    pub fn within(self, namespaces: Namespaces) -> Self {
         Self { namespaces, ..self }
     }
 
@@ -130,7 +130,7 @@ pub const KINDS: [&str; 15] = [
 ];
 
 /// Returns the `kind` of an entry's line.
-pub(super) const fn word(entry: &HistoryEntry<'_>) -> &'static str {
+pub(super) const fn kind_name(entry: &HistoryEntry<'_>) -> &'static str {
     match entry {
         HistoryEntry::Began(_) | HistoryEntry::Status { status: Status::Running, .. } => "run",
         HistoryEntry::Hook(_) => "hook",

@@ -11,7 +11,7 @@ use graph_store::NumberedRecord;
 use graph_walker::graph::Graph;
 use serde_json::{Map, Value, json};
 
-use super::kind::word;
+use super::kind::kind_name;
 use super::route::route;
 use super::run_graphs::Named;
 use crate::history::run_document::interrupt;
@@ -111,7 +111,7 @@ impl Around<'_> {
         details: Option<Details>,
     ) -> Value {
         let signed = &self.numbered.record;
-        let (at, told) = self.fields(entry, state, details);
+        let (at, fields) = self.fields(entry, state, details);
         // A task of a superstep that has not committed belongs to the superstep after the newest boundary.
         let ahead = u64::from(self.checkpoint().is_none() && matches!(entry, HistoryEntry::Event { .. }));
         let mut line = json!({
@@ -124,10 +124,10 @@ impl Around<'_> {
             "namespace": signed.namespace,
             "step": signed.step + ahead,
             "at": at.unwrap_or_else(|| self.record.at()).to_string(),
-            "kind": word(entry),
+            "kind": kind_name(entry),
         });
-        if let (Value::Object(line), Value::Object(told)) = (&mut line, told) {
-            line.extend(told);
+        if let (Value::Object(line), Value::Object(fields)) = (&mut line, fields) {
+            line.extend(fields);
         }
         line
     }
@@ -139,15 +139,15 @@ impl Around<'_> {
         state: Option<&Map<String, Value>>,
         details: Option<Details>,
     ) -> (Option<Timestamp>, Value) {
-        let told = match entry {
+        let fields = match entry {
             HistoryEntry::Began(source) => json!({ "status": "running", "source": source.as_str() }),
             HistoryEntry::Hook(hook) => json!(hook),
             HistoryEntry::Superstep(nodes) => json!({ "nodes": nodes, "max_steps": self.max_steps() }),
             HistoryEntry::Event { task, node, event: TaskEvent::Custom { at, attempt, name, payload } } => {
-                let told = json!({
+                let fields = json!({
                     "task": task, "node": node, "attempt": attempt, "name": name, "payload": *payload.0,
                 });
-                return (Some(*at), told);
+                return (Some(*at), fields);
             }
             HistoryEntry::Event { task, node, event: TaskEvent::Failed { at, attempt, failure } } => {
                 return (*at, json!({ "task": task, "node": node, "attempt": attempt, "failure": failure }));
@@ -159,13 +159,13 @@ impl Around<'_> {
                 return (Some(*at), told);
             }
             HistoryEntry::Event { task, node, event: TaskEvent::Retry { at, attempt, failure, wait } } => {
-                let told = json!({
+                let fields = json!({
                     "task": task, "node": node, "attempt": attempt, "failure": failure, "wait_ms": wait,
                 });
-                return (Some(*at), told);
+                return (Some(*at), fields);
             }
             HistoryEntry::Task(task) => {
-                let mut told = json!({
+                let mut fields = json!({
                     "task": task.task,
                     "node": task.node,
                     "item": task.item,
@@ -175,26 +175,26 @@ impl Around<'_> {
                     "micros": task.micros,
                     "failure": task.failure,
                 });
-                if let Value::Object(told) = &mut told
+                if let Value::Object(fields) = &mut fields
                     && !task.host.model.is_nothing()
                 {
-                    told.insert("model".to_owned(), figures(task.host.model));
+                    fields.insert("model".to_owned(), figures(task.host.model));
                     let by_model = by_model(task);
                     if !by_model.is_empty() {
-                        told.insert("models".to_owned(), by_model.into());
+                        fields.insert("models".to_owned(), by_model.into());
                     }
                 }
-                if let (Value::Object(told), Some(hit)) = (&mut told, &task.cached) {
-                    told.insert("cached".to_owned(), true.into());
+                if let (Value::Object(fields), Some(hit)) = (&mut fields, &task.cached) {
+                    fields.insert("cached".to_owned(), true.into());
                     let from =
                         json!({ "key": hit.key, "run": hit.run, "task": hit.task, "at": hit.at.to_string() });
-                    told.insert("cached_from".to_owned(), from);
+                    fields.insert("cached_from".to_owned(), from);
                 }
-                if let (Value::Object(told), Some(details)) = (&mut told, details) {
-                    told.insert("params".to_owned(), details.params.unwrap_or_default());
-                    told.insert("result".to_owned(), details.result.unwrap_or_default());
+                if let (Value::Object(fields), Some(details)) = (&mut fields, details) {
+                    fields.insert("params".to_owned(), details.params.unwrap_or_default());
+                    fields.insert("result".to_owned(), details.result.unwrap_or_default());
                 }
-                return (task.at, told);
+                return (task.at, fields);
             }
             HistoryEntry::Update { node } => json!({ "node": node, "writes": self.writes(node) }),
             HistoryEntry::Values => json!({ "state": state }),
@@ -205,7 +205,7 @@ impl Around<'_> {
             HistoryEntry::Status { status, error } => json!({ "status": status, "error": error }),
             HistoryEntry::End { status, ended_by } => json!({ "status": status, "ended_by": ended_by }),
         };
-        (None, told)
+        (None, fields)
     }
 
     /// Returns the step limit that held for the superstep; `None` if neither the checkpoint nor a graph has one.
@@ -219,7 +219,7 @@ impl Around<'_> {
         let Some(checkpoint) = self.checkpoint() else { return json!({}) };
         // In a history that was shortened, the first checkpoint contains every part of a list.
         let changed: BTreeSet<_> = self.numbered.record.values.iter().map(|value| &value.channel).collect();
-        let mut told = json!({
+        let mut fields = json!({
             "checkpoint": checkpoint.sequence,
             "digest": self.numbered.record.digest,
             "result_digest": checkpoint.result,
@@ -229,12 +229,12 @@ impl Around<'_> {
             "fuel": checkpoint.fuel,
             "micros": checkpoint.micros,
         });
-        if let Value::Object(told) = &mut told
+        if let Value::Object(fields) = &mut fields
             && !checkpoint.host.model.is_nothing()
         {
-            told.insert("model".to_owned(), figures(checkpoint.host.model));
+            fields.insert("model".to_owned(), figures(checkpoint.host.model));
         }
-        told
+        fields
     }
 
     /// Returns the writes of a node in the superstep, in order of channels and then of its tasks. A value is null if a

@@ -10,7 +10,7 @@ const LONGEST: usize = 500;
 
 /// Explains an edge that fired, or the absence of one, with the graph's document if there is one.
 pub(super) fn route(fired: &FiredEdge, graph: Option<&Graph>) -> Value {
-    let mut told = json!({
+    let mut fields = json!({
         "node": fired.from,
         "to": fired.to,
         "by": by(fired.via),
@@ -19,18 +19,18 @@ pub(super) fn route(fired: &FiredEdge, graph: Option<&Graph>) -> Value {
         "when": null,
         "count": fired.count,
     });
-    let EdgeKind::Next(place) = fired.via else { return told };
-    told["edge"] = place.into();
+    let EdgeKind::Next(place) = fired.via else { return fields };
+    fields["edge"] = place.into();
     let node = graph.and_then(|graph| Some(graph.node(graph.find(&fired.from)?)));
     match node.map(|node| &node.next) {
-        Some(Next::All(_)) => told["by"] = "always".into(),
+        Some(Next::All(_)) => fields["by"] = "always".into(),
         Some(Next::First(edges)) => {
             let Some(edge) = usize::try_from(place).ok().and_then(|place| edges.get(place)) else {
-                return told;
+                return fields;
             };
-            told["label"] = edge.label.as_deref().into();
-            told["when"] = edge.when.as_ref().map(|when| one_line(&when.to_string(), LONGEST)).into();
-            told["by"] = match &edge.when {
+            fields["label"] = edge.label.as_deref().into();
+            fields["when"] = edge.when.as_ref().map(|when| one_line(&when.to_string(), LONGEST)).into();
+            fields["by"] = match &edge.when {
                 Some(_) => "condition",
                 None if edges.iter().any(|edge| edge.when.is_some()) => "default",
                 None => "always",
@@ -39,7 +39,7 @@ pub(super) fn route(fired: &FiredEdge, graph: Option<&Graph>) -> Value {
         }
         Some(Next::End) | None => {}
     }
-    told
+    fields
 }
 
 /// Returns the kind of edge that the record names, without the graph.
@@ -63,21 +63,21 @@ mod tests {
                     a: { next: [{ to: b, when: { path: state.n, op: lt, value: 3 }, label: small }, { to: [] }] }\n    \
                     b: { next: [a, c] }\n    c: { next: [{ to: a, label: back }] }\n";
         let graph = graph_walker::document::load("g.yaml", text, "g").unwrap().graph;
-        let told = |from: &str, via: EdgeKind| {
+        let fields = |from: &str, via: EdgeKind| {
             let fired = FiredEdge { count: 1, from: from.into(), to: None, via };
-            let told = route(&fired, Some(&graph));
-            let text = |key: &str| told[key].as_str().map(str::to_owned);
+            let fields = route(&fired, Some(&graph));
+            let text = |key: &str| fields[key].as_str().map(str::to_owned);
             (text("by").unwrap(), text("label"), text("when"))
         };
-        let small = told("a", EdgeKind::Next(0));
+        let small = fields("a", EdgeKind::Next(0));
         assert_eq!((small.0.as_str(), small.1.as_deref()), ("condition", Some("small")));
         assert!(small.2.unwrap().contains("state.n"));
-        assert_eq!(told("a", EdgeKind::Next(1)), ("default".into(), None, None));
-        assert_eq!(told("b", EdgeKind::Next(1)), ("always".into(), None, None));
-        assert_eq!(told("c", EdgeKind::Next(0)), ("always".into(), Some("back".into()), None));
-        assert_eq!(told("a", EdgeKind::Next(7)).0, "next", "of another version of the graph");
-        assert_eq!(told("a", EdgeKind::Error).0, "on_error");
-        assert_eq!(told("a", EdgeKind::Goto).0, "goto");
-        assert_eq!(told("a", EdgeKind::NoMatch).0, "no_match");
+        assert_eq!(fields("a", EdgeKind::Next(1)), ("default".into(), None, None));
+        assert_eq!(fields("b", EdgeKind::Next(1)), ("always".into(), None, None));
+        assert_eq!(fields("c", EdgeKind::Next(0)), ("always".into(), Some("back".into()), None));
+        assert_eq!(fields("a", EdgeKind::Next(7)).0, "next", "of another version of the graph");
+        assert_eq!(fields("a", EdgeKind::Error).0, "on_error");
+        assert_eq!(fields("a", EdgeKind::Goto).0, "goto");
+        assert_eq!(fields("a", EdgeKind::NoMatch).0, "no_match");
     }
 }

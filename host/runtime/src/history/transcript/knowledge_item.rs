@@ -11,7 +11,7 @@ use graph_core::limits::written_cost;
 use graph_core::time::Timestamp;
 use graph_core::trust::{CommentMark, SigningKey, TextKind, sign_text};
 use graph_store::RunRow;
-use graph_store::held::Written;
+use graph_store::held::WriteOptions;
 use serde_json::Value;
 
 use super::message::{Answer, Block, Message, Totals};
@@ -43,7 +43,7 @@ pub fn write_item(
     let signed = sign_text(TextKind::Knowledge, &id, &text, CommentMark::Angle, key, at);
     let place = paths::file(project, &["knowledge", "transcripts", &format!("{run}.md")])?;
     place
-        .replace(Written::with_mode(0o644), |file| file.write_all(signed.as_bytes()))
+        .replace(WriteOptions::with_mode(0o644), |file| file.write_all(signed.as_bytes()))
         .map_err(|error| paths::not_written("the knowledge item", &error, &place.path(), project.base()))?;
     Ok((place.path(), totals))
 }

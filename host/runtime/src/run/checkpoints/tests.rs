@@ -283,7 +283,7 @@ fn what_is_read_is_checked_and_nothing_else() {
 
 #[test]
 fn the_way_to_a_checkpoint_leaves_out_what_was_gone_back_from() {
-    let spans = |first, last, updates: &[(u64, u64)]| Way::of(first, last, updates).spans;
+    let spans = |first, last, updates: &[(u64, u64)]| Way::to_checkpoint(first, last, updates).spans;
     assert_eq!(spans(0, 9, &[]), [(0, 9)]);
     assert_eq!(spans(0, 9, &[(5, 2)]), [(0, 2), (5, 9)]);
     assert_eq!(spans(0, 4, &[(5, 2)]), [(0, 4)]);

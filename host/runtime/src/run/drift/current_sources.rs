@@ -21,9 +21,9 @@ use crate::items::subgraphs::Subgraphs;
 use crate::plan::manifest_authority::AcceptedManifest;
 use crate::project::BaseFolder;
 use crate::remedy::Remedy;
+use crate::run::manifest_file::manifest_now;
 use crate::run::pins::Pins;
 use crate::run::snapshot::RunSnapshot;
-use crate::run::start::manifest_now;
 
 /// Sources for a resume: the stored ones, or, if changes are accepted, the present ones. Differences are reported either way.
 pub(crate) struct CurrentSources<'k> {
@@ -32,7 +32,7 @@ pub(crate) struct CurrentSources<'k> {
     pub(crate) trust: &'k TrustStore,
     pub(crate) base: &'k BaseFolder,
     /// The moment at which signatures are judged.
-    pub(crate) judged: Moment,
+    pub(crate) moment: Moment,
     /// The differences, a line each.
     pub(crate) changes: Vec<String>,
     /// Remedies of changes, by the number of the change.
@@ -46,9 +46,9 @@ impl<'k> CurrentSources<'k> {
         accept: bool,
         trust: &'k TrustStore,
         base: &'k BaseFolder,
-        judged: Moment,
+        moment: Moment,
     ) -> Self {
-        Self { kept, accept, trust, base, judged, changes: Vec::new(), remedies: BTreeMap::new() }
+        Self { kept, accept, trust, base, moment, changes: Vec::new(), remedies: BTreeMap::new() }
     }
 
     /// Returns the graph. An expired or revoked signature is an error, even if changes are accepted.
@@ -64,7 +64,7 @@ impl<'k> CurrentSources<'k> {
             (text.to_owned(), built_in_text(built_in, self.trust))
         } else {
             let Ok(text) = crate::project::text_file::read(path) else { return keep() };
-            let standing = verify_text(TextKind::Graph, id, &text, self.trust, self.judged);
+            let standing = verify_text(TextKind::Graph, id, &text, self.trust, self.moment);
             (text, standing)
         };
         let shown = self.base.show(path);
@@ -95,11 +95,11 @@ impl<'k> CurrentSources<'k> {
     pub(crate) fn graphs(
         &mut self,
         graph: &Graph,
-        places: &ItemLocator,
+        locator: &ItemLocator,
         manifest: &Manifest,
         pins: &mut Pins,
     ) -> Result<Graphs> {
-        let now = match Subgraphs::resolve(graph, Graphs::new(), places, self.trust, manifest, |_| false) {
+        let now = match Subgraphs::resolve(graph, Graphs::new(), locator, self.trust, manifest, |_| false) {
             Ok(now) => now,
             Err(error) if self.accept => return Err(error),
             Err(error) => {

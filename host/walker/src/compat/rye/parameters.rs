@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::graph::{Action, Graph};
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::template::ValueTemplate;
 
 /// The item that carries a directive out with a language model.
@@ -26,7 +26,7 @@ pub(crate) fn take_other_names(graph: &mut Graph) {
 }
 
 fn is_thread(action: &Action) -> bool {
-    (action.primary, action.item_type) == (Primary::Execute, ItemType::Tool)
+    (action.operation, action.item_type) == (ItemOperation::Execute, ItemType::Tool)
         && action.item_id.literal().and_then(Value::as_str) == Some(THREAD_DIRECTIVE)
 }
 

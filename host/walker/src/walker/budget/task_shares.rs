@@ -114,7 +114,7 @@ impl Walker {
                 HookAction::Control(control) => most(*control),
                 HookAction::Item(action) => {
                     let id = action.item_id.literal().and_then(Value::as_str).unwrap_or_default();
-                    if is_control_item(action.primary, action.item_type, id) {
+                    if is_control_item(action.operation, action.item_type, id) {
                         let written = action.params.literal().and_then(|params| Control::read(params).ok());
                         written.flatten().map_or(u64::from(MAX_RETRIES), most)
                     } else {

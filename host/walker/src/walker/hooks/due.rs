@@ -120,7 +120,7 @@ impl Walker {
                 item_id,
                 item_type: action.item_type,
                 params: CanonicalValue::from(params),
-                primary: action.primary,
+                operation: action.operation,
             },
             Ok((other, _)) => invalid(format!(
                 "`item_id` must be a string, and is {}",

@@ -71,9 +71,10 @@ impl fmt::Display for AnsweredQuestion {
 
 /// The questions of a suspended run that can be answered.
 pub(in crate::walker) struct OpenQuestions<'a> {
+    /// The questions without an answer.
     pub open: &'a [InterruptRecord],
     /// The static interrupts of the run, which ask nothing.
-    pub passive: &'a [InterruptRecord],
+    pub static_interrupts: &'a [InterruptRecord],
     /// Questions of the uncommitted superstep that have an answer. Another answer to a component's question, given by
     /// the id of the question, replaces the first.
     pub answered: Vec<AnsweredQuestion>,
@@ -82,15 +83,18 @@ pub(in crate::walker) struct OpenQuestions<'a> {
     /// The ids of open questions that are asked again if they have changed. An answer that such a question does not
     /// accept is kept, and has the question asked again.
     pub asked_again: BTreeSet<String>,
+    /// The status of the run.
     pub status: Status,
 }
 
 /// An answer that counts for its question.
 #[derive(Debug)]
 pub(in crate::walker) struct ResolvedAnswer {
+    /// The answer in the form that the question accepts.
     value: Value,
     /// The deadline of the question, if it expired without an answer.
     expired: Option<Timestamp>,
+    /// The form of the question that was answered.
     form: AnswerForm,
 }
 
@@ -100,7 +104,7 @@ impl ResolvedAnswer {
     }
 
     /// Creates the task's answer to the question with that id, which has come at `now`.
-    pub(in crate::walker) fn of_question(self, id: &str, now: Timestamp) -> TaskAnswer {
+    pub(in crate::walker) fn into_task_answer(self, id: &str, now: Timestamp) -> TaskAnswer {
         TaskAnswer {
             question: number_of(id),
             value: self.value,
@@ -111,93 +115,24 @@ impl ResolvedAnswer {
     }
 }
 
-impl OpenQuestions<'_> {
-    fn ids(&self) -> String {
-        self.open
-            .iter()
-            .map(|asked| format!("`{}` ({})", asked.id, asked.node))
-            .collect::<Vec<_>>()
-            .join(", ")
-    }
-
-    fn needed<T>(&self) -> Result<T, HandleError> {
-        let mut waits = Vec::new();
-        for asked in self.open {
-            let Some(wait) = Wait::from_payload(&asked.payload.0) else {
-                let message = format!("the run waits for answers to {}", self.ids());
-                return Err(refused(ErrorCode::AnswerNeeded, message));
-            };
-            let event = wait.event().map(|event| format!(" for the event `{event}`")).unwrap_or_default();
-            let until = wait.until().map(|until| format!(" until {until}")).unwrap_or_default();
-            waits.push(format!("`{}` ({}){event}{until}", asked.id, asked.node));
-        }
-        Err(refused(ErrorCode::AnswerNeeded, format!("the run waits: {}", waits.join(", "))))
-    }
-
-    /// Returns the questions of a list whose node has that name or, if there are none, those whose path is named so.
-    fn named<'q>(&self, list: &'q [InterruptRecord], name: &str) -> Vec<&'q InterruptRecord> {
-        let by_node: Vec<_> = list.iter().filter(|asked| asked.node == name).collect();
-        if !by_node.is_empty() {
-            return by_node;
-        }
-        let has_path =
-            |asked: &&InterruptRecord| self.paths.get(&asked.id).is_some_and(|path| path.is_named(name));
-        list.iter().filter(has_path).collect()
-    }
-
-    /// Finds the id of the question that an id, node or path names.
-    fn find(&self, known: &[InterruptRecord], wanted: &str) -> Result<String, HandleError> {
-        if let Some(found) = known.iter().chain(self.passive).find(|asked| asked.id == wanted) {
-            return Ok(found.id.clone());
-        }
-        if let Some(answered) = self.answered.iter().find(|answered| answered.id == wanted) {
-            return if answered.is_ask { Err(was_answered(answered)) } else { Ok(answered.id.clone()) };
-        }
-        let mut found = self.named(known, wanted);
-        if found.is_empty() {
-            found = self.named(self.passive, wanted);
-        }
-        match found[..] {
-            [found] => Ok(found.id.clone()),
-            [] => {
-                if let Some(answered) =
-                    self.answered.iter().rfind(|answered| answered.is_ask && answered.node == wanted)
-                {
-                    return Err(was_answered(answered));
-                }
-                let message =
-                    format!("no open question has the id or node `{wanted}`; open are: {}", self.ids());
-                Err(refused(ErrorCode::UnknownInterrupt, message))
-            }
-            _ => {
-                let message = format!("node `{wanted}` asks more than once; answer by id: {}", self.ids());
-                Err(refused(ErrorCode::AmbiguousAnswer, message))
-            }
-        }
-    }
-}
-
-fn was_answered(answered: &AnsweredQuestion) -> HandleError {
-    refused(ErrorCode::AlreadyAnswered, answered.to_string())
-}
-
-/// Resolves answers to the ids of the questions that they answer.
-pub(in crate::walker) fn resolve(
+/// Matches answers to the questions that they answer, by the ids of the questions. Fails if an answer names no question, names several,
+/// comes too late or does not fit, and if an answer is missing without which the run cannot continue.
+pub(in crate::walker) fn match_answers(
     questions: &OpenQuestions<'_>,
     answers: Answers,
     now: Timestamp,
 ) -> Result<BTreeMap<String, ResolvedAnswer>, HandleError> {
-    let OpenQuestions { open, passive, status, .. } = *questions;
+    let OpenQuestions { open, static_interrupts, status, .. } = *questions;
     // A static interrupt has no question: an answer to it only resumes the run.
-    let known: &[InterruptRecord] = if open.is_empty() { passive } else { open };
+    let known: &[InterruptRecord] = if open.is_empty() { static_interrupts } else { open };
     let mut resolved = BTreeMap::new();
     match answers {
-        Answers::Recorded(recorded) => return Ok(of_records(open, recorded)),
+        Answers::Recorded(recorded) => return Ok(from_records(open, recorded)),
         Answers::None => {
             let waits = open.iter().all(|asked| !has_expired(asked, now));
             let is_needed = waits && questions.asked_again.is_empty() && !open.is_empty();
             if is_needed && (status.is_paused() || status == Status::Failed) {
-                return questions.needed();
+                return questions.answer_needed();
             }
         }
         Answers::Bare(value) => match known {
@@ -209,7 +144,7 @@ pub(in crate::walker) fn resolve(
                     .max_by_key(|answered| answered.at);
                 return Err(answered.map_or_else(
                     || refused(ErrorCode::UnknownInterrupt, "the run has no open question".to_owned()),
-                    was_answered,
+                    already_answered,
                 ));
             }
             [asked] => {
@@ -232,15 +167,88 @@ pub(in crate::walker) fn resolve(
                 }
             }
             if resolved.is_empty() && !open.is_empty() {
-                return questions.needed();
+                return questions.answer_needed();
             }
         }
     }
-    accepted(questions, resolved, now)
+    checked_answers(questions, resolved, now)
+}
+
+impl OpenQuestions<'_> {
+    /// Lists the open questions for a message.
+    fn ids(&self) -> String {
+        self.open
+            .iter()
+            .map(|asked| format!("`{}` ({})", asked.id, asked.node))
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+
+    /// Refuses a resume that brings no answer.
+    fn answer_needed<T>(&self) -> Result<T, HandleError> {
+        let mut waits = Vec::new();
+        for asked in self.open {
+            let Some(wait) = Wait::from_payload(&asked.payload.0) else {
+                let message = format!("the run waits for answers to {}", self.ids());
+                return Err(refused(ErrorCode::AnswerNeeded, message));
+            };
+            let event = wait.event().map(|event| format!(" for the event `{event}`")).unwrap_or_default();
+            let until = wait.until().map(|until| format!(" until {until}")).unwrap_or_default();
+            waits.push(format!("`{}` ({}){event}{until}", asked.id, asked.node));
+        }
+        Err(refused(ErrorCode::AnswerNeeded, format!("the run waits: {}", waits.join(", "))))
+    }
+
+    /// Returns the questions of a list whose node has that name or, if there are none, those whose path is named so.
+    fn with_name<'q>(&self, list: &'q [InterruptRecord], name: &str) -> Vec<&'q InterruptRecord> {
+        let by_node: Vec<_> = list.iter().filter(|asked| asked.node == name).collect();
+        if !by_node.is_empty() {
+            return by_node;
+        }
+        let has_path =
+            |asked: &&InterruptRecord| self.paths.get(&asked.id).is_some_and(|path| path.is_named(name));
+        list.iter().filter(has_path).collect()
+    }
+
+    /// Finds the id of the question that an id, node or path names.
+    fn find(&self, known: &[InterruptRecord], wanted: &str) -> Result<String, HandleError> {
+        if let Some(found) = known.iter().chain(self.static_interrupts).find(|asked| asked.id == wanted) {
+            return Ok(found.id.clone());
+        }
+        if let Some(answered) = self.answered.iter().find(|answered| answered.id == wanted) {
+            return if answered.is_ask { Err(already_answered(answered)) } else { Ok(answered.id.clone()) };
+        }
+        let mut found = self.with_name(known, wanted);
+        if found.is_empty() {
+            found = self.with_name(self.static_interrupts, wanted);
+        }
+        match found[..] {
+            [found] => Ok(found.id.clone()),
+            [] => {
+                if let Some(answered) =
+                    self.answered.iter().rfind(|answered| answered.is_ask && answered.node == wanted)
+                {
+                    return Err(already_answered(answered));
+                }
+                let message =
+                    format!("no open question has the id or node `{wanted}`; open are: {}", self.ids());
+                Err(refused(ErrorCode::UnknownInterrupt, message))
+            }
+            _ => {
+                let message = format!("node `{wanted}` asks more than once; answer by id: {}", self.ids());
+                Err(refused(ErrorCode::AmbiguousAnswer, message))
+            }
+        }
+    }
+}
+
+/// Refuses another answer to the question of an `ask` node.
+fn already_answered(answered: &AnsweredQuestion) -> HandleError {
+    refused(ErrorCode::AlreadyAnswered, answered.to_string())
 }
 
 /// Resolves answers from records, which were accepted when they came.
-fn of_records(
+fn from_records(
     open: &[InterruptRecord],
     recorded: BTreeMap<String, RecordedAnswer>,
 ) -> BTreeMap<String, ResolvedAnswer> {
@@ -257,7 +265,7 @@ fn of_records(
             RecordedAnswer::Expired(until) => {
                 let default = asked.and_then(|asked| match Wait::from_payload(&asked.payload.0) {
                     Some(wait) => wait.default_result().cloned(),
-                    None => default_of(&Question::from_payload(&asked.payload.0)),
+                    None => default_answer_of(&Question::from_payload(&asked.payload.0)),
                 });
                 ResolvedAnswer { expired: Some(until), ..ResolvedAnswer::new(default.unwrap_or_default()) }
             }
@@ -277,14 +285,14 @@ fn has_expired(asked: &InterruptRecord, now: Timestamp) -> bool {
 }
 
 /// Returns a question's default in the form of an answer.
-fn default_of(question: &Question<'_>) -> Option<Value> {
+fn default_answer_of(question: &Question<'_>) -> Option<Value> {
     let default = question.default_answer()?.clone();
     // The form was checked when the question was asked, but a run of an earlier release may hold unchecked forms.
     Some(question.accept(default.clone()).unwrap_or(default))
 }
 
 /// Checks answers against their questions, and adds the defaults of questions that have expired. Refuses answers to expired questions.
-fn accepted(
+fn checked_answers(
     questions: &OpenQuestions<'_>,
     mut answers: BTreeMap<String, Value>,
     now: Timestamp,
@@ -293,14 +301,14 @@ fn accepted(
         let message = format!("the answer to `{}` ({}) is not accepted: {error}", asked.id, asked.node);
         Err(refused(ErrorCode::AnswerNeeded, message))
     };
-    let mut accepted = BTreeMap::new();
+    let mut checked_answers = BTreeMap::new();
     for asked in questions.open {
         let answer = answers.remove(&asked.id);
         if let Some(figure) = asked.budget {
             if let Some(answer) = answer {
                 match ModelGrant::read(&answer, figure) {
                     Ok(grant) => {
-                        accepted.insert(asked.id.clone(), ResolvedAnswer::new(grant.to_value()));
+                        checked_answers.insert(asked.id.clone(), ResolvedAnswer::new(grant.to_value()));
                     }
                     Err(error) => return refuse(asked, &error),
                 }
@@ -337,15 +345,15 @@ fn accepted(
             },
             (None, Some(expired)) => ResolvedAnswer {
                 expired: Some(expired.until),
-                ..ResolvedAnswer::new(default_of(&question).unwrap_or_default())
+                ..ResolvedAnswer::new(default_answer_of(&question).unwrap_or_default())
             },
             (None, None) => continue,
         };
-        accepted.insert(asked.id.clone(), answer);
+        checked_answers.insert(asked.id.clone(), answer);
     }
     // The rest are answers to static interrupts, and answers that replace others.
-    accepted.extend(answers.into_iter().map(|(id, answer)| (id, ResolvedAnswer::new(answer))));
-    Ok(accepted)
+    checked_answers.extend(answers.into_iter().map(|(id, answer)| (id, ResolvedAnswer::new(answer))));
+    Ok(checked_answers)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::walker::event::Answers;
-use crate::walker::interrupt::match_answers::{AnsweredQuestion, OpenQuestions, QuestionPath, resolve};
+use crate::walker::interrupt::match_answers::{AnsweredQuestion, OpenQuestions, QuestionPath, match_answers};
 use crate::walker::interrupt::resume::{AnswersByTask, task_of};
 use crate::walker::setup::HandleError;
 use crate::walker::tasks::superstep::ordinal;
@@ -50,14 +50,14 @@ impl RunTree {
         answers: Answers,
         now: Timestamp,
     ) -> Result<AnswersByRun, HandleError> {
-        let (mut asked, mut passive) = (Vec::new(), Vec::new());
+        let (mut asked, mut static_interrupts) = (Vec::new(), Vec::new());
         let mut owners = BTreeMap::new();
         for (owner, question) in self.open("") {
             let walker = self.walker(&owner);
             let own = task_of(&question.id);
             let is_task = walker.is_some_and(|walker| walker.has_pending(&own));
             owners.insert(question.id.clone(), (Arc::clone(&owner), is_task.then_some(own)));
-            if is_task { asked.push(question) } else { passive.push(question) }
+            if is_task { asked.push(question) } else { static_interrupts.push(question) }
         }
         let mut answered = Vec::new();
         for (namespace, question) in self.answered_by_namespace() {
@@ -78,19 +78,25 @@ impl RunTree {
         // A run that crashed has still to stop at the pauses of its child runs, which have not been shown yet.
         let was_reported = !self.root().is_recovered() && self.root().status() != Status::Running;
         let passes_all = was_reported && asked.is_empty() && !matches!(answers, Answers::ById(_));
-        let questions =
-            OpenQuestions { open: &asked, passive: &passive, answered, paths, asked_again, status };
-        let resolved = resolve(&questions, answers, now)?;
+        let questions = OpenQuestions {
+            open: &asked,
+            static_interrupts: &static_interrupts,
+            answered,
+            paths,
+            asked_again,
+            status,
+        };
+        let resolved = match_answers(&questions, answers, now)?;
         let mut by_run = AnswersByRun::new();
         for (id, answer) in resolved {
             let Some((owner, task)) = owners.get(&id) else { continue };
             let of_run = by_run.entry(Arc::clone(owner)).or_default();
             if let Some(task) = task {
-                of_run.insert(Arc::clone(task), answer.of_question(&id, now));
+                of_run.insert(Arc::clone(task), answer.into_task_answer(&id, now));
             }
         }
         if passes_all {
-            for question in &passive {
+            for question in &static_interrupts {
                 if let Some((owner, _)) = owners.get(&question.id) {
                     by_run.entry(Arc::clone(owner)).or_default();
                 }
@@ -216,7 +222,7 @@ impl RunTree {
         let walker = child.walker();
         let has_failed = matches!(walker.status(), Status::Failed | Status::Limit);
         walker.has_answers()
-            || walker.is_let_go()
+            || walker.waits_at_released_pause()
             || walker.suspended_tasks().any(|(task, is_woken)| {
                 // Child runs that were active when their run failed have stopped with it: only answers that arrived since count.
                 let below = child_namespace(walker, task);

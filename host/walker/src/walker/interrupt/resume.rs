@@ -68,7 +68,7 @@ impl Walker {
             .map_err(|node| unknown(&node))?;
         if let Source::Update { answers, .. } = &checkpoint.source {
             for (task, record) in answers {
-                let log = answers_of_record(record);
+                let log = answers_of_update(record);
                 pending.give(&graph, task, &record.node, log).map_err(|node| unknown(&node))?;
             }
         }
@@ -138,6 +138,8 @@ impl Walker {
         Value::Object(merged)
     }
 
+    /// Resumes a suspended run: with answers, with new inputs, or with an edit of its state. A run that has ended starts another turn
+    /// with new inputs. A refusal changes nothing.
     pub(in crate::walker) fn resume(
         &mut self,
         now: Timestamp,
@@ -171,7 +173,7 @@ impl Walker {
         } else {
             let questions = OpenQuestions {
                 open: &open,
-                passive: self.stop.interrupts(),
+                static_interrupts: self.stop.interrupts(),
                 answered: self.answered_questions(),
                 paths: open
                     .iter()
@@ -184,11 +186,14 @@ impl Walker {
                     .collect(),
                 status: self.stop.status(),
             };
-            let resolved = crate::walker::interrupt::match_answers::resolve(&questions, answers, now)?;
-            resolved.into_iter().map(|(id, answer)| (task_of(&id), answer.of_question(&id, now))).collect()
+            let resolved = crate::walker::interrupt::match_answers::match_answers(&questions, answers, now)?;
+            resolved
+                .into_iter()
+                .map(|(id, answer)| (task_of(&id), answer.into_task_answer(&id, now)))
+                .collect()
         };
         match update {
-            Some(values) => self.go_on_edited(now, answered, max_steps, values, fx),
+            Some(values) => self.continue_edited(now, answered, max_steps, values, fx),
             None => self.continue_run(now, answered, max_steps, inputs, fx),
         }
     }
@@ -252,7 +257,7 @@ impl Walker {
 
     /// Records the answers by task that a resume has brought for this child run, or the release of its pause if there
     /// are none. The child run continues when its task does.
-    pub(in crate::walker) fn take_given(
+    pub(in crate::walker) fn take_answers_of_parent(
         &mut self,
         now: Timestamp,
         answered: AnswersByTask,
@@ -267,6 +272,7 @@ impl Walker {
         self.take_answers(now, answered, fx);
     }
 
+    /// Gives each task its answer, and records it.
     fn take_answers(&mut self, now: Timestamp, answered: AnswersByTask, fx: &mut Vec<Effect>) {
         for (task, answer) in answered {
             self.pending.answer(&task, answer);
@@ -275,7 +281,7 @@ impl Walker {
     }
 
     /// Returns `true` if the run waits at a pause that a resume has released.
-    pub(in crate::walker) fn is_let_go(&self) -> bool {
+    pub(in crate::walker) fn waits_at_released_pause(&self) -> bool {
         self.stop.status().is_paused()
             && self.stop.is_released()
             && self.stop.interrupts().is_empty()
@@ -349,7 +355,7 @@ impl Walker {
 
     /// Continues from an edit of the state, with answers by task: the superstep starts again with the edited state, and
     /// its tasks have their answers from the start. A refusal changes nothing.
-    fn go_on_edited(
+    fn continue_edited(
         &mut self,
         now: Timestamp,
         answered: AnswersByTask,
@@ -486,6 +492,7 @@ impl Walker {
         self.store_boundary(fx);
     }
 
+    /// Replaces the inputs, with everything that is derived from them.
     fn set_inputs(&mut self, inputs: Arc<Value>) {
         self.inputs_digest = crate::walker::setup::inputs_digest(&inputs);
         self.result_hasher = result_hasher(&self.graph.digest, &self.inputs_digest);
@@ -546,6 +553,7 @@ impl Walker {
         self.count_used(left);
     }
 
+    /// Records the answers that a task has in this superstep.
     fn write_answers(&mut self, now: Timestamp, task: &Arc<str>, fx: &mut Vec<Effect>) {
         let (Some(left), Some(last)) = (self.pending.get(task), self.position.last()) else { return };
         if left.answers().is_empty() {
@@ -573,7 +581,7 @@ impl Walker {
 }
 
 /// Restores the answers that a task has from the start of its superstep.
-pub(in crate::walker) fn answers_of_record(record: &GivenRecord) -> TaskAnswers {
+pub(in crate::walker) fn answers_of_update(record: &GivenRecord) -> TaskAnswers {
     let GivenRecord { answers, arrived, expired, forms, .. } = record;
     let (arrived, expired, forms) = (Some(arrived), Some(expired), Some(forms));
     TaskAnswers::of_records(&RecordedAnswers {

@@ -13,7 +13,7 @@ use crate::walker::Walker;
 use crate::written_graph;
 use graph_core::capability::{IdSource, ItemRules, Manifest, Verdict, check_rules};
 use graph_core::hook_event::HookLayer;
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::node::Failure;
 use graph_core::schema::InputMarks;
 use graph_core::work::{FuelExhausted, Meter, size};
@@ -81,7 +81,7 @@ impl Walker {
     ) -> Result<(), Failure> {
         let manifest = &self.setup.manifest;
         if manifest.rules().is_empty()
-            || (action.primary, action.item_type) != (Primary::Execute, ItemType::Tool)
+            || (action.operation, action.item_type) != (ItemOperation::Execute, ItemType::Tool)
         {
             return Ok(());
         }
@@ -108,7 +108,7 @@ impl Walker {
         action: &Action,
         item_id: &str,
     ) -> Result<(), Failure> {
-        if (action.primary, action.item_type) != (Primary::Execute, ItemType::Tool) {
+        if (action.operation, action.item_type) != (ItemOperation::Execute, ItemType::Tool) {
             return Ok(());
         }
         let is_written = hook.layer == HookLayer::Graph && written_graph::is_written(&self.graph.id);

@@ -11,7 +11,7 @@ use crate::walker::budget::run_budget::NodeWorkError;
 use crate::walker::state::reduce::kind;
 use crate::walker::tasks::task::Dispatch;
 use graph_core::capability::DispatchPatterns;
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::limits::TaskLimits;
 use graph_core::node::{Category, Failure};
 use graph_core::template::Scope;
@@ -48,7 +48,7 @@ impl Walker {
         meter: &Meter,
     ) -> Result<Dispatch, NodeWorkError> {
         let id = match self.evaluate(&action.item_id, scope, node, warnings, meter)? {
-            Value::Null if action.primary == Primary::Search => String::new(),
+            Value::Null if action.operation == ItemOperation::Search => String::new(),
             Value::String(id) => id,
             other => {
                 let message = format!("`item_id` must be a string, and is {}", kind(&other));
@@ -63,23 +63,23 @@ impl Walker {
     /// Checks that the manifest permits a dispatch.
     pub(in crate::walker) fn may_dispatch(
         &self,
-        primary: Primary,
+        operation: ItemOperation,
         item_type: ItemType,
         item_id: &str,
     ) -> Result<(), Failure> {
         // A search without an id covers everything.
-        let whole_search = primary == Primary::Search && item_id.is_empty();
+        let whole_search = operation == ItemOperation::Search && item_id.is_empty();
         if !whole_search && graph_core::id::ItemId::parse(item_id).is_err() {
             let message = format!("`{item_id}` is not an item id");
             return Err(Failure::new(Category::InvalidInput, message));
         }
-        if is_control_item(primary, item_type, item_id)
-            || self.setup.manifest.dispatch().permits(primary, item_type, item_id)
+        if is_control_item(operation, item_type, item_id)
+            || self.setup.manifest.dispatch().permits(operation, item_type, item_id)
         {
             return Ok(());
         }
-        let name = graph_core::capability::capability_name(primary, item_type, item_id);
-        if self.setup.manifest.dispatch().leaves_out(primary, item_type, item_id) {
+        let name = graph_core::capability::capability_name(operation, item_type, item_id);
+        if self.setup.manifest.dispatch().leaves_out(operation, item_type, item_id) {
             let message = format!(
                 "the manifest grants `{name}`, and `capabilities` leave it out: those among the inputs, or of a node \
                  above"
@@ -102,26 +102,26 @@ impl Walker {
         bounds: EvaluatedLimits,
         item_id: &str,
     ) -> Result<Dispatch, Failure> {
-        let (primary, item_type) = (action.primary, action.item_type);
-        self.may_dispatch(primary, item_type, item_id)?;
+        let (operation, item_type) = (action.operation, action.item_type);
+        self.may_dispatch(operation, item_type, item_id)?;
         self.check_rules(node, action, item_id)?;
         let EvaluatedLimits { limits: own, narrowing } = bounds;
-        let leaves_out = |left: &DispatchPatterns| !left.permits(primary, item_type, item_id);
+        let leaves_out = |left: &DispatchPatterns| !left.permits(operation, item_type, item_id);
         let narrowed = node.capabilities.as_ref().and_then(|narrowing| narrowing.dispatch.as_ref());
         if narrowed.is_some_and(leaves_out) || narrowing.as_deref().is_some_and(leaves_out) {
-            let name = graph_core::capability::capability_name(primary, item_type, item_id);
+            let name = graph_core::capability::capability_name(operation, item_type, item_id);
             return Err(Failure::new(
                 Category::Denied,
                 format!("the node's own `capabilities` leave out `{name}`"),
             ));
         }
-        let host_item = HostItem::of_dispatch(primary, item_type, item_id);
+        let host_item = HostItem::of_dispatch(operation, item_type, item_id);
         let is_written = host_item == Some(HostItem::Run);
         if let Some(reason) = self.setup.manifest.refusal_of_written().filter(|_| is_written) {
             return Err(Failure::new(Category::Denied, format!("`{item_id}` is denied: {reason}")));
         }
         let is_graph = is_written
-            || primary == Primary::Execute
+            || operation == ItemOperation::Execute
                 && item_type == ItemType::Tool
                 && host_item.is_none()
                 && crate::walker::tree::names::graph_of(&self.setup.graphs, item_id).is_some();
@@ -131,6 +131,6 @@ impl Walker {
         let limits = if is_graph { CHILD_LIMITS } else { self.setup.manifest.limits_for(item_id) };
         let own = own.or(self.graph.limits);
         let (limits, budget) = (own.lower(limits), own.model.budget());
-        Ok(Dispatch { primary, item_type, item_id: item_id.into(), limits, budget, narrowing, is_graph })
+        Ok(Dispatch { operation, item_type, item_id: item_id.into(), limits, budget, narrowing, is_graph })
     }
 }

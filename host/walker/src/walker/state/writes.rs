@@ -201,7 +201,7 @@ impl Walker {
 /// Returns the result of a thread that a task has started, also of a failed one.
 fn thread_of(task: &Task) -> Option<&Value> {
     let dispatch = task.dispatch()?;
-    if HostItem::of_dispatch(dispatch.primary, dispatch.item_type, &dispatch.item_id)
+    if HostItem::of_dispatch(dispatch.operation, dispatch.item_type, &dispatch.item_id)
         == Some(HostItem::Threads)
     {
         return None;

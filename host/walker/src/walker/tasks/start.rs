@@ -23,7 +23,7 @@ use crate::walker::tasks::task::{Dispatch, TaskState, outcome_size};
 use crate::walker::tree::child_usage::CHILDREN;
 use crate::written_graph;
 use graph_core::digest::{Digest, DomainHasher};
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::json::canonical_size;
 use graph_core::limits::Budget;
 use graph_core::node::{Activation, Category, Failure, Outcome};
@@ -184,11 +184,11 @@ impl Walker {
             let failure = crate::walker::nodes::ask::timeout();
             return self.failed(now, at, failure, fx);
         }
-        if is_control_item(dispatch.primary, dispatch.item_type, &dispatch.item_id) {
+        if is_control_item(dispatch.operation, dispatch.item_type, &dispatch.item_id) {
             task.account_mut().begin_and_end();
             return self.accept(now, at, Outcome::Result(params), fx);
         }
-        let host_item = HostItem::of_dispatch(dispatch.primary, dispatch.item_type, &dispatch.item_id);
+        let host_item = HostItem::of_dispatch(dispatch.operation, dispatch.item_type, &dispatch.item_id);
         if let Some(item @ (HostItem::Validate | HostItem::Threads)) = host_item {
             task.account_mut().begin_and_end();
             return self.perform_item(now, at, item, &params, dispatch.limits.output, fx);
@@ -223,7 +223,7 @@ impl Walker {
             graph: Arc::clone(&graph),
             manifest: self.passed_on(),
             node: node_index,
-            primary: dispatch.primary,
+            operation: dispatch.operation,
             item_type: dispatch.item_type,
             item_id: String::from(&*dispatch.item_id),
             params,
@@ -433,7 +433,7 @@ fn memory_in_flight(dispatch: &Dispatch, params: &Value) -> u64 {
     if dispatch.is_graph {
         memory = memory.max(IN_FLIGHT / CHILDREN);
     }
-    if (dispatch.primary, dispatch.item_type) != (Primary::Execute, ItemType::Tool) {
+    if (dispatch.operation, dispatch.item_type) != (ItemOperation::Execute, ItemType::Tool) {
         memory = memory.max(IN_FLIGHT / TEXTS);
     }
     memory

@@ -14,7 +14,7 @@ use crate::walker::tasks::pending_tasks::{PendingTask, TaskProgress};
 use crate::walker::tasks::result_cache::CacheState;
 use crate::walker::tasks::superstep_events::TaskHistory;
 use graph_core::capability::DispatchPatterns;
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::limits::{Budget, ModelUse, TaskLimits};
 use graph_core::node::{Failure, Outcome};
 use graph_core::record::{CanonicalValue, JournalEntry, LogLine, PendingOutcome, ShortRecord};
@@ -52,7 +52,7 @@ pub(in crate::walker) struct Task {
 /// The parts of a task's dispatch that are the same for every attempt.
 #[derive(Clone, Debug)]
 pub(in crate::walker) struct Dispatch {
-    pub primary: Primary,
+    pub operation: ItemOperation,
     pub item_type: ItemType,
     pub item_id: Arc<str>,
     pub limits: TaskLimits,

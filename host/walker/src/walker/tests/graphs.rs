@@ -16,7 +16,7 @@ use crate::walker::{CustomEvent, Graphs, HookSpec, TaskReport, TaskSpec, Timing}
 use graph_core::condition::Condition;
 use graph_core::digest::{Digest, DomainHasher};
 use graph_core::hook_event::{Control, ControlAction, HookEvent, HookLayer};
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::limits::{ModelUse, NodeLimits, TaskLimits};
 use graph_core::node::{Category, Failure, Goto, Outcome};
 use graph_core::policy::{
@@ -281,7 +281,7 @@ pub(super) fn build(sketch: &Sketch, durability: Durability) -> Graph {
         Node {
             name: format!("n{at}"),
             action: (!idle).then(|| Action {
-                primary: Primary::Execute,
+                operation: ItemOperation::Execute,
                 item_type: ItemType::Tool,
                 item_id: template(&json!("t/double")),
                 params: params(cached),
@@ -362,7 +362,7 @@ fn hook(at: usize, byte: u8) -> Hook {
     let event = event(byte);
     let item = |item_id: &str, params: Value| {
         HookAction::Item(Action {
-            primary: Primary::Execute,
+            operation: ItemOperation::Execute,
             item_type: ItemType::Tool,
             item_id: template(&json!(item_id)),
             params: template(&params),

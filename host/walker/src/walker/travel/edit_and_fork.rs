@@ -11,7 +11,7 @@ use crate::graph::{Graph, Next, Node, NodeIndex, NodeKind};
 use crate::walker::Walker;
 use crate::walker::budget::run_budget::NodeWorkError;
 use crate::walker::event::{Earlier, Edit, Effect, Update};
-use crate::walker::interrupt::resume::{answers_of_record, refused};
+use crate::walker::interrupt::resume::{answers_of_update, refused};
 use crate::walker::machine::illegal;
 use crate::walker::nodes::routes::RouteError;
 use crate::walker::phase::{Cause, Phase, PhaseName};
@@ -166,7 +166,7 @@ impl Walker {
         self.discard_pending();
         self.begin_boundary_of_hooks();
         for (task, record) in &answers {
-            let log = answers_of_record(record);
+            let log = answers_of_update(record);
             // This cannot fail: the node exists, since it has just asked.
             let _ = self.pending.give(&self.graph, task, &record.node, log);
         }

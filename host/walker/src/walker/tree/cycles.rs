@@ -8,7 +8,7 @@ use super::names::graph_of;
 use crate::graph::Graph;
 use crate::walker::setup::Graphs;
 use graph_core::id::path_of;
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 
 /// Finds the cycles among a graph and those that it names by literal ids: each as the ids from a graph back to itself.
 /// A run of such a graph ends at the depth limit, unless a condition ends it before.
@@ -54,7 +54,7 @@ fn walk<'g>(
 pub fn named(graph: &Graph) -> BTreeSet<&str> {
     let actions = graph.nodes.iter().filter_map(|node| node.action.as_ref());
     actions
-        .filter(|action| action.primary == Primary::Execute && action.item_type == ItemType::Tool)
+        .filter(|action| action.operation == ItemOperation::Execute && action.item_type == ItemType::Tool)
         .filter_map(|action| action.item_id.literal().and_then(Value::as_str))
         .map(path_of)
         .collect()

@@ -21,7 +21,7 @@ use crate::walker::setup::{HandleError, RestoreError, Restored, Setup, Summary};
 use crate::walker::tree::{names, visits};
 use crate::written_graph::WrittenLimits;
 use graph_core::digest::Digest;
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::limits::ModelUse;
 use graph_core::policy::Durability;
 use graph_core::record::{CacheEntry, Record, Source, Status};
@@ -100,7 +100,7 @@ impl RunTree {
         let writes = |action: &Action| HostItem::Run.may_be(action);
         let setup = root.setup();
         let may_write =
-            setup.manifest.dispatch().permits(Primary::Execute, ItemType::Tool, HostItem::Run.id())
+            setup.manifest.dispatch().permits(ItemOperation::Execute, ItemType::Tool, HostItem::Run.id())
                 && root.graph().nodes.iter().filter_map(|node| node.action.as_ref()).any(writes);
         Self {
             nests: may_write || !setup.graphs.is_empty(),
@@ -314,7 +314,7 @@ impl RunTree {
         let mut recorded = Vec::new();
         for (namespace, answers) in by_run {
             let mut effects = Vec::new();
-            self.walker_mut(&namespace)?.take_given(route.now(), answers, &mut effects);
+            self.walker_mut(&namespace)?.take_answers_of_parent(route.now(), answers, &mut effects);
             self.raise_above(&namespace);
             recorded.push((namespace, effects));
         }

@@ -13,7 +13,7 @@ use crate::walker::event::TaskSpec;
 use crate::walker::tasks::completion::{short_of, short_of_models};
 use crate::walker::tasks::superstep::Superstep;
 use crate::walker::tasks::task::Dispatch;
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::limits::{Budget, HostUse, TaskLimits};
 use graph_core::node::{Activation, Category, Failure, Outcome};
 use graph_core::record::{HookRecord, JournalEntry, PlannedAction, PlannedHook};
@@ -36,34 +36,34 @@ impl Walker {
         let exhausted = |budget: Option<Budget>, failure: Failure| {
             Err(Box::new(HookRecord { budget, ..self.hook_record(subject, planned, Err(failure), 0, now) }))
         };
-        let (primary, item_type, item_id, params) = match &planned.action {
+        let (operation, item_type, item_id, params) = match &planned.action {
             PlannedAction::Control { control } => {
                 let answer = Ok((Value::Null, Some(*control)));
                 return Err(Box::new(self.hook_record(subject, planned, answer, 0, now)));
             }
             PlannedAction::Fail { budget, failure } => return exhausted(*budget, failure.clone()),
-            PlannedAction::Run { primary, item_type, item_id, params } => {
-                (*primary, *item_type, item_id, params)
+            PlannedAction::Run { operation, item_type, item_id, params } => {
+                (*operation, *item_type, item_id, params)
             }
         };
-        if is_control_item(primary, item_type, item_id) {
+        if is_control_item(operation, item_type, item_id) {
             let answer = read_hook_answer(planned, Ok(Outcome::Result(Value::clone(&params.0))));
             return Err(Box::new(self.hook_record(subject, planned, answer, 0, now)));
         }
-        if HostItem::of_dispatch(primary, item_type, item_id).is_some() {
+        if HostItem::of_dispatch(operation, item_type, item_id).is_some() {
             let message = format!("`{item_id}` is performed for a node, and not for a hook");
             return failed(Failure::new(Category::Permanent, message));
         }
-        let is_graph = primary == Primary::Execute
+        let is_graph = operation == ItemOperation::Execute
             && item_type == ItemType::Tool
             && crate::walker::tree::names::graph_of(&self.setup.graphs, item_id).is_some();
         if is_graph {
             let message = format!("`{item_id}` is a graph, and a hook runs no graph");
             return failed(Failure::new(Category::Permanent, message));
         }
-        let dispatch = match self.may_dispatch(primary, item_type, item_id) {
+        let dispatch = match self.may_dispatch(operation, item_type, item_id) {
             Ok(()) => Dispatch {
-                primary,
+                operation,
                 item_type,
                 item_id: item_id.as_str().into(),
                 limits: self.graph.limits.lower(self.setup.manifest.limits_for(item_id)),
@@ -116,7 +116,7 @@ impl Walker {
             path: self.path_of(&activation.node_id),
             item: None,
             node: NodeIndex(0),
-            primary: dispatch.primary,
+            operation: dispatch.operation,
             item_type: dispatch.item_type,
             item_id: dispatch.item_id.to_string(),
             params,

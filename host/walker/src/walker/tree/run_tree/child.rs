@@ -66,7 +66,7 @@ impl RunTree {
         let Some(walker) = self.walker(parent) else { return Ok(()) };
         let namespace = child_namespace(walker, &task);
         let meter = Meter::new(walker.task(&task).map_or(0, |task| task.account().left()));
-        let is_written = HostItem::of_dispatch(spec.primary, spec.item_type, &spec.item_id).is_some();
+        let is_written = HostItem::of_dispatch(spec.operation, spec.item_type, &spec.item_id).is_some();
         let prepared =
             self.prepare_child(parent, &namespace, spec, &meter).map_err(|error| error.for_child(is_written));
         let prepared = match prepared {
@@ -308,7 +308,7 @@ impl RunTree {
         spec: &'s TaskSpec,
         meter: &Meter,
     ) -> Result<CalledGraph<'s>, NodeWorkError> {
-        if HostItem::of_dispatch(spec.primary, spec.item_type, &spec.item_id).is_none() {
+        if HostItem::of_dispatch(spec.operation, spec.item_type, &spec.item_id).is_none() {
             let graph = graph_of(&self.root.setup().graphs, &spec.item_id).ok_or_else(|| {
                 let message = format!("`{}` is no graph", spec.item_id);
                 NodeWorkError::Failed(Failure::new(Category::Internal, message))

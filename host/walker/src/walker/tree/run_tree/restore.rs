@@ -101,7 +101,7 @@ impl RunTree {
         let node = walker.graph().node(superstep.node_of(found));
         let Some(dispatch) = found.dispatch() else { return Ok(()) };
         let is_written =
-            HostItem::of_dispatch(dispatch.primary, dispatch.item_type, &dispatch.item_id).is_some();
+            HostItem::of_dispatch(dispatch.operation, dispatch.item_type, &dispatch.item_id).is_some();
         let graph = if is_written {
             // The document of a written graph is fixed: the one with the record counts, not that in the present params.
             Some(kept.as_ref().ok_or_else(|| failed("its document was not kept".to_owned()))?)

@@ -10,7 +10,7 @@ use crate::walker::machine::illegal;
 use crate::walker::setup::HandleError;
 use crate::walker::tree::names::{child_namespace, graph_of, is_below, namespace_of};
 use crate::walker::tree::visits;
-use graph_core::item::{ItemType, Primary};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::record::{CacheEntry, Record, Status};
 use graph_core::time::Timestamp;
 
@@ -150,8 +150,9 @@ impl RunTree {
         let of_root = namespace.is_empty();
         match effect {
             Effect::RunTask(spec) => {
-                let is_written = HostItem::of_dispatch(spec.primary, spec.item_type, &spec.item_id).is_some();
-                let is_graph = spec.primary == Primary::Execute
+                let is_written =
+                    HostItem::of_dispatch(spec.operation, spec.item_type, &spec.item_id).is_some();
+                let is_graph = spec.operation == ItemOperation::Execute
                     && spec.item_type == ItemType::Tool
                     && graph_of(&self.root.setup().graphs, &spec.item_id).is_some();
                 if is_written || is_graph {

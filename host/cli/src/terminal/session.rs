@@ -1,4 +1,4 @@
-//! A run in the foreground: it shows progress, asks its questions, can be stopped by signals, and ends.
+//! The session of a run in the foreground: it shows progress, asks its questions, can be stopped by signals, and ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use graph_runtime::clock::now;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::graph_driver::{Driver, Observer as _, ObserverPair, Observers, StopRequest};
 use graph_runtime::project::run_folder::{Listener, RunFolder};
-use graph_runtime::run::restore::Checked;
+use graph_runtime::run::restore::VerifiedPart;
 use graph_runtime::run::typed_answers::TypedAnswers;
 
 /// A run in the foreground: its driver, and how the user follows and answers it.
@@ -43,11 +43,11 @@ pub struct Session {
     /// Answers from the command line, one for each question in the order in which they are raised.
     pub answers: TypedAnswers,
     /// The folder in which other processes leave requests to stop.
-    pub thread: RunFolder,
+    pub run_folder: RunFolder,
     /// Reports to the process that started this one in the background that the run is under way.
-    pub herald: Option<StartupReporter>,
+    pub reporter: Option<StartupReporter>,
     /// Extent of the verification before the run was resumed; `None` for a new run.
-    pub checked: Option<Checked>,
+    pub checked: Option<VerifiedPart>,
 }
 
 /// The longest wait that a run in the foreground waits out by itself.
@@ -60,7 +60,7 @@ impl Session {
             self.driver.observe_calls(calls);
         }
         let typed = self.is_kept.then_some(self.typed.as_str());
-        let stops = Stops::listen(self.driver.stop_requests(), typed, self.output, self.thread.clone())?;
+        let stops = Stops::listen(self.driver.stop_requests(), typed, self.output, self.run_folder.clone())?;
         let summary = self.drive(first, &stops).await;
         if self.driver.is_lost() {
             // Requests of other processes are meant for the process that will hold the run.
@@ -79,11 +79,11 @@ impl Session {
         let mut asked = Vec::new();
         loop {
             let mut watchers = ObserverPair(&mut self.progress, &mut self.observers);
-            let status = self.driver.drive(event, &mut ObserverPair(&mut self.herald, &mut watchers)).await;
+            let status = self.driver.drive(event, &mut ObserverPair(&mut self.reporter, &mut watchers)).await;
             live_line::clear();
             let status = status?;
-            if let Some(herald) = &self.herald {
-                herald.under_way();
+            if let Some(reporter) = &self.reporter {
+                reporter.under_way();
             }
             let mut summary = self.driver.summary();
             match status {
@@ -175,7 +175,7 @@ impl Stops {
         control: mpsc::UnboundedSender<StopRequest>,
         run: Option<&str>,
         output: Output,
-        thread: RunFolder,
+        run_folder: RunFolder,
     ) -> Result<Self> {
         let (press, presses) = watch::channel(0);
         let press = Arc::new(press);
@@ -187,7 +187,7 @@ impl Stops {
                 // If the driver is gone, it has stopped already.
                 let _ = control.send(wish);
             };
-            Listener::start(thread, tell, || std::process::exit(Exit::Cancelled.code().into())).map_err(
+            Listener::start(run_folder, tell, || std::process::exit(Exit::Cancelled.code().into())).map_err(
                 |error| {
                     Error::storage(format!(
                         "the thread that looks for signal files cannot be started: {error}"
