@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { EXAMPLES } from "./examples.mjs";
@@ -223,8 +223,8 @@ export async function netReplay({ native, browser, tree, scratch, root }) {
   }
 }
 
-/** What only the command line replays is refused before anything is executed, with the reason. */
-export async function unsupported({ native, browser, tree, scratch, root }) {
+/** A result that was taken from the cache of the host is used again. */
+export async function cached({ native, browser, tree, scratch, root }) {
   const folder = "examples/nodes";
   const action = "action: { item_id: examples/testkit, params: { op: echo, value: 1 } }, cache: { ttl: 1h }";
   const config = `config:\n  start: a\n  nodes:\n    a: { ${action}, next: b }\n    b: { ${action} }\n`;
@@ -234,9 +234,24 @@ export async function unsupported({ native, browser, tree, scratch, root }) {
   const site = join(scratch, "packed", "twice");
   bundleExample(site, "nodes/twice", { native, tree, assets: join(root, "host/bundle/assets"), replay: file });
   const page = await opened(browser, site);
-  const { message, rows } = await replayed(page, () => page.page.click("#replay"));
-  assert.match(message, /run twice cannot be replayed in a page: node `[ab]` used a result from the cache of its host\n.*graph-host replay/);
-  assert.deepEqual(rows, []);
+  const { said, message, rows } = await replayed(page, () => page.page.click("#replay"));
+  assert.equal(message, "");
+  assert.match(said, /^Run twice replays equal: 2 supersteps, \d attempts?, 0 answers from the journal, [12] results? from the cache\.$/);
+  assert.deepEqual(rows, expectedOf(native, "twice"));
+  await page.close();
+}
+
+/** A run whose first checkpoints were removed is refused before anything is executed, with the reason. */
+export async function unsupported({ native, browser, sites, tree, scratch }) {
+  const elsewhere = new Native(native.binary);
+  const file = recorded(elsewhere, { name: "approval", run: "shortened", tree, scratch, suspensions: ["louder", "accept"] });
+  elsewhere.call([0], "runs", "gc", "--checkpoints", "2");
+  rmSync(file);
+  elsewhere.call([0], "runs", "export", "shortened", "--output", file);
+  const page = await opened(browser, join(sites, "approval"));
+  const { said, message, rows } = await replayed(page, choose(page, file));
+  assert.match(message, /run shortened cannot be replayed in a page: its first checkpoints were removed\n.*graph-host replay/);
+  assert.deepEqual([said, rows], ["", []]);
   await page.close();
 }
 

@@ -70,6 +70,9 @@ function before(code, which, instructions) {
   return [...unsigned(count), ...bodies];
 }
 
+/** Adds a section to a component, which changes nothing but its digest. */
+export const note = (bytes) => Buffer.concat([bytes, Buffer.from([0, 5, 4]), Buffer.from("note")]);
+
 /** A component with a table and a memory of `[initial, maximum]`, which grows each by some elements or pages in turn when it runs. */
 export function crafted(root, { table = [1], memory = [1], grow = [] }) {
   const bytes = readFileSync(join(root, "tests/formats/hello.wasm"));

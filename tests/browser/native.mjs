@@ -22,9 +22,9 @@ export class Native {
   }
 
   /** Runs a graph to its end: its checkpoints, and how long it took without questions. */
-  run(run, { graph, caps, trust, inputs = {}, suspensions = [], codes = [0], env = {} }) {
+  run(run, { graph, caps, trust, inputs = {}, suspensions = [], codes = [0], env = {}, more = [] }) {
     this.env = env;
-    const given = Object.entries(inputs).flatMap(([name, value]) => ["--input", `${name}=${value}`]);
+    const given = [...Object.entries(inputs).flatMap(([name, value]) => ["--input", `${name}=${value}`]), ...more];
     const began = performance.now();
     let told = this.json([...codes, 6], "run", graph, "--caps", caps, ...(trust ? ["--trust", trust] : []), "--run-id", run, ...given);
     for (const answer of suspensions) {

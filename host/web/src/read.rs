@@ -20,7 +20,23 @@ pub(crate) fn value(what: &str, text: &str) -> Result<Value, Problem> {
 
 /// Parses a document with known fields.
 pub(crate) fn document<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, Problem> {
-    serde_json::from_value(value(what, text)?)
+    from_value(what, value(what, text)?)
+}
+
+/// Reads a document with known fields, of which one, `tag`, names the variant of an enum. For the walker of a page, this is
+/// less code than serde's own internal tags.
+pub(crate) fn tagged<T: DeserializeOwned>(what: &str, tag: &str, document: Value) -> Result<T, Problem> {
+    let mut document = document;
+    let name = document.as_object_mut().and_then(|fields| fields.remove(tag));
+    let Some(Value::String(name)) = name else {
+        let message = format!("the {what} cannot be read: missing field `{tag}`");
+        return Err(Problem::new("invalid_json", message));
+    };
+    from_value(what, Value::Object([(name, document)].into_iter().collect()))
+}
+
+fn from_value<T: DeserializeOwned>(what: &str, document: Value) -> Result<T, Problem> {
+    serde_json::from_value(document)
         .map_err(|error| Problem::new("invalid_json", format!("the {what} cannot be read: {error}")))
 }
 

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use graph_core::capability::{
     EffectiveGrant, GrantRequest, InterfaceName, Manifest, Refusal, effective_grant,
 };
+use graph_core::digest::Digest;
 use graph_core::item::NodeCapabilities;
 use graph_core::limits::NodeLimits;
+use graph_core::record::CacheEntry;
 use graph_core::time::Timestamp;
 use graph_core::trust::{
     ComponentStanding, Moment, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError,
@@ -180,6 +182,28 @@ impl Component {
         node_limits: NodeLimits,
         parent: Option<&EffectiveGrant>,
     ) -> Result<String, Problem> {
+        Ok(shown(&self.effective(manifest, node, node_limits, parent)?).to_string())
+    }
+
+    /// Returns the digest of what the component's results depend on at a node, in addition to the task's input.
+    pub(crate) fn performer(
+        &self,
+        manifest: &Manifest,
+        node: Option<&NodeCapabilities>,
+        node_limits: NodeLimits,
+        engine: &Digest,
+    ) -> Result<Digest, Problem> {
+        let grant = self.effective(manifest, node, node_limits, None)?;
+        Ok(CacheEntry::performer(self.verified.digest(), &grant.digest(), engine))
+    }
+
+    fn effective(
+        &self,
+        manifest: &Manifest,
+        node: Option<&NodeCapabilities>,
+        node_limits: NodeLimits,
+        parent: Option<&EffectiveGrant>,
+    ) -> Result<EffectiveGrant, Problem> {
         let signer = match self.verified.standing() {
             ComponentStanding::Signed { key, .. } => Some(key.name.as_str()),
             ComponentStanding::BuiltIn | ComponentStanding::Unsigned => None,
@@ -196,10 +220,7 @@ impl Component {
             node,
             node_limits,
         };
-        match effective_grant(&request) {
-            Ok(grant) => Ok(shown(&grant).to_string()),
-            Err(refusals) => Err(denied(&refusals)),
-        }
+        effective_grant(&request).map_err(|refusals| denied(&refusals))
     }
 }
 

@@ -77,6 +77,12 @@ impl CacheEntry {
         DomainHasher::new("graph-host/cache-key/v1").digest(task).digest(performer).finish()
     }
 
+    /// Computes the digest of everything that the result of a component depends on in addition to a task's input: the component, its
+    /// effective grant and the engine.
+    pub fn performer(component: &Digest, grant: &Digest, engine: &Digest) -> Digest {
+        DomainHasher::new("graph-host/performer/v1").digest(component).digest(grant).digest(engine).finish()
+    }
+
     /// Returns the namespace of its task.
     pub fn namespace(&self) -> &str {
         self.task.rsplit_once('/').map_or("", |(namespace, _)| namespace)

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use graph_core::capability::{CapabilityKind, DispatchPatterns, EffectiveGrant, Manifest};
-use graph_core::digest::{Digest, DomainHasher};
+use graph_core::digest::Digest;
 use graph_core::item::{ItemOperation, ItemType, NodeCapabilities};
 use graph_core::limits::{NodeLimits, TaskLimits};
 use graph_core::node::{Activation, Category, Failure};
-use graph_core::record::{HostCall, JournalEntry, LogLine, ModelDelta};
+use graph_core::record::{CacheEntry, HostCall, JournalEntry, LogLine, ModelDelta};
 use graph_core::time::Timestamp;
 use graph_core::trust::ComponentStanding;
 use graph_engine::{
@@ -162,11 +162,7 @@ pub(crate) struct CallableItem {
 impl CallableItem {
     fn new(prepared: LinkedComponent, engine: &Digest) -> Self {
         let LinkedComponent { node, grant, component, standing } = prepared;
-        let performer = DomainHasher::new("graph-host/performer/v1")
-            .digest(&component)
-            .digest(&grant.digest())
-            .digest(engine)
-            .finish();
+        let performer = CacheEntry::performer(&component, &grant.digest(), engine);
         Self { node, grant: Arc::new(grant), standing, performer, expected: AtomicU64::new(0) }
     }
 

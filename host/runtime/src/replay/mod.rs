@@ -79,7 +79,7 @@ pub struct ReplaySources {
 #[allow(missing_docs, reason = "each message says what its fields are")]
 pub enum ReplayError {
     /// A checkpoint of the replay differs from the recorded one.
-    #[error("the replay of run {run} differs at {difference}{}", more(*others))]
+    #[error("{}", difference.message(run, *others))]
     Differs {
         run: String,
         difference: Box<Difference>,
@@ -97,14 +97,6 @@ pub enum ReplayError {
 
 fn listed(changes: &[String]) -> String {
     changes.iter().fold(String::new(), |text, change| text + "\n- " + change)
-}
-
-fn more(others: usize) -> String {
-    match others {
-        0 => String::new(),
-        1 => ", and in one more place".to_owned(),
-        others => format!(", and in {others} more places"),
-    }
 }
 
 #[cfg(feature = "unstable")]

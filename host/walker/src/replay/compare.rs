@@ -56,6 +56,18 @@ pub struct Difference {
     pub replayed: String,
 }
 
+impl Difference {
+    /// Describes this difference of a run's replay, and the number of further ones.
+    pub fn message(&self, run: &str, others: usize) -> String {
+        let more = match others {
+            0 => String::new(),
+            1 => ", and in one more place".to_owned(),
+            others => format!(", and in {others} more places"),
+        };
+        format!("the replay of run {run} differs at {self}{more}")
+    }
+}
+
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "step {}", self.step)?;
@@ -100,10 +112,11 @@ pub(super) fn compare(
         return None;
     }
     // Figures such as fuel are consequences of other differences: they are reported only if there is no other.
-    let found = of_tasks(recorded, &now, false)
+    let (then_fields, now_fields) = (fields_of(recorded), fields_of(&now));
+    let found = of_tasks(recorded, &then_fields, &now_fields, false)
         .or_else(|| of_values(recorded, &now, &stored.values, values))
-        .or_else(|| of_tasks(recorded, &now, true))
-        .or_else(|| of_record(recorded, &now, strict))
+        .or_else(|| of_tasks(recorded, &then_fields, &now_fields, true))
+        .or_else(|| of_record(&then_fields, &now_fields, strict))
         .unwrap_or_else(|| KeyDifference::new("digest", &stored.digest.to_string(), "another digest"));
     Some(Difference {
         step: recorded.step,
@@ -217,19 +230,42 @@ impl KeyDifference {
     }
 }
 
+/// Returns the fields of a checkpoint as its record has them. It is written as a record and read again: a conversion of all its types to
+/// values would be much code for the walker of a page.
+fn fields_of(checkpoint: &Checkpoint) -> Map<String, Value> {
+    let encoded = Record::Checkpoint(Box::new(checkpoint.clone())).encode();
+    let read = encoded.ok().and_then(|(body, _)| json::parse_envelope(&body, TreeLimit::RECORD).ok());
+    match read {
+        Some(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    }
+}
+
+/// Returns the fields with these names, or all others.
+fn only(fields: &Map<String, Value>, names: &[&str], named: bool) -> Value {
+    let wanted = fields.iter().filter(|(key, _)| names.contains(&key.as_str()) == named);
+    Value::Object(wanted.map(|(key, value)| (key.clone(), value.clone())).collect())
+}
+
 /// Finds the first task that differs: in its figures, or in everything else.
-fn of_tasks(recorded: &Checkpoint, now: &Checkpoint, figures: bool) -> Option<KeyDifference> {
-    let value = |task: &TaskSummary| {
-        let Ok(Value::Object(mut fields)) = serde_json::to_value(task) else { return Value::Null };
-        fields.retain(|key, _| ["attempts", "dispatches", "fuel", "host"].contains(&key.as_str()) == figures);
-        Value::Object(fields)
+fn of_tasks(
+    recorded: &Checkpoint,
+    then: &Map<String, Value>,
+    now: &Map<String, Value>,
+    figures: bool,
+) -> Option<KeyDifference> {
+    let tasks = |fields: &Map<String, Value>| {
+        let tasks = fields.get("tasks").and_then(Value::as_array);
+        tasks.into_iter().flatten().filter_map(Value::as_object).cloned().collect::<Vec<_>>()
     };
-    for (then, now) in recorded.tasks.iter().zip(&now.tasks) {
-        if let Some(found) = differing(&value(then), &value(now), "") {
-            return Some(found.by(then));
+    let shown = |task| only(task, &["attempts", "dispatches", "fuel", "host"], figures);
+    let (then, now) = (tasks(then), tasks(now));
+    for (summary, (then, now)) in recorded.tasks.iter().zip(then.iter().zip(&now)) {
+        if let Some(found) = differing(&shown(then), &shown(now), "") {
+            return Some(found.by(summary));
         }
     }
-    let (then, now) = (recorded.tasks.len(), now.tasks.len());
+    let (then, now) = (then.len(), now.len());
     (then != now).then(|| KeyDifference::new("tasks", &then.to_string(), &now.to_string()))
 }
 
@@ -269,19 +305,15 @@ fn of_values(
 }
 
 /// Finds the first other key of the record that differs.
-fn of_record(recorded: &Checkpoint, now: &Checkpoint, strict: bool) -> Option<KeyDifference> {
+fn of_record(then: &Map<String, Value>, now: &Map<String, Value>, strict: bool) -> Option<KeyDifference> {
     // Digests depend on the rest; under `exit`, a record covers several supersteps.
     let last = ["result", "visited_digest", "channels", "state", "delta", "warned"];
     let told = ["tasks", "updates", "visited", "warned", "warnings", "fired", "executions"];
-    let value = |checkpoint: &Checkpoint, wanted: bool| {
-        let Ok(Value::Object(mut fields)) = serde_json::to_value(checkpoint) else { return Value::Null };
-        fields.retain(|key, _| {
-            let key = key.as_str();
-            last.contains(&key) != wanted && (strict || !told.contains(&key))
-        });
-        Value::Object(fields)
+    let value = |fields: &Map<String, Value>, is_last: bool| match only(fields, &last, is_last) {
+        Value::Object(fields) if !strict => only(&fields, &told, false),
+        fields => fields,
     };
-    [true, false].into_iter().find_map(|wanted| differing(&value(recorded, wanted), &value(now, wanted), ""))
+    [false, true].into_iter().find_map(|is_last| differing(&value(then, is_last), &value(now, is_last), ""))
 }
 
 /// Finds the first place in which two values differ, in the order of their keys.

@@ -182,6 +182,11 @@ impl ReplayMachine {
         }
     }
 
+    /// Returns the result so far.
+    pub fn result(&self) -> &Replay {
+        &self.replay
+    }
+
     /// Returns the result.
     pub fn finish(self) -> Replay {
         self.replay

@@ -1,5 +1,6 @@
 //! The result of a replay.
 
+use graph_core::digest::Digest;
 use graph_core::record::{Checkpoint, Source};
 use serde::Serialize;
 
@@ -25,6 +26,12 @@ pub struct ReplayedSuperstep {
     pub equal: bool,
     /// `true` if the record digest was compared in addition to the result digest.
     pub record: bool,
+    /// Recorded result digest.
+    #[serde(skip)]
+    pub recorded_result: Digest,
+    /// Result digest of the replay.
+    #[serde(skip)]
+    pub replayed_result: Digest,
 }
 
 impl ReplayedSuperstep {
@@ -40,6 +47,8 @@ impl ReplayedSuperstep {
             fuel: replayed.tasks.iter().fold(0, |fuel, task| fuel.saturating_add(task.fuel)),
             equal,
             record,
+            recorded_result: recorded.result.0,
+            replayed_result: replayed.result.0,
         }
     }
 
@@ -59,6 +68,8 @@ impl ReplayedSuperstep {
             fuel: 0,
             equal: true,
             record: false,
+            recorded_result: checkpoint.result.0,
+            replayed_result: checkpoint.result.0,
         }
     }
 }
@@ -88,5 +99,11 @@ impl Replay {
     /// Checks that there are no differences and no changes. Differences of the world do not count.
     pub fn is_equal(&self) -> bool {
         self.differences.is_empty() && self.changes.is_empty()
+    }
+
+    /// Describes the differences of a run's replay by the first one; `None` if there is none.
+    pub fn difference_message(&self, run: &str) -> Option<String> {
+        let (first, others) = self.differences.split_first()?;
+        Some(first.message(run, others.len()))
     }
 }

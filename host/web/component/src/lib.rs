@@ -6,7 +6,7 @@ use graph_web::{digests, documents, functions, host, models, run, trust};
 
 use bindings::exports::graph_host::walker::{
     digests as digests_of, documents as documents_of, functions as functions_of, host as host_of,
-    models as models_of, runs as runs_of, trust as trust_of,
+    models as models_of, replays as replays_of, runs as runs_of, trust as trust_of,
 };
 use bindings::graph_host::walker::types::Problem;
 
@@ -414,5 +414,44 @@ impl runs_of::GuestRun for Run {
 
     fn cache_key(&self, task: String, performer: String) -> Result<String, Problem> {
         self.0.borrow().cache_key(&task, &performer).map_err(problem)
+    }
+}
+
+impl replays_of::Guest for Walker {
+    type Replay = Replay;
+}
+
+struct Replay(RefCell<run::Replay>);
+
+impl replays_of::GuestReplay for Replay {
+    fn open(setup: String, stored: String) -> Result<replays_of::Replay, Problem> {
+        let opened = run::Replay::open(&setup, &stored).map_err(problem)?;
+        Ok(replays_of::Replay::new(Self(RefCell::new(opened))))
+    }
+
+    fn next_step(&self) -> Result<String, Problem> {
+        // Nothing calls back into the component, so that no other call holds the borrow.
+        self.0.borrow_mut().next_step().map_err(problem)
+    }
+
+    fn executed(&self, report: String, difference: Option<String>) -> Result<(), Problem> {
+        self.0.borrow_mut().executed(&report, difference).map_err(problem)
+    }
+
+    fn looked_up(
+        &self,
+        component: Option<trust_of::ComponentBorrow<'_>>,
+        engine: String,
+    ) -> Result<(), Problem> {
+        let component = component.as_ref().map(|component| &component.get::<Component>().0);
+        self.0.borrow_mut().looked_up(component, &engine).map_err(problem)
+    }
+
+    fn summary(&self) -> String {
+        self.0.borrow().summary()
+    }
+
+    fn grant(&self, task: String, component: trust_of::ComponentBorrow<'_>) -> Result<String, Problem> {
+        self.0.borrow().grant(&task, &component.get::<Component>().0).map_err(problem)
     }
 }

@@ -1,9 +1,9 @@
-// Reads and verifies files of `graph-host runs export` before anything in them is used. As `host/runtime/src/history/archive.rs`.
+// Reads files of `graph-host runs export`, and verifies that they are whole. As `host/runtime/src/history/archive.rs`.
 
 import { field } from "./export";
 import { members, object } from "./json";
 import { digestOf, keyIdOf, RefusedInput } from "./verify";
-import { words, type Walker } from "./walker";
+import { words } from "./walker";
 
 const FORMAT = "graph-host/run";
 const VERSION = 3;
@@ -13,20 +13,18 @@ const SIGNED = "graph-host signature v1";
 /** Size of the largest file that is read, in bytes: several copies of it are held in memory. */
 export const LONGEST = 64 << 20;
 
-/** A record of a line: `body` is the signed text, `values` a JSON text. */
-export interface RecordLine {
+/** A record of a line: `body` is the signed text. */
+interface RecordLine {
   kind: string;
   namespace: string;
-  sequence: number;
-  task: string;
-  digest: string;
   body: string;
-  values: string;
+  /** Number of entries of the run's history before its own; infinite for a record that is not in the history. */
+  before: number;
   /** The record as the walker reads it. */
   document: string;
 }
 
-/** A verified run. */
+/** A run whose file is whole. The walker verifies its records and texts. */
 export interface Archive {
   run: string;
   /** The public key of the host that made it, in PEM, and the key's id. */
@@ -36,8 +34,8 @@ export interface Archive {
   /** Texts that the file contains, by digest. */
   texts: Map<string, string>;
   records: RecordLine[];
-  /** Namespaces whose first checkpoints were removed. */
-  pruned: string[];
+  /** `true` if its first checkpoints were removed. */
+  pruned: boolean;
 }
 
 const encoder = new TextEncoder();
@@ -123,32 +121,29 @@ async function checkEnd(end: Map<string, string>, lines: Uint8Array[], key: stri
 function recordOf(run: string, line: string): RecordLine {
   const fields = members(line);
   const text = (name: string): string => string(fields.get(name)) ?? "";
-  const { before: _before, ...kept } = Object.fromEntries(fields);
+  const { before = "null", ...kept } = Object.fromEntries(fields);
   return {
     kind: text("kind"),
     namespace: text("namespace"),
-    sequence: Number(fields.get("sequence")),
-    task: text("task"),
-    digest: text("digest"),
     body: text("body"),
-    values: fields.get("values") ?? "[]",
+    before: before === "null" ? Infinity : Number(before),
     document: object({ ...kept, run: JSON.stringify(run), events: "0" }),
   };
 }
 
 /** Returns the document of a stored run for the walker. */
-export function storedOf(records: RecordLine[], texts: Map<string, string>): string {
+export function storedOf({ records, texts }: Archive): string {
   const written = Array.from(texts, ([digest, text]) => JSON.stringify({ digest, text }));
   return `{"records":[${records.map(({ document }) => document).join(",\n")}],"texts":[${written.join(",\n")}]}`;
 }
 
-/** Reads a file, and verifies it as `graph-host runs import` does: its completeness, then every signature, link and digest. */
-export async function readArchive(bytes: Uint8Array, walker: Walker): Promise<Archive> {
+/** Reads a file, and verifies as `graph-host runs import` does that it is whole. */
+export async function readArchive(bytes: Uint8Array): Promise<Archive> {
   if (bytes.length > LONGEST) throw new RefusedInput(`the file has more than ${LONGEST >> 20} MiB: replay the run with \`graph-host replay\``);
   const lines = linesOf(bytes);
   const { run, key } = header(lines[0]);
   if (key === undefined) throw new RefusedInput("the file does not bring the key of the host that made the run");
-  const archive: Archive = { run, key, keyId: "", row: new Map(), texts: new Map(), records: [], pruned: [] };
+  const archive: Archive = { run, key, keyId: "", row: new Map(), texts: new Map(), records: [], pruned: false };
   let end: Map<string, string> | undefined;
   for (const [place, line] of lines.entries()) {
     if (place === 0) continue;
@@ -163,7 +158,7 @@ export async function readArchive(bytes: Uint8Array, walker: Walker): Promise<Ar
     if (kind === "row" && archive.row.size > 0) throw damaged(place + 1, "there is a second row");
     if (kind === "row") archive.row = members(value);
     else if (kind === "text") archive.texts.set(string(members(value).get("digest")) ?? "", string(members(value).get("text")) ?? "");
-    else if (kind === "pruning") archive.pruned.push(string(members(value).get("namespace")) ?? "");
+    else if (kind === "pruning") archive.pruned = true;
     else if (kind === "record") archive.records.push(recordOf(run, value));
     else if (kind === "end") end = members(value);
     else throw damaged(place + 1, `the line cannot be read: \`${kind}\` is not known`);
@@ -172,8 +167,8 @@ export async function readArchive(bytes: Uint8Array, walker: Walker): Promise<Ar
   archive.keyId = await idOf(key);
   await checkEnd(end, lines, key, archive.keyId);
   if (archive.row.size === 0) throw damaged(lines.length, "there is no row");
+  // A file has one namespace after the other. The walker reads all records in the order in which they were stored.
+  archive.records.sort(({ before: one }, { before: other }) => (one === other ? 0 : one - other));
   if (string(archive.row.get("run_id")) !== run) throw damaged(lines.length, "the row is of another run");
-  // A history whose first checkpoints were removed is not verified here: the replay refuses it.
-  if (archive.pruned.length === 0) walker.runs.Run.verify(run, key, storedOf(archive.records, archive.texts));
   return archive;
 }

@@ -146,7 +146,7 @@ export class Driver {
         const task = activation.get("task");
         this.dispatch(object({ event: '"model_reserved"', task, attempt, model, name: JSON.stringify(asked) }));
       });
-    const report = await this.performer.perform(this.run, effect, activation, name, { reserve });
+    const report = await this.performer.perform(effect, activation, name, { run: this.run, reserve });
     this.reserving.delete(name);
     if (report === undefined) return;
     this.dispatch(

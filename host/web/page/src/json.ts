@@ -62,6 +62,9 @@ export function members(text: string): Map<string, string> {
   return found;
 }
 
+/** Returns the string of a JSON text; empty if there is none. */
+export const string = (text: string | undefined): string => (text === undefined ? "" : String(JSON.parse(text)));
+
 /** Builds an object from values that are JSON texts. */
 export function object(fields: Record<string, string | undefined>): string {
   const each = Object.entries(fields).flatMap(([name, text]) => (text === undefined ? [] : [`${JSON.stringify(name)}:${text}`]));

@@ -1,12 +1,12 @@
 // Performs tasks with components, as `host/runtime/src/executor` does in the native host.
 
 import type { BundledComponent } from "./bundle";
-import { members, object } from "./json";
+import { members, object, string } from "./json";
 import type { Pool } from "./pool";
 import type { Call, Grant, Limits, LogLine } from "./protocol";
 import type { PlayedCall } from "./replay";
 import type { Reserve, Services } from "./services";
-import { problem, words, type Run, type VerifiedComponent } from "./walker";
+import { problem, words, type Attempts, type Replay, type Run, type VerifiedComponent } from "./walker";
 
 export interface Item {
   bundled: BundledComponent;
@@ -18,6 +18,9 @@ export interface Item {
   /** Verifies the component again for the recorded time of a superstep. */
   again(recorded: bigint): void;
 }
+
+/** What an attempt belongs to: a run, or a replay, whose journal answers its calls. */
+export type Source = { run: Run; reserve: Reserve } | { replay: Replay; played: PlayedCall };
 
 /** A grant as a JSON text, with its limits as a JSON text and parsed. */
 interface TaskGrant {
@@ -48,25 +51,36 @@ export class Performer {
     if (id !== undefined) this.pool.abort(id);
   }
 
-  /** Performs an attempt; returns its report, `undefined` if it was abandoned. In a replay, its journal answers its calls. */
-  async perform(
-    run: Run,
-    effect: Map<string, string>,
-    activation: Map<string, string>,
-    name: string,
-    { played, reserve = async () => undefined }: { played?: PlayedCall; reserve?: Reserve } = {},
-  ): Promise<string | undefined> {
-    const value = <T>(field: string): T => JSON.parse(effect.get(field) ?? "null") as T;
-    const id = value<string>("item_id");
-    if (value("primary") !== "execute" || value("item_type") !== "tool") {
-      return refused("denied", `a page does not \`${value("primary")}\` items of the type \`${value("item_type")}\``);
-    }
+  /** Finds the item that performs an attempt; returns the report of a refusal if there is none, or if its signature has expired. */
+  private itemOf(effect: Map<string, string>): Item | string {
+    const [primary, type, id] = [string(effect.get("primary")), string(effect.get("item_type")), string(effect.get("item_id"))];
+    if (primary !== "execute" || type !== "tool") return refused("denied", `a page does not \`${primary}\` items of the type \`${type}\``);
     const item = this.items.get(id);
     if (!item) return refused("permanent", `\`${id}\` is not in the bundle`);
+    const clock = Number(effect.get("clock"));
+    try {
+      if (item.notAfter !== undefined && item.notAfter <= clock) item.again(BigInt(clock));
+    } catch (error) {
+      return refused("denied", problem(error)?.message ?? words(error));
+    }
+    return item;
+  }
+
+  /** Returns the component that would perform an attempt; `undefined` if there is none. */
+  performerOf(effect: Map<string, string>): VerifiedComponent | undefined {
+    const item = this.itemOf(effect);
+    return typeof item === "string" ? undefined : item.verified;
+  }
+
+  /** Performs an attempt; returns its report, `undefined` if it was abandoned. */
+  async perform(effect: Map<string, string>, activation: Map<string, string>, name: string, source: Source): Promise<string | undefined> {
+    const value = <T>(field: string): T => JSON.parse(effect.get(field) ?? "null") as T;
+    const id = value<string>("item_id");
+    const item = this.itemOf(effect);
+    if (typeof item === "string") return item;
     let granted: TaskGrant;
     try {
-      if (item.notAfter !== undefined && item.notAfter <= value<number>("clock")) item.again(BigInt(value<number>("clock")));
-      granted = this.grant(run, effect, activation, id, item);
+      granted = this.grant("run" in source ? source.run : source.replay, effect, activation, id, item);
     } catch (error) {
       return refused("denied", problem(error)?.message ?? words(error));
     }
@@ -78,7 +92,8 @@ export class Performer {
     this.next += 1;
     const call = this.next;
     this.underWay.set(name, call);
-    const place = { run, task: JSON.parse(activation.get("task") ?? "null") as string, clock: value<number>("clock"), reserve };
+    const place = { task: string(activation.get("task")), clock: value<number>("clock") };
+    const played = "played" in source ? source.played : undefined;
     const given: Call = {
       id: call,
       component: item.bundled.digest,
@@ -93,8 +108,8 @@ export class Performer {
       ...(played && { played: played.entries }),
     };
     const done = await this.pool.call(given, (question, signal) => {
-      if (!this.services) throw new Error("a replay asks nobody");
-      return this.services.answer(place, question, signal);
+      if (!this.services || !("run" in source)) throw new Error("a replay asks nobody");
+      return this.services.answer({ ...place, ...source }, question, signal);
     });
     if (this.underWay.get(name) !== call) return undefined;
     this.underWay.delete(name);
@@ -104,11 +119,11 @@ export class Performer {
   }
 
   /** Returns the grant of the item at a node. It is the same for every task of the node. */
-  private grant(run: Run, effect: Map<string, string>, activation: Map<string, string>, id: string, item: Item): TaskGrant {
+  private grant(attempts: Attempts, effect: Map<string, string>, activation: Map<string, string>, id: string, item: Item): TaskGrant {
     const place = `${effect.get("graph_digest")} ${effect.get("node")} ${effect.get("narrowing")} ${id}`;
     const known = this.given.get(place);
     if (known) return known;
-    const text = members(run.grant(JSON.parse(activation.get("task") ?? "null") as string, item.verified)).get("grant") ?? "{}";
+    const text = members(attempts.grant(string(activation.get("task")), item.verified)).get("grant") ?? "{}";
     const granted = { text, limits: (JSON.parse(text) as Grant).limits, limitsText: members(text).get("limits") ?? "{}" };
     this.given.set(place, granted);
     return granted;

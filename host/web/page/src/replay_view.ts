@@ -56,13 +56,15 @@ export class ReplayView {
       row.append(cell);
     }
     row.className = equal ? "" : "different";
-    if (result.recorded !== result.replayed) (row.cells[4] as HTMLElement).textContent = printable(`${result.recorded}, replayed ${result.replayed}`);
+    if (!equal && result.recorded !== result.replayed) (row.cells[4] as HTMLElement).textContent = printable(`${result.recorded}, replayed ${result.replayed}`);
     at("replay-steps").append(row);
   }
 
-  ended({ run, supersteps, attempts, entries, message }: ReplaySummary): void {
-    const counts = `${counted(supersteps, "superstep")}, ${counted(attempts, "attempt")}, ${counted(entries, "answer")} from the journal`;
-    at("replayed").textContent = printable(message ?? `Run ${run} replays equal: ${counts}.`);
+  ended({ run, supersteps, attempts, cached, entries, message, changes }: ReplaySummary): void {
+    const counts = [counted(supersteps, "superstep"), counted(attempts, "attempt"), `${counted(entries, "answer")} from the journal`];
+    if (cached > 0) counts.push(`${counted(cached, "result")} from the cache`);
+    const text = message ?? `Run ${run} replays equal: ${counts.join(", ")}.`;
+    at("replayed").textContent = printable([text, ...changes].join("\n"));
     at("replays-title").focus();
   }
 

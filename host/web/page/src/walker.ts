@@ -16,12 +16,26 @@ export interface VerifiedComponent {
   grant(name: string, id: string, text: string, node: string | undefined, manifest: string, folder: string): string;
 }
 
-export interface Run {
+/** Attempts that were handed out. */
+export interface Attempts {
+  /** Returns the grant of a component for an attempt. */
+  grant(task: string, component: VerifiedComponent): string;
+}
+
+export interface Run extends Attempts {
   handle(now: bigint, event: string): string;
   summary(): string;
-  grant(task: string, component: VerifiedComponent): string;
   checkCall(task: string, item: string, depth: number): void;
   grantCall(task: string, component: VerifiedComponent, caller: string): string;
+}
+
+/** Replay of a stored run. */
+export interface Replay extends Attempts {
+  [DISPOSE](): void;
+  nextStep(): string;
+  executed(report: string, difference: string | undefined): void;
+  lookedUp(component: VerifiedComponent | undefined, engine: string): void;
+  summary(): string;
 }
 
 /** Outgoing requests of a component, with the secrets that it is granted. */
@@ -114,6 +128,7 @@ export interface Walker {
       verify(run: string, key: string, stored: string): string;
     };
   };
+  replays: { Replay: { open(setup: string, stored: string): Replay } };
 }
 
 type InstantiateCore = (module: WebAssembly.Module, imports?: WebAssembly.Imports) => Promise<WebAssembly.Instance>;

@@ -19,9 +19,9 @@ use graph_walker::graph::Graph;
 use graph_walker::hook::Hook;
 use graph_walker::parameters;
 use graph_walker::walker::{
-    Answers, CustomEvent, Edit, Identity, RecordedAnswer, Resume, Setup, TaskReport, TimerId, Timing,
+    Answers, CustomEvent, Edit, Identity, Resume, Setup, TaskReport, TimerId, Timing,
 };
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::read::{self, GraphText, ManifestText};
@@ -176,11 +176,11 @@ pub(super) fn public_key(text: &str) -> Result<VerifyingKey, Problem> {
         .map_err(|error| Problem::new("invalid_json", format!("the public key cannot be used: {error}")))
 }
 
-/// Document of an event.
+/// Document of an event, whose field `event` names the variant. [`read::tagged`] reads it.
 #[derive(Debug, Deserialize)]
-#[serde(tag = "event", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum EventDocument {
-    Started,
+    Started {},
     TaskDone {
         task: Arc<str>,
         attempt: u32,
@@ -220,9 +220,6 @@ pub(super) enum EventDocument {
         /// Typed answers, by the id of their questions, which define how they are read.
         #[serde(default)]
         typed: BTreeMap<String, String>,
-        /// Recorded answers, for a replay.
-        #[serde(default)]
-        recorded: BTreeMap<String, RecordedAnswer>,
         #[serde(default)]
         max_steps: Option<u64>,
         #[serde(default)]
@@ -240,11 +237,11 @@ pub(super) enum EventDocument {
         edit: Option<EditDocument>,
     },
     TimerFired {
-        timer: TimerDocument,
+        timer: Value,
     },
-    CancelRequested,
-    KillRequested,
-    Continued,
+    CancelRequested {},
+    KillRequested {},
+    Continued {},
 }
 
 /// Reads a present field as `Some`, `null` included: only a missing field is `None`.
@@ -252,21 +249,20 @@ fn present<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Value>, D::Err
     Value::deserialize(reader).map(Some)
 }
 
-/// Builds a resume from one of the three forms of answers; more than one form is an error.
+/// Builds a resume from one of the two forms of answers; more than one form is an error.
 pub(super) fn resume(
     answer: Option<Value>,
-    (answers, recorded): (BTreeMap<String, Value>, BTreeMap<String, RecordedAnswer>),
+    answers: BTreeMap<String, Value>,
     max_steps: Option<u64>,
     inputs: Option<Map<String, Value>>,
     update: Option<Map<String, Value>>,
 ) -> Result<Resume, Problem> {
-    let answers = match (answer, answers.is_empty(), recorded.is_empty()) {
-        (Some(answer), true, true) => Answers::Bare(answer),
-        (None, false, true) => Answers::ById(answers),
-        (None, true, false) => Answers::Recorded(recorded),
-        (None, true, true) => Answers::None,
-        _ => {
-            let message = "an event has one of `answer`, `answers` and `recorded`";
+    let answers = match (answer, answers.is_empty()) {
+        (Some(answer), true) => Answers::Bare(answer),
+        (None, false) => Answers::ById(answers),
+        (None, true) => Answers::None,
+        (Some(_), false) => {
+            let message = "an event has one of `answer` and `answers`";
             return Err(Problem::new("invalid_json", message));
         }
     };
@@ -379,12 +375,12 @@ impl ReportDocument {
     }
 }
 
-/// Document of a timer.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+/// Document of a timer, whose field `kind` names the variant. [`read::tagged`] reads it.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum TimerDocument {
     Retry { task: Arc<str>, attempt: u32 },
-    RunTimeout,
+    RunTimeout {},
     ChildTimeout { namespace: Arc<str> },
 }
 
@@ -392,18 +388,8 @@ impl From<TimerDocument> for TimerId {
     fn from(timer: TimerDocument) -> Self {
         match timer {
             TimerDocument::Retry { task, attempt } => Self::Retry { task, attempt },
-            TimerDocument::RunTimeout => Self::RunTimeout,
+            TimerDocument::RunTimeout {} => Self::RunTimeout,
             TimerDocument::ChildTimeout { namespace } => Self::ChildTimeout { namespace },
-        }
-    }
-}
-
-impl From<TimerId> for TimerDocument {
-    fn from(timer: TimerId) -> Self {
-        match timer {
-            TimerId::Retry { task, attempt } => Self::Retry { task, attempt },
-            TimerId::RunTimeout => Self::RunTimeout,
-            TimerId::ChildTimeout { namespace } => Self::ChildTimeout { namespace },
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Documents that are written: effects, notices, and summaries.
 
-use graph_walker::walker::{HookSpec, Notice, Summary, TaskSpec};
+use graph_walker::walker::{HookSpec, Notice, Summary, TaskSpec, TimerId};
 use serde_json::{Value, json};
 
 use crate::VERSION;
@@ -38,6 +38,15 @@ pub(super) fn hook(hook: &HookSpec) -> Value {
     written["layer"] = json!(hook.layer);
     written["node"] = Value::Null;
     written
+}
+
+/// Returns a timer.
+pub(super) fn timer(timer: &TimerId) -> Value {
+    match timer {
+        TimerId::Retry { task, attempt } => json!({ "kind": "retry", "task": task, "attempt": attempt }),
+        TimerId::RunTimeout => json!({ "kind": "run_timeout" }),
+        TimerId::ChildTimeout { namespace } => json!({ "kind": "child_timeout", "namespace": namespace }),
+    }
 }
 
 /// Returns a notice for observers of a run.

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use graph_core::capability::{EffectiveGrant, check_call};
 use graph_core::json;
-use graph_core::limits::NodeLimits;
 use graph_core::question::Question;
 use graph_core::record::{ErrorCode, Record};
 use graph_core::time::Timestamp;
@@ -15,6 +13,7 @@ use graph_walker::walker::{
 };
 use serde_json::{Value, json};
 
+use super::dispatches::Dispatches;
 use super::document::{EventDocument, ParsedSetup, TimerDocument, public_key, resume};
 use super::effects;
 use super::stored::{StoredRun, StoredText};
@@ -26,17 +25,10 @@ use crate::{Problem, read};
 pub struct Run {
     tree: RunTree,
     key: SigningKey,
-    /// Dispatches without an answer, by task or by call of a hook.
-    under_way: BTreeMap<Arc<str>, UnderWay>,
+    /// Dispatches without an answer.
+    under_way: Dispatches,
     /// Cache lookups without an answer, by task.
     lookups: BTreeMap<Arc<str>, Lookup>,
-}
-
-#[derive(Debug)]
-struct UnderWay {
-    spec: TaskSpec,
-    /// `true` for a hook: its grant does not depend on a node.
-    is_hook: bool,
 }
 
 impl Run {
@@ -79,12 +71,12 @@ impl Run {
     }
 
     fn new(tree: RunTree, key: SigningKey) -> Self {
-        Self { tree, key, under_way: BTreeMap::new(), lookups: BTreeMap::new() }
+        Self { tree, key, under_way: Dispatches::default(), lookups: BTreeMap::new() }
     }
 
     /// Handles an event that happened at `now`, in milliseconds; returns the list of effects, as JSON.
     pub fn handle(&mut self, now: u64, event: &str) -> Result<String, Problem> {
-        let event = self.event(read::document("event", event)?)?;
+        let event = self.event(read::tagged("event", "event", read::value("event", event)?)?)?;
         let answered = match &event {
             Event::TaskDone { task, .. } => Some(Arc::clone(task)),
             Event::HookDone { hook, .. } => Some(Arc::clone(hook)),
@@ -95,7 +87,9 @@ impl Run {
             _ => None,
         };
         let effects = self.tree.handle(Timestamp(now), event)?;
-        answered.and_then(|task| self.under_way.remove(&task));
+        if let Some(task) = answered {
+            self.under_way.remove(&task);
+        }
         looked_up.and_then(|task| self.lookups.remove(&task));
         let written = effects.into_iter().map(|effect| self.effect(effect));
         // Canonical, as in records: a page forwards params unchanged.
@@ -109,34 +103,17 @@ impl Run {
 
     /// Returns the grant of a verified component for a task or a hook under way, as JSON.
     pub fn grant(&self, task: &str, component: &Component) -> Result<String, Problem> {
-        let UnderWay { spec, is_hook } = self.under_way(task)?;
-        let node = (!is_hook).then(|| spec.graph.node(spec.node));
-        let limits = node.map_or_else(NodeLimits::default, |node| node.limits);
-        component.granted(&spec.manifest, node.and_then(|node| node.capabilities.as_ref()), limits, None)
-    }
-
-    fn under_way(&self, task: &str) -> Result<&UnderWay, Problem> {
-        let missing = || Problem::new("not_found", format!("no attempt of task `{task}` is under way"));
-        self.under_way.get(task).ok_or_else(missing)
+        self.under_way.grant(task, component)
     }
 
     /// Checks whether a component that performs a task may call an item at this depth of calls.
     pub fn check_call(&self, task: &str, item: &str, depth: u32) -> Result<(), Problem> {
-        let UnderWay { spec, is_hook } = self.under_way(task)?;
-        let node = (!is_hook).then(|| spec.graph.node(spec.node));
-        let own = node.and_then(|node| node.capabilities.as_ref());
-        check_call(&spec.manifest, own, spec.narrowing.as_deref(), item, depth)
-            .map_err(|failure| Problem::new(failure.category.as_str(), failure.message))
+        self.under_way.check_call(task, item, depth)
     }
 
     /// Returns the grant of a component that another one calls: at most `caller`, the grant of that one as JSON.
     pub fn grant_call(&self, task: &str, component: &Component, caller: &str) -> Result<String, Problem> {
-        let UnderWay { spec, is_hook } = self.under_way(task)?;
-        let node = (!is_hook).then(|| spec.graph.node(spec.node));
-        let limits = node.map_or(spec.graph.limits, |node| node.limits);
-        let own = node.and_then(|node| node.capabilities.as_ref());
-        let caller: EffectiveGrant = read::document("grant", caller)?;
-        component.granted(&spec.manifest, own, limits, Some(&caller))
+        self.under_way.grant_call(task, component, caller)
     }
 
     /// Returns the cache key of a task's results, if `performer` performs it.
@@ -153,7 +130,7 @@ impl Run {
     /// Converts the document of an event.
     fn event(&self, document: EventDocument) -> Result<Event, Problem> {
         Ok(match document {
-            EventDocument::Started => Event::Started,
+            EventDocument::Started {} => Event::Started,
             EventDocument::TaskDone { task, attempt, report } => {
                 Event::TaskDone { task, attempt, report: report.read()? }
             }
@@ -173,18 +150,20 @@ impl Run {
             EventDocument::PersistFailed { id, message } => {
                 Event::PersistFailed { id: PersistId(id), message }
             }
-            EventDocument::Resumed { answer, mut answers, typed, recorded, max_steps, inputs, update } => {
+            EventDocument::Resumed { answer, mut answers, typed, max_steps, inputs, update } => {
                 answers.extend(self.read_typed(typed)?);
-                Event::Resumed(resume(answer, (answers, recorded), max_steps, inputs, update)?)
+                Event::Resumed(resume(answer, answers, max_steps, inputs, update)?)
             }
             EventDocument::Updated { values, as_node } => {
                 Event::Updated(Box::new(Update { edit: Edit { values, as_node }, back_to: None }))
             }
             EventDocument::Forked { edit } => Event::Forked(edit.map(Into::into)),
-            EventDocument::TimerFired { timer } => Event::TimerFired(timer.into()),
-            EventDocument::CancelRequested => Event::CancelRequested,
-            EventDocument::KillRequested => Event::KillRequested,
-            EventDocument::Continued => Event::Continued,
+            EventDocument::TimerFired { timer } => {
+                Event::TimerFired(read::tagged::<TimerDocument>("event", "kind", timer)?.into())
+            }
+            EventDocument::CancelRequested {} => Event::CancelRequested,
+            EventDocument::KillRequested {} => Event::KillRequested,
+            EventDocument::Continued {} => Event::Continued,
         })
     }
 
@@ -216,12 +195,12 @@ impl Run {
             Effect::RunTask(spec) => {
                 let mut written = effects::spec(&spec);
                 written["effect"] = json!("run_task");
-                self.hand_out(*spec, false);
+                self.under_way.insert(*spec, false);
                 written
             }
             Effect::RunHook(hook) => {
                 let written = effects::hook(&hook);
-                self.hand_out(hook.call, true);
+                self.under_way.insert(hook.call, true);
                 written
             }
             Effect::LookUp(lookup) => {
@@ -231,7 +210,7 @@ impl Run {
                 written["not_before"] = json!(window.start());
                 written["not_after"] = json!(window.end());
                 // The grant of its component may be needed, to determine who would perform it.
-                self.hand_out(TaskSpec::clone(&lookup.spec), false);
+                self.under_way.insert(TaskSpec::clone(&lookup.spec), false);
                 self.lookups.insert(lookup.spec.activation.task.as_str().into(), *lookup);
                 written
             }
@@ -249,17 +228,13 @@ impl Run {
             }
             Effect::Persist(persist) => self.persist(*persist)?,
             Effect::SetTimer { timer, at } => {
-                json!({ "effect": "set_timer", "timer": TimerDocument::from(timer), "at": at })
+                json!({ "effect": "set_timer", "timer": effects::timer(&timer), "at": at })
             }
             Effect::Emit(notice) => json!({ "effect": "emit", "notice": effects::notice(&notice) }),
             Effect::Continue => json!({ "effect": "continue" }),
             Effect::Suspend(status) => json!({ "effect": "suspend", "status": status }),
             Effect::Finish(status) => json!({ "effect": "finish", "status": status }),
         })
-    }
-
-    fn hand_out(&mut self, spec: TaskSpec, is_hook: bool) {
-        self.under_way.insert(spec.activation.task.as_str().into(), UnderWay { spec, is_hook });
     }
 
     /// Signs a record; returns it with the inputs that it names, if they are new.

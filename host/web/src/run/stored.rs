@@ -41,9 +41,12 @@ pub(super) struct VerifiedCounts {
 }
 
 /// All stored records and texts of a run.
+#[derive(Debug)]
 pub(super) struct StoredRun {
     /// Records by namespace, in the order in which they were stored, so that a pass over all namespaces visits each record once.
     records: BTreeMap<String, Vec<SignedRecord>>,
+    /// Status records of child runs, of all namespaces in the order in which they were stored.
+    stops: Vec<SignedRecord>,
     texts: BTreeMap<Digest, String>,
     key: VerifyingKey,
 }
@@ -69,13 +72,18 @@ impl StoredRun {
     pub(super) fn read(text: &str, key: VerifyingKey) -> Result<Self, Problem> {
         let document: StoredDocument = read::document("stored run", text)?;
         let mut records: BTreeMap<String, Vec<SignedRecord>> = BTreeMap::new();
+        let mut stops = Vec::new();
         for record in document.records {
             // Cached results are found by their keys, not by the record with which they were stored.
             let record = SignedRecord { results: Vec::new(), ..record };
+            if record.kind == RecordKind::Status && !record.namespace.is_empty() {
+                stops.push(record.clone());
+            }
             records.entry(record.namespace.clone()).or_default().push(record);
         }
         Ok(Self {
             records,
+            stops,
             texts: document.texts.into_iter().map(|text| (text.digest, text.text)).collect(),
             key,
         })
@@ -171,16 +179,7 @@ impl StoredRun {
         let line = self.line(namespace)?;
         let Some(last) = line.records.len().checked_sub(1) else { return Ok(None) };
         let mut restored = line.restored(last)?;
-        let sequence = restored.checkpoint.sequence;
-        // A newer record of the same kind and task replaces an older one.
-        let mut pending = BTreeMap::new();
-        let under = self
-            .of(namespace)
-            .filter(|record| record.kind != RecordKind::Checkpoint && record.sequence == sequence);
-        for record in under {
-            pending.insert((record.kind, record.task.as_str()), record);
-        }
-        for record in pending.into_values() {
+        for record in self.pending_under(namespace, restored.checkpoint.sequence) {
             match record.open(&self.key).map_err(Problem::integrity)? {
                 Record::Task(task) if task.checkpoint == restored.digest => restored.pending.push(task),
                 Record::Answers(answers) if answers.checkpoint == restored.digest => {
@@ -200,6 +199,42 @@ impl StoredRun {
             }
         }
         Ok(Some(restored))
+    }
+
+    /// Returns the records under a checkpoint of a namespace, by kind and task.
+    fn pending_under(&self, namespace: &str, sequence: u64) -> impl Iterator<Item = &SignedRecord> {
+        // A newer record of the same kind and task replaces an older one.
+        let mut pending = BTreeMap::new();
+        let under = self
+            .of(namespace)
+            .filter(|record| record.kind != RecordKind::Checkpoint && record.sequence == sequence);
+        for record in under {
+            pending.insert((record.kind, record.task.as_str()), record);
+        }
+        pending.into_values()
+    }
+
+    /// Returns the checkpoints of all namespaces; those of a namespace are in order.
+    pub(super) fn checkpoints(&self) -> impl Iterator<Item = &SignedRecord> {
+        self.records.values().flatten().filter(|record| record.kind == RecordKind::Checkpoint)
+    }
+
+    /// Returns the records under the newest checkpoints of all namespaces.
+    pub(super) fn pending(&self) -> impl Iterator<Item = &SignedRecord> {
+        let newest = |records: &Vec<SignedRecord>| {
+            let checkpoints = records.iter().filter(|record| record.kind == RecordKind::Checkpoint);
+            checkpoints.map(|record| record.sequence).max()
+        };
+        let newest = move |(namespace, records)| Some((namespace, newest(records)?));
+        self.records
+            .iter()
+            .filter_map(newest)
+            .flat_map(|(namespace, at): (&String, _)| self.pending_under(namespace, at))
+    }
+
+    /// Returns the status records of child runs, in the order in which they were stored.
+    pub(super) fn stops(&self) -> &[SignedRecord] {
+        &self.stops
     }
 
     /// Returns the records of a namespace.

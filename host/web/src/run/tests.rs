@@ -3,13 +3,25 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use graph_core::digest::Digest;
+use graph_core::record::CacheEntry;
 use graph_core::trust::SigningKey;
 use serde_json::{Value, json};
 
 use super::Run;
 use crate::Problem;
+use crate::trust::Component;
 
-const KEY: &str = "0707070707070707070707070707070707070707070707070707070707070707";
+pub(super) const KEY: &str = "0707070707070707070707070707070707070707070707070707070707070707";
+
+pub(super) const ENGINE: &str = "sha256:0808080808080808080808080808080808080808080808080808080808080808";
+/// An empty component.
+const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
+
+/// The component that performs tasks whose results are cached.
+pub(super) fn component() -> Component {
+    Component::under_development(COMPONENT.to_vec(), "keys: []", "t/b", &[]).unwrap()
+}
 
 fn setup(config: &str) -> Value {
     json!({
@@ -23,7 +35,7 @@ fn setup(config: &str) -> Value {
 
 /// Drives a run up to its end; gives the names of the effects, and what was stored. A task answers with what it is given, and
 /// its first attempt fails where it is given `fail`.
-fn drive(run: &mut Run, first: Value) -> (BTreeSet<String>, Value) {
+pub(super) fn drive(run: &mut Run, first: Value) -> (BTreeSet<String>, Value) {
     let (mut seen, mut records, mut texts) = (BTreeSet::new(), Vec::new(), Vec::new());
     let mut events = VecDeque::from([first]);
     while let Some(event) = events.pop_front() {
@@ -45,8 +57,15 @@ fn drive(run: &mut Run, first: Value) -> (BTreeSet<String>, Value) {
                     );
                 }
                 "look_up" => {
-                    let performer = format!("sha256:{KEY}");
-                    let key = run.cache_key(task.as_str().unwrap(), &performer).unwrap();
+                    let task = task.as_str().unwrap();
+                    let grant: Value = serde_json::from_str(&run.grant(task, &component()).unwrap()).unwrap();
+                    let digest = |text: &Value| text.as_str().unwrap().parse().unwrap();
+                    let performer = CacheEntry::performer(
+                        &Digest::of_bytes(COMPONENT),
+                        &digest(&grant["digest"]),
+                        &digest(&json!(ENGINE)),
+                    );
+                    let key = run.cache_key(task, &performer.to_string()).unwrap();
                     let kept =
                         records.iter().flat_map(|record: &Value| record["results"].as_array().unwrap());
                     let results: Vec<_> = kept.filter(|result| result["key"] == key).cloned().collect();
@@ -78,7 +97,7 @@ fn summary(run: &Run) -> Value {
     serde_json::from_str(&run.summary()).unwrap()
 }
 
-fn refusal<T>(refused: Result<T, Problem>) -> String {
+pub(super) fn refusal<T>(refused: Result<T, Problem>) -> String {
     refused.err().unwrap().code
 }
 
@@ -93,7 +112,7 @@ const MANY: &str = "
     q: { interrupt: before }
 ";
 
-fn many() -> Value {
+pub(super) fn many() -> Value {
     let mut setup = setup(MANY);
     let inner = "tool_type: graph\nconfig: { start: x, nodes: { x: { type: return, output: { n: '${inputs.n}' } } } }\n";
     setup["graphs"] = json!([{ "name": "inner.yaml", "id": "t/inner", "text": inner }]);
