@@ -147,7 +147,7 @@ impl Runtime {
         };
         if planned_run.parameters.resume_run_id.is_some() {
             return Err(Error::usage(
-                "`resume_run_id` among the inputs is for a command line: resume the run itself",
+                "`resume_run_id` among the inputs starts no run: resume the run itself",
             ));
         }
         let (context, plan, inputs) = planned_run.into_parts()?;
@@ -196,7 +196,7 @@ impl Runtime {
         };
         if planned_run.parameters.resume_run_id.is_some() || planned_run.parameters.detached {
             return Err(Error::usage(
-                "`resume_run_id` and `async` among the inputs are for a command line: resume the run itself",
+                "`resume_run_id` and `async` among the inputs are not for a start: resume the run itself",
             ));
         }
         let prepared = Box::pin(self.prepare(planned_run, options)).await?;
