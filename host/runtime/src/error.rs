@@ -61,6 +61,46 @@ impl From<ErrorCode> for Kind {
     }
 }
 
+impl Kind {
+    /// Returns the stable code of errors of this kind that have no code of their own.
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Usage => "usage",
+            Self::Invalid => "invalid_document",
+            Self::Denied => "denied",
+            Self::Failed => "node_failed",
+            Self::Limit => "limit",
+            Self::Integrity => "integrity",
+            Self::NotFound => "not_found",
+            Self::Storage | Self::Held => "storage",
+            Self::TimedOut => "timed_out",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+/// Error of one operation. Kind, remedy and source follow from its variant.
+pub(crate) trait OperationError: std::error::Error + Send + Sync + 'static {
+    /// Returns the category.
+    fn kind(&self) -> Kind;
+
+    /// Returns the user's way out, if there is one.
+    fn remedy(&self) -> Option<Remedy> {
+        None
+    }
+}
+
+impl<E: OperationError> From<E> for Error {
+    fn from(error: E) -> Self {
+        let made = Self::new(error.kind(), error.kind().code(), error.to_string());
+        let made = match error.remedy() {
+            Some(remedy) => made.help(remedy),
+            None => made,
+        };
+        made.caused_by(error)
+    }
+}
+
 type RelatedDiagnostic = Box<dyn miette::Diagnostic + Send + Sync>;
 
 type SourceError = Box<dyn std::error::Error + Send + Sync>;
@@ -549,6 +589,19 @@ mod tests {
         assert_eq!(error.source().and_then(|source| source.downcast_ref()), Some(&lost));
         assert_eq!(error.remedy(), Some(&Remedy::FollowRun));
         assert!(Error::usage("x").source().is_none());
+    }
+
+    #[test]
+    fn kind_and_remedy_of_an_operation_follow_from_the_variant_of_its_error() {
+        use crate::history::archive_error::ArchiveError;
+        let error = Error::from(ArchiveError::Texts { mebibytes: 256 });
+        assert_eq!((error.kind(), error.code()), (Kind::Limit, "limit"));
+        assert_eq!(error.remedy(), Some(&Remedy::RaiseTextLimit { mebibytes: 1024 }));
+        assert!(error.source().unwrap().is::<ArchiveError>(), "{error}");
+        let error = Error::from(ArchiveError::Write(std::io::Error::from_raw_os_error(28)));
+        assert_eq!((error.kind(), error.remedy()), (Kind::Storage, None));
+        let cause = error.source().and_then(std::error::Error::source);
+        assert!(cause.unwrap().is::<std::io::Error>(), "{error}");
     }
 
     #[test]
