@@ -64,9 +64,7 @@ impl Over {
 
 /// Returns advice for raising a limit.
 fn raised_by(budget: &str) -> String {
-    format!(
-        "`run: {{ {budget}: … }}` in the manifest that `graph-host test PATH --caps FILE` names raises it"
-    )
+    format!("`run: {{ {budget}: … }}` in the manifest that all cases are given raises it")
 }
 
 /// Returns the limits of each run of a case: those in its `budgets`, and `most` for the keys that it leaves out. A key

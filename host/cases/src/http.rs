@@ -151,9 +151,7 @@ impl HttpDoubles for CaseServers {
             let _ = write!(message, " with the body {}", String::from_utf8_lossy(&request.body));
         }
         let message = one_line(&message, SHOWN);
-        DoubledAnswer::Missing(format!(
-            "{message}; add one, or have it written with `graph-host test PATH --record`"
-        ))
+        DoubledAnswer::Missing(format!("{message}; add one, or have the answers of the servers recorded"))
     }
 
     fn sent(&self, request: &HttpRequest, answer: &HttpAnswer) {

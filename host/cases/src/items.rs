@@ -10,7 +10,7 @@ use graph_core::item::ItemOperation;
 use graph_core::limits::RunLimits;
 use graph_core::trust::TrustStore;
 use graph_runtime::graph_engine::{Engine, HostResources, HttpDoubles, ModelDoubles};
-use graph_runtime::remedy::RemedyWords;
+use graph_runtime::remedy::{Remedy, RemedyWords};
 use graph_walker::graph::{Action, Graph};
 use graph_walker::hook::{Hook, HookAction};
 use graph_walker::host_item::HostItem;
@@ -249,12 +249,12 @@ fn nearest_project(file: &Path) -> Option<PathBuf> {
 
 /// Returns the refusal with advice for a case.
 fn explained(refused: &Error, words: RemedyWords) -> Error {
-    let advice = match refused.kind() {
-        Kind::Denied => "grants for components come from a manifest: graph-host test PATH --caps FILE",
-        Kind::NotFound => "give it a double under `items`, or name its folder with --items DIR",
-        Kind::Integrity => "give it a double under `items`, or trust who signed it with --trust FILE",
-        _ => "give it a double under `items`, or correct the node",
-    };
+    let advice = words(&match refused.kind() {
+        Kind::Denied => Remedy::GrantInCases,
+        Kind::NotFound => Remedy::FindOrDouble,
+        Kind::Integrity => Remedy::TrustOrDouble,
+        _ => "give it a double under `items`, or correct the node".into(),
+    });
     let message =
         format!("{}\nwhat has no double in the case is used as in a run; {advice}", refused.worded(words));
     Error::new(refused.kind(), refused.code(), message)

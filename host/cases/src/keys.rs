@@ -340,7 +340,7 @@ pub static EXPECT: KeyTable = KeyTable {
         Key::new(
             "event_kinds",
             List(&Text("the kind of an event")),
-            "The kinds of all events that the step adds; not compared where `--crash` has cut the step short",
+            "The kinds of all events that the step adds; not compared where a simulated crash has cut the step short",
         ),
         Key::new(
             "status",
@@ -367,7 +367,7 @@ pub static EXPECT: KeyTable = KeyTable {
             "The error of the run or of the refused operation; `null` if there must be none",
         ),
         Key::new("warnings", List(&Text("")), "Texts, each of which must occur in some warning"),
-        Key::new("result", Map("keys", &Any), "Some of the document that `run --json` prints"),
+        Key::new("result", Map("keys", &Any), "Some of the document of the result"),
     ],
 };
 

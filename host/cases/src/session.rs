@@ -473,6 +473,9 @@ impl<'c> Session<'c> {
         match ended {
             Some(Ok(_)) | None => Ok(Some(driver.summary())),
             Some(Err(DriveError::Refused { code, message })) => Err(OperationError::refused(code, message)),
+            Some(Err(DriveError::Unfit { message, .. })) => {
+                Err(OperationError::refused(ErrorCode::Integrity, message))
+            }
             Some(Err(error)) => Err(OperationError::Fault(error.to_string())),
         }
     }

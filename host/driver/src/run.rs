@@ -11,6 +11,7 @@ use graph_core::time::Timestamp;
 use graph_core::trust::SigningKey;
 use graph_store::{CheckpointStore, RunGuard, RunUpdate};
 use graph_walker::walker::{Effect, Event, HandleError, RunTree, Summary, TimerId};
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::clock::Clock;
@@ -74,6 +75,16 @@ pub enum DriveError {
         code: ErrorCode,
         /// The reason, and a remedy.
         message: String,
+    },
+    /// The changed graph cannot take over what channels hold, unless the resume overwrites it; nothing has changed.
+    #[error("{message}")]
+    Unfit {
+        /// The channels, and the reasons.
+        message: String,
+        /// The run.
+        run: String,
+        /// Updates by which the channels would hold values that they can take.
+        updates: Vec<(String, Value)>,
     },
     /// Records could not be stored after the run had already stopped.
     #[error("{0}")]
@@ -266,6 +277,7 @@ impl Driver {
         }
         let effects = self.walker.handle(now, event).map_err(|error| match error {
             HandleError::Refused { code, message } => DriveError::Refused { code, message },
+            HandleError::Unfit { message, run, updates } => DriveError::Unfit { message, run, updates },
             HandleError::Illegal { .. } => DriveError::Fault(error.to_string()),
         })?;
         let mut stopped = None;

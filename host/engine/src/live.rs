@@ -104,7 +104,7 @@ impl LiveBounds {
                     Category::Denied,
                     format!(
                         "`{interface}` `{function}` would change something, and the recorded attempt has no such call: a \
-                         live replay does that with --send alone"
+                         live replay does that only if it may send"
                     ),
                 )),
             };

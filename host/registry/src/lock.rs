@@ -236,7 +236,7 @@ impl Lock {
     /// Formats the lockfile. It is sorted, so that a change of one item changes only the lines of that item.
     pub fn to_text(&self) -> String {
         let mut text = String::from(
-            "# The digest of each artifact that was pulled: written by `graph-host pull` and `graph-host lock`. Keep it under version control.\n",
+            "# The digest of each artifact that was pulled: written when artifacts are pulled and locked. Keep it under version control.\n",
         );
         // Writing to a string does not fail.
         let _ = writeln!(text, "version: {FORMAT}");

@@ -61,6 +61,46 @@ impl From<ErrorCode> for Kind {
     }
 }
 
+impl Kind {
+    /// Returns the stable code of errors of this kind that have no code of their own.
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Usage => "usage",
+            Self::Invalid => "invalid_document",
+            Self::Denied => "denied",
+            Self::Failed => "node_failed",
+            Self::Limit => "limit",
+            Self::Integrity => "integrity",
+            Self::NotFound => "not_found",
+            Self::Storage | Self::Held => "storage",
+            Self::TimedOut => "timed_out",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+/// Error of one operation. Kind, remedy and source follow from its variant.
+pub(crate) trait OperationError: std::error::Error + Send + Sync + 'static {
+    /// Returns the category.
+    fn kind(&self) -> Kind;
+
+    /// Returns the user's way out, if there is one.
+    fn remedy(&self) -> Option<Remedy> {
+        None
+    }
+}
+
+impl<E: OperationError> From<E> for Error {
+    fn from(error: E) -> Self {
+        let made = Self::new(error.kind(), error.kind().code(), error.to_string());
+        let made = match error.remedy() {
+            Some(remedy) => made.help(remedy),
+            None => made,
+        };
+        made.caused_by(error)
+    }
+}
+
 type RelatedDiagnostic = Box<dyn miette::Diagnostic + Send + Sync>;
 
 type SourceError = Box<dyn std::error::Error + Send + Sync>;
@@ -360,13 +400,41 @@ impl Error {
     pub fn of_run(code: ErrorCode, message: impl Into<String>) -> Self {
         Self::new(code.into(), code.as_str(), message)
     }
+
+    /// Makes the error of a store; `storage` is the error of its medium, after which data may still be readable.
+    fn of_storage(
+        kind: Kind,
+        code: ErrorCode,
+        error: &dyn fmt::Display,
+        storage: Option<&graph_store::StorageError>,
+    ) -> Self {
+        use graph_store::ReadableData;
+        let made = Self::new(kind, code.as_str(), error.to_string());
+        match storage.and_then(graph_store::StorageError::readable) {
+            Some(ReadableData::OtherRuns) => made.continued(", and ", Remedy::ListRuns),
+            Some(ReadableData::BeforeDamage) => made.continued(": ", Remedy::VerifyExtent),
+            Some(ReadableData::Described(_)) | None => made,
+        }
+    }
+
+    /// Makes the error of a resume with a changed graph whose channels cannot hold their values.
+    pub(crate) fn unfit(message: &str, run: &str, updates: &[(String, Value)]) -> Self {
+        let remedy = Remedy::OverwriteChannels { run: run.to_owned(), updates: updates.to_vec() };
+        Self::of_run(ErrorCode::Integrity, message).continued("\n", remedy)
+    }
+
+    /// Puts a remedy at the end of the message, after `lead`.
+    fn continued(self, lead: &'static str, remedy: Remedy) -> Self {
+        let end = EmbeddedPlace::Message(self.0.message.len());
+        self.embed(end, lead, remedy)
+    }
 }
 
 macro_rules! from_store {
     ($($error:ty),* $(,)?) => {$(
         impl From<$error> for Error {
             fn from(error: $error) -> Self {
-                Self::of_run(error.code(), error.to_string()).caused_by(error)
+                Self::of_storage(error.code().into(), error.code(), &error, error.storage()).caused_by(error)
             }
         }
     )*};
@@ -374,12 +442,27 @@ macro_rules! from_store {
 
 from_store!(
     graph_store::CommitError,
-    graph_store::OpenError,
     graph_store::ReadError,
     graph_store::RemoveError,
     graph_store::SnapshotError,
-    graph_store::StorageError,
 );
+
+impl From<graph_store::StorageError> for Error {
+    fn from(error: graph_store::StorageError) -> Self {
+        Self::of_storage(error.code().into(), error.code(), &error, Some(&error)).caused_by(error)
+    }
+}
+
+impl From<graph_store::OpenError> for Error {
+    fn from(error: graph_store::OpenError) -> Self {
+        let made = Self::of_storage(error.code().into(), error.code(), &error, error.storage());
+        let made = match &error {
+            graph_store::OpenError::Altered { .. } => made.continued("; ", Remedy::ExportRun),
+            _ => made,
+        };
+        made.caused_by(error)
+    }
+}
 
 impl From<graph_store::AcquireError> for Error {
     fn from(error: graph_store::AcquireError) -> Self {
@@ -387,20 +470,18 @@ impl From<graph_store::AcquireError> for Error {
             graph_store::AcquireError::Held { .. } => Kind::Held,
             _ => error.code().into(),
         };
-        Self::new(kind, error.code().as_str(), error.to_string()).caused_by(error)
+        Self::of_storage(kind, error.code(), &error, error.storage()).caused_by(error)
     }
 }
 
 impl From<graph_store::ResolveError> for Error {
     fn from(error: graph_store::ResolveError) -> Self {
         use graph_store::ResolveError as Unresolved;
-        let message = error.to_string();
-        let end = EmbeddedPlace::Message(message.len());
-        let made = Self::of_run(error.code(), message);
+        let made = Self::of_storage(error.code().into(), error.code(), &error, error.storage());
         let made = match &error {
-            Unresolved::NotFound { .. } => made.embed(end, ": ", Remedy::ListRuns),
+            Unresolved::NotFound { .. } => made.continued(": ", Remedy::ListRuns),
             Unresolved::Inside { name, .. } => {
-                made.embed(end, "; ", Remedy::SeeConversation { run: name.clone() })
+                made.continued("; ", Remedy::SeeConversation { run: name.clone() })
             }
             _ => made,
         };
@@ -413,7 +494,9 @@ impl From<graph_store::CreateRunError> for Error {
         match error {
             // The store itself works: the caller chose an id that is taken.
             graph_store::CreateRunError::Exists { .. } => Self::usage(error.to_string()).caused_by(error),
-            error => Self::of_run(error.code(), error.to_string()).caused_by(error),
+            error => {
+                Self::of_storage(error.code().into(), error.code(), &error, error.storage()).caused_by(error)
+            }
         }
     }
 }
@@ -422,7 +505,9 @@ impl From<graph_store::ImportError> for Error {
     fn from(error: graph_store::ImportError) -> Self {
         match error {
             graph_store::ImportError::Create(error) => error.into(),
-            error => Self::of_run(error.code(), error.to_string()).caused_by(error),
+            error => {
+                Self::of_storage(error.code().into(), error.code(), &error, error.storage()).caused_by(error)
+            }
         }
     }
 }
@@ -454,6 +539,7 @@ impl From<DriveError> for Error {
                     None => refused,
                 }
             }
+            DriveError::Unfit { message, run, updates } => Self::unfit(message, run, updates),
             DriveError::Storage(message) => Self::storage(message.as_str()),
             DriveError::Lost(message) => Self::storage(message.as_str()).help(Remedy::FollowRun),
             DriveError::Fault(_) => Self::new(Kind::Internal, "internal", error.to_string()),
@@ -501,6 +587,46 @@ mod tests {
         assert_eq!(error.source().and_then(|source| source.downcast_ref()), Some(&lost));
         assert_eq!(error.remedy(), Some(&Remedy::FollowRun));
         assert!(Error::usage("x").source().is_none());
+    }
+
+    #[test]
+    fn kind_and_remedy_of_an_operation_follow_from_the_variant_of_its_error() {
+        use crate::history::archive_error::ArchiveError;
+        let error = Error::from(ArchiveError::Texts { mebibytes: 256 });
+        assert_eq!((error.kind(), error.code()), (Kind::Limit, "limit"));
+        assert_eq!(error.remedy(), Some(&Remedy::RaiseTextLimit { mebibytes: 1024 }));
+        assert!(error.source().unwrap().is::<ArchiveError>(), "{error}");
+        let error = Error::from(ArchiveError::Write(std::io::Error::from_raw_os_error(28)));
+        assert_eq!((error.kind(), error.remedy()), (Kind::Storage, None));
+        let cause = error.source().and_then(std::error::Error::source);
+        assert!(cause.unwrap().is::<std::io::Error>(), "{error}");
+    }
+
+    #[test]
+    fn an_error_of_a_damaged_store_says_how_to_read_the_rest() {
+        use graph_store::{ReadError, ReadableData, StorageError};
+        let damaged = |readable| {
+            let (location, reason) = ("runs.db".to_owned(), "a line is gone".to_owned());
+            Error::from(ReadError::Storage(StorageError::Corrupt { location, reason, readable }))
+        };
+        let message = "runs.db is damaged: a line is gone; records before the damage can still be read";
+        let error = damaged(ReadableData::BeforeDamage);
+        assert_eq!(error.message(), message);
+        assert_eq!(error.worded(named), format!("{message}: VerifyExtent"));
+        assert!(damaged(ReadableData::OtherRuns).worded(named).ends_with("can still be read, and ListRuns"));
+        assert!(damaged(ReadableData::Described("none".to_owned())).worded(named).ends_with("gone; none"));
+    }
+
+    #[test]
+    fn channels_that_do_not_fit_are_data_of_a_remedy() {
+        let updates = vec![("total".to_owned(), json!({ "overwrite": [5] }))];
+        let (message, run) = ("the changed graph cannot take over".to_owned(), "r".to_owned());
+        let error = Error::from(DriveError::Unfit { message, run, updates });
+        assert_eq!((error.kind(), error.code()), (Kind::Integrity, "integrity"));
+        assert!(
+            error.worded(named).starts_with("the changed graph cannot take over\nOverwriteChannels"),
+            "{error:?}"
+        );
     }
 
     #[test]

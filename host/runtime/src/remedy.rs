@@ -5,6 +5,9 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use graph_core::capability::CapabilityKind;
+use graph_core::trust::{KeyBlock, WantedSignature};
+
+use serde_json::Value;
 
 use crate::sources::Sources;
 
@@ -97,6 +100,26 @@ pub enum Remedy {
         /// The capability.
         kind: CapabilityKind,
     },
+    /// Sign a component, or use it unsigned while it is developed.
+    SignComponent,
+    /// Have a component signed with keys that the trust store requires.
+    SignComponentAsRequired {
+        /// Whether it has signatures that count, and too few of them.
+        in_addition: bool,
+    },
+    /// Build a component once more, or fetch it once more.
+    BuildAgain,
+    /// Make a component of a core module.
+    MakeComponent,
+    /// Encode a component that is in text form.
+    EncodeComponent,
+    /// Sign a text as its use needs it.
+    SignText {
+        /// Path of the text, as it is shown.
+        file: String,
+        /// The signature that it needs.
+        wanted: WantedSignature,
+    },
     /// Have items signed with the keys that the trust store requires.
     SignAsRequired,
     /// Leave the trust file out, or write that no key is trusted.
@@ -120,6 +143,8 @@ pub enum Remedy {
     NameItemId,
     /// Replace a key, or choose another name.
     ReplaceKey,
+    /// Make a key in place of one that cannot be used.
+    MakeKey(KeyBlock),
     /// Look at the keys of the user, or make one.
     ListKeys,
 
@@ -158,6 +183,13 @@ pub enum Remedy {
     },
     /// Accept what has changed since the run started.
     AcceptChanges,
+    /// Accept what has changed, and overwrite channels whose values do not fit any more.
+    OverwriteChannels {
+        /// Id of the run.
+        run: String,
+        /// The updates, each with the name of its channel.
+        updates: Vec<(String, Value)>,
+    },
     /// Leave sources out that only runs of other hosts take.
     LeaveSourcesOut {
         /// Id of the run.
@@ -203,6 +235,8 @@ pub enum Remedy {
     ExportRun,
     /// Verify the run.
     VerifyRun,
+    /// Verify how far each run of a damaged store is intact.
+    VerifyExtent,
     /// Name a file for the transcript, or write it without a signature.
     NameTranscriptFile,
     /// Write the transcript again, with its signature.
@@ -285,6 +319,12 @@ pub enum Remedy {
     // Bundles.
     /// Make the bundle once more.
     MakeBundleAgain,
+    /// Give components of a case grants.
+    GrantInCases,
+    /// Give an item of a case a double, or find it.
+    FindOrDouble,
+    /// Give an item of a case a double, or trust its signer.
+    TrustOrDouble,
     /// Leave files out of a bundle, or make its components smaller.
     OptimizeComponents,
     /// Leave files out of a bundle, or grant a smaller folder.

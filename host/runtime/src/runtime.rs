@@ -174,7 +174,7 @@ impl Runtime {
         let parameters = planned.inputs.parameters();
         if parameters.resume_run_id.is_some() || parameters.detached {
             return Err(Error::usage(
-                "`resume_run_id` and `async` among the inputs are for a command line: resume the run itself",
+                "`resume_run_id` and `async` among the inputs are not for a start: resume the run itself",
             ));
         }
         let prepared = self.create(planned, options)?;

@@ -20,8 +20,8 @@ pub enum StorageError {
         /// The location of the store, for users.
         location: String,
         reason: String,
-        /// A hint about the data that can still be read, and how.
-        readable: String,
+        /// The data that can still be read.
+        readable: ReadableData,
     },
     /// A later version of this program has written it.
     #[error(
@@ -35,9 +35,7 @@ pub enum StorageError {
         supported: u64,
     },
     /// A row contains an id or a name that no store would write. Other rows are not affected.
-    #[error(
-        "{location}: row {row} of table {table} is refused: {problem}; other runs can still be read, and `graph-host runs list` shows them"
-    )]
+    #[error("{location}: row {row} of table {table} is refused: {problem}; other runs can still be read")]
     Row {
         /// The location of the store, for users.
         location: String,
@@ -49,7 +47,7 @@ pub enum StorageError {
     },
     /// The row of a run contains a value that no store would write. Other runs are not affected.
     #[error(
-        "{location}: run `{run}`, row {row} of table runs, is damaged: {reason}; other runs can still be read, and `graph-host runs list` shows them"
+        "{location}: run `{run}`, row {row} of table runs, is damaged: {reason}; other runs can still be read"
     )]
     Run {
         /// The location of the store, for users.
@@ -119,12 +117,35 @@ pub enum StorageError {
     },
 }
 
+/// Data of a damaged store that can still be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadableData {
+    /// The other runs.
+    #[error("other runs can still be read")]
+    OtherRuns,
+    /// Records before the damage, whose extent is unknown.
+    #[error("records before the damage can still be read")]
+    BeforeDamage,
+    /// Data that a text describes.
+    #[error("{0}")]
+    Described(String),
+}
+
 /// Returns the location of a file or folder for errors.
 pub(crate) fn location(path: &Path) -> String {
     path.display().to_string()
 }
 
 impl StorageError {
+    /// Returns the data that can still be read, if the store or a part of it is damaged.
+    pub const fn readable(&self) -> Option<&ReadableData> {
+        match self {
+            Self::Corrupt { readable, .. } => Some(readable),
+            Self::Row { .. } | Self::Run { .. } => Some(&ReadableData::OtherRuns),
+            _ => None,
+        }
+    }
+
     /// Returns the code with which a run ends that meets this error.
     pub const fn code(&self) -> ErrorCode {
         match self {
@@ -394,6 +415,14 @@ macro_rules! codes {
                     Self::Storage(error) => error.code(),
                 }
             }
+
+            /// Returns the error of the medium that this one consists of, if it does.
+            pub const fn storage(&self) -> Option<&StorageError> {
+                match self {
+                    Self::Storage(error) => Some(error),
+                    _ => None,
+                }
+            }
         }
     )*};
 }
@@ -464,7 +493,7 @@ mod tests {
             StorageError::Corrupt {
                 location: location.clone(),
                 reason: "database disk image is malformed".to_owned(),
-                readable: "no checkpoint of run r-7 can be read".to_owned(),
+                readable: ReadableData::Described("no checkpoint of run r-7 can be read".to_owned()),
             },
             StorageError::Full { location: location.clone() },
             StorageError::Busy { location: location.clone(), seconds: 10 },

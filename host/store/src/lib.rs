@@ -83,8 +83,8 @@ mod versions;
 pub use bench_baseline::BareDatabase;
 pub use bounds::{LARGEST_NAME, LARGEST_PENDING, LARGEST_READ, LARGEST_SNAPSHOT, LARGEST_TEXT, PAGE_BYTES};
 pub use error::{
-    AcquireError, CommitError, CreateRunError, ImportError, Loss, ReadError, RemoveError, ResolveError,
-    SnapshotError, StorageError,
+    AcquireError, CommitError, CreateRunError, ImportError, Loss, ReadError, ReadableData, RemoveError,
+    ResolveError, SnapshotError, StorageError,
 };
 pub use file::{FileStore, Listener};
 pub use graph_held as held;

@@ -5,7 +5,7 @@
 
 use std::io::{self, BufReader, ErrorKind, Read, Seek as _};
 
-use crate::error::{StorageError, location};
+use crate::error::{ReadableData, StorageError, location};
 use crate::file::format as files;
 use crate::held::{Entry, FilePlace, Opening, Refusal};
 use crate::knowledge;
@@ -92,7 +92,7 @@ fn not_brought(place: &FilePlace, error: KnowledgeStoreError) -> OpenError {
         KnowledgeStoreError::Altered(_)
         | KnowledgeStoreError::Foreign(_)
         | KnowledgeStoreError::Newer { .. } => {
-            let readable = "move it away, or put it back from a backup".to_owned();
+            let readable = ReadableData::Described("move it away, or put it back from a backup".to_owned());
             StorageError::Corrupt { location, reason, readable }.into()
         }
         _ => StorageError::Io { location, reason }.into(),

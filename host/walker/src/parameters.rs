@@ -144,7 +144,7 @@ impl Parameters {
                 resume,
                 format!(
                     "`{resume}: true` with `{run}` continues a run of a graph in Rye's dialect, and would start a new one of this graph; \
-                     `{RESUME}` continues a run in both, as `graph-host resume RUN` does"
+                     `{RESUME}` continues a run in both"
                 ),
             ));
         }

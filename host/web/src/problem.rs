@@ -49,6 +49,7 @@ impl From<HandleError> for Problem {
     fn from(error: HandleError) -> Self {
         match &error {
             HandleError::Refused { code, message } => Self::new(code.as_str(), message.clone()),
+            HandleError::Unfit { message, .. } => Self::new("integrity", message.clone()),
             HandleError::Illegal { .. } => Self::new("illegal_event", error.to_string()),
         }
     }

@@ -69,7 +69,7 @@ pub fn verify_text(kind: &str, id: &str, text: &str, trust: &str, now: u64) -> R
         TextStanding::BuiltIn => json!({ "standing": "built_in" }),
         TextStanding::Legacy { fingerprint } => json!({ "standing": "legacy", "key": fingerprint }),
         TextStanding::Invalid(refusal) => {
-            json!({ "standing": "invalid", "reason": refusal.to_string(), "help": refusal.help("the file") })
+            json!({ "standing": "invalid", "reason": refusal.to_string(), "help": refusal.wanted().map(|wanted| wanted.to_string()) })
         }
     };
     report["version"] = json!(VERSION);
@@ -229,7 +229,7 @@ fn shown(grant: &EffectiveGrant) -> Value {
 }
 
 fn refused(error: &VerifyError) -> Problem {
-    Problem::integrity(error).help(error.help())
+    Problem::integrity(error).help(error.advice())
 }
 
 fn denied(refusals: &[Refusal]) -> Problem {

@@ -33,7 +33,7 @@ pub enum Stop {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InstrumentError {
     /// The module is not WebAssembly, or uses a proposal that the engine does not support.
-    #[error("it is no WebAssembly module that graph-host runs: {0}")]
+    #[error("it is no WebAssembly module that can be run: {0}")]
     Invalid(String),
     /// The module imports from [`METER`], as only an instrumented one may.
     #[error("it imports `{METER}`, which only an instrumented module does")]

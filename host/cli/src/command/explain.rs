@@ -56,7 +56,7 @@ pub(crate) fn run(args: Args, context: &Context) -> Result<Exit> {
             "{}: {}\n\n{}",
             styled(output::BOLD, code.id()),
             code.title(),
-            code.explanation()
+            explanation(code)
         ))?;
     }
     Ok(Exit::Ok)
@@ -158,10 +158,30 @@ fn unknown(wanted: &str) -> Error {
     }
 }
 
+/// Returns the explanation of a code, with the commands that have to do with it.
+fn explanation(code: Code) -> String {
+    let commands = match code.id() {
+        id if id == codes::NOT_A_GRAPH.id() => {
+            "`graph-host explain rye` lists what differs in Rye's dialect."
+        }
+        id if id == codes::TRUST_KEY.id() => {
+            "`graph-host keys show NAME` prints the public key of one of your own pairs, `openssl pkey -in KEY -pubout` that of \
+             any private key."
+        }
+        id if id == codes::TRUST_TWICE.id() => "`graph-host trust revoke NAME` revokes a key.",
+        id if id == codes::TRUST_REQUIREMENT.id() => {
+            "`graph-host sign FILE --key KEY --add` adds a signature to a component."
+        }
+        id if id == codes::LOCK_ENTRY.id() => "`graph-host pull` and `graph-host lock` write such entries.",
+        _ => return code.explanation().to_owned(),
+    };
+    format!("{}\n\n{commands}", code.explanation())
+}
+
 fn entry(code: Code, explained: bool) -> Value {
     let mut entry = json!({ "code": code.id(), "title": code.title() });
     if explained {
-        entry["explanation"] = Value::from(code.explanation());
+        entry["explanation"] = Value::from(explanation(code));
     }
     entry
 }

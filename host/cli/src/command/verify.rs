@@ -9,18 +9,19 @@ use graph_core::capability::Ceiling;
 use graph_core::diagnostic::{printable, shell_quoted};
 use graph_core::id::ItemId;
 use graph_core::trust::{
-    ComponentStanding, KeyId, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError,
-    sign_command, verify_text,
+    ComponentStanding, KeyId, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError, verify_text,
 };
 use graph_host::context::Context;
 use graph_host::terminal::exit::Exit;
 use graph_host::terminal::output::{BOLD, DIM, GOOD, styled};
 use graph_host::terminal::paths::shown;
+use graph_host::terminal::remedies::sign_command;
 use graph_runtime::authoring::signing::{Target, kind_of_text};
 use graph_runtime::clock::now;
 use graph_runtime::error::{Error, Result};
 use graph_runtime::history::transcript::is_transcript;
 use graph_runtime::items::locate::{envelope_path, refused};
+use graph_runtime::remedy::Remedy;
 use graph_runtime::trust::trusted_keys;
 use serde::Serialize;
 
@@ -167,8 +168,8 @@ fn text_item(args: &Args, store: &TrustStore, id: &ItemId, text: &str) -> Result
         .help(sign_it(&name, args))),
         TextStanding::Invalid(refusal) => {
             let error = Error::integrity(format!("{name}: {refusal}"));
-            Err(match refusal.help(&name) {
-                Some(help) => error.help(help),
+            Err(match refusal.wanted() {
+                Some(wanted) => error.help(Remedy::SignText { file: name, wanted }),
                 None => error,
             })
         }

@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use crate::terminal::paths::shown;
 use graph_core::diagnostic::{shell_path, shell_quoted};
-use graph_core::trust::sign_command;
+use graph_core::trust::{KeyBlock, TextKind, WantedSignature};
 use graph_runtime::error::Error;
 use graph_runtime::remedy::{
     ManifestPurpose, ManifestSuggestion, NewerVersion, Remedy, SuggestedGraph, WithoutSignature,
 };
+use serde_json::Value;
 
 /// Returns the command that suggests a manifest.
 pub fn suggest_command(suggestion: &ManifestSuggestion) -> String {
@@ -30,6 +31,14 @@ pub fn suggest_command(suggestion: &ManifestSuggestion) -> String {
         command.push_str(" --allow-unsigned");
     }
     command
+}
+
+/// Returns the command that signs a file, with these options. It has a placeholder for an id that follows neither from the
+/// options nor from the path.
+pub fn sign_command(file: &str, options: &str) -> String {
+    let says_id = options.contains(" --id ") || file.split(['/', '\\']).any(|part| part == ".ai");
+    let id = if says_id { "" } else { " --id ID" };
+    format!("graph-host sign {}{options}{id} --key KEY", shell_path(file))
 }
 
 /// Returns the command that carries a remedy out, if `--json` names it apart from the help.
@@ -108,6 +117,42 @@ pub fn words(remedy: &Remedy) -> String {
         Remedy::TrustTranscripts => {
             "get the public key of the host from its owner, and trust it for transcripts: graph-host trust add NAME --key FILE --items 'transcripts/*'"
         }
+        Remedy::SignComponent => {
+            "sign it with `graph-host sign FILE --key KEY`; while developing it yourself, run with `--allow-unsigned`"
+        }
+        Remedy::SignComponentAsRequired { in_addition: false } => {
+            "have one of these keys sign it with `graph-host sign FILE --key KEY`; `graph-host trust list` shows what is required"
+        }
+        Remedy::SignComponentAsRequired { in_addition: true } => {
+            "have more of the keys sign it with `graph-host sign FILE --key KEY --add`; `graph-host trust list` shows what is required"
+        }
+        Remedy::BuildAgain => "build it again with `graph-host build`, or fetch it again",
+        Remedy::MakeComponent => {
+            "make a component of it with `graph-host build` or `wasm-tools component new`"
+        }
+        Remedy::EncodeComponent => "encode it with `wasm-tools parse`",
+        Remedy::SignText { file, wanted } => {
+            let with_kind = |kind: &TextKind| sign_command(file, &format!(" --kind {}", kind.as_str()));
+            return match wanted {
+                WantedSignature::OfRequiredKey => format!(
+                    "{wanted}: {}; `graph-host trust list` shows what is required",
+                    sign_command(file, "")
+                ),
+                WantedSignature::AsOtherKind(used) | WantedSignature::WithKind(used) => {
+                    format!("{wanted}: {}", with_kind(used))
+                }
+            };
+        }
+        Remedy::MakeKey(block) => match block {
+            KeyBlock::Encrypted => "decrypt it: openssl pkey -in KEY -out PLAIN",
+            KeyBlock::PublicHalf => "name the file of the private key",
+            KeyBlock::PrivateHalf => "write the public one with `openssl pkey -pubout -in KEY`",
+            KeyBlock::Ssh => "make one with `graph-host keys generate NAME`",
+            KeyBlock::Other => {
+                "make one with `graph-host keys generate NAME` or `openssl genpkey -algorithm ed25519`"
+            }
+            KeyBlock::NotPublic => "make one with `graph-host keys generate NAME` or `openssl pkey -pubout`",
+        },
         Remedy::SignAsRequired => {
             "have them signed with one of these keys (graph-host sign FILE --key KEY); `graph-host trust list` shows what is required"
         }
@@ -171,6 +216,7 @@ pub fn words(remedy: &Remedy) -> String {
         Remedy::VerifyRun => {
             "a later version of graph-host may have written it; `graph-host runs verify` checks its signature"
         }
+        Remedy::VerifyExtent => "`graph-host runs verify` says how far each run is intact",
         Remedy::NameTranscriptFile => "name a file, or print the lines without a signature with --jsonl",
         Remedy::SignTranscript => {
             "`graph-host runs transcript RUN --out FILE` writes a transcript with its signature"
@@ -209,6 +255,11 @@ pub fn words(remedy: &Remedy) -> String {
         Remedy::MakeBundleAgain => {
             "make the bundle again, and serve what `graph-host bundle` wrote without changes"
         }
+        Remedy::GrantInCases => {
+            "grants for components come from a manifest: graph-host test PATH --caps FILE"
+        }
+        Remedy::FindOrDouble => "give it a double under `items`, or name its folder with --items DIR",
+        Remedy::TrustOrDouble => "give it a double under `items`, or trust who signed it with --trust FILE",
         Remedy::OptimizeComponents => "leave --files out, or have large components built with optimization",
         Remedy::GrantSmallerFolder => {
             "leave --files out: the page then asks for the folder; or grant a smaller one"
@@ -286,6 +337,14 @@ pub fn words(remedy: &Remedy) -> String {
             }
         }
         Remedy::ResumeRun { run } => return format!("start it: graph-host resume {run}"),
+        Remedy::OverwriteChannels { run, updates } => {
+            let option = |(channel, value): &(String, Value)| {
+                format!(" --update {}", shell_quoted(&format!("{channel}={value}")))
+            };
+            let updates: String = updates.iter().map(option).collect();
+            let run = shell_quoted(run);
+            return format!("settle it in the same call: graph-host resume {run} --accept-changes{updates}");
+        }
         Remedy::SeeResult { run } => {
             return format!(
                 "see its result: graph-host runs show {run}; start another turn with new inputs: graph-host resume {run} --input \
@@ -411,6 +470,22 @@ mod tests {
             assert!(text.contains("'$(id)'"), "{text}");
             assert_eq!(text.matches("$(id)").count(), text.matches("'$(id)'").count(), "{text}");
         }
+    }
+
+    #[test]
+    fn the_command_that_signs_a_text_has_its_kind_and_a_placeholder_for_its_id() {
+        let told = |file: &str, wanted| words(&Remedy::SignText { file: file.to_owned(), wanted });
+        let kind = TextKind::Graph;
+        assert!(
+            told("f.yaml", WantedSignature::WithKind(kind))
+                .ends_with("by its owner: graph-host sign f.yaml --kind graph --id ID --key KEY")
+        );
+        assert!(
+            told(".ai/tools/f.yaml", WantedSignature::AsOtherKind(kind))
+                .ends_with("sign it as that: graph-host sign .ai/tools/f.yaml --kind graph --key KEY")
+        );
+        let told = told("f.yaml", WantedSignature::OfRequiredKey);
+        assert!(told.contains("these keys: graph-host sign f.yaml --id ID --key KEY;"), "{told}");
     }
 
     #[test]

@@ -240,7 +240,7 @@ instead of being guessed at.
 Name what is allowed, or leave out the entry that the list belongs to.";
 
     NOT_A_GRAPH = "GH0301", "the document is not a graph",
-"A graph tool says `tool_type: graph` and has a `config`. Its `executor_id`, if given, names whose rules it follows: `graph-host`, or Rye's state graph runtime (`graph-host explain rye`).
+"A graph tool says `tool_type: graph` and has a `config`. Its `executor_id`, if given, names whose rules it follows: `graph-host`, or Rye's state graph runtime.
 
     tool_type: python
     config: …
@@ -512,9 +512,7 @@ not belong there, keys of other algorithms are not read, and keys that would acc
     key: |
       -----BEGIN PUBLIC KEY-----
       MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=
-      -----END PUBLIC KEY-----
-
-`graph-host keys show NAME` prints the public key of one of your own pairs, `openssl pkey -in KEY -pubout` that of any private key.";
+      -----END PUBLIC KEY-----";
     TRUST_PATTERN = "GH0702", "not a pattern of item ids",
 "`items` in the trust store lists the items that a key may sign. Each is an item id, in which `*` matches any characters (`/` too), \
 `?` for one character and `[abc]` for one of a set.
@@ -524,7 +522,7 @@ not belong there, keys of other algorithms are not read, and keys that would acc
 Ids consist of letters, digits, `_`, `-` and `/`. A pattern without `*` covers one item: `acme` does not cover `acme/fetch`.";
     TRUST_TWICE = "GH0703", "a trusted key is listed twice",
 "Two entries of the trust store have the same name or the same key. It would not be clear which bounds hold, or which one is meant \
-by `graph-host trust revoke NAME`.
+when one of them is revoked.
 
     keys:
       - { name: acme, key: \"d75a…\", items: [\"acme/*\"] }
@@ -542,7 +540,7 @@ keys of the same file, and a requirement cannot ask for more signatures than it 
     require:
       - { items: [\"acme/pay/*\"], threshold: 2, keys: [author, audit] }
 
-A key and those that succeed it count as one. `graph-host sign FILE --key KEY --add` adds a signature to a component.";
+A key and those that succeed it count as one.";
 
     FRONT_MATTER = "GH0901", "the metadata at the top do not end",
 "Knowledge and directives in Markdown have their metadata between two lines `---` at the top of the file, or in a fence of YAML there. \
@@ -597,8 +595,8 @@ In metadata that are YAML:
     permissions: [execute.tool.acme.*]
     outputs: { path: { type: string, required: true, description: where it is } }";
     LOCK_ENTRY = "GH1001", "an entry of the lockfile cannot be read",
-"`graph-host.lock` says for each item that was pulled which digest it had. It is written by `graph-host pull` and \
-`graph-host lock`, and an entry that was changed by hand, or came out of a merge, may not hold together any more.
+"`graph-host.lock` says for each item that was pulled which digest it had. It is written when items are \
+pulled and locked, and an entry that was changed by hand, or came out of a merge, may not hold together any more.
 
     tools:
       \"acme/fetch\":

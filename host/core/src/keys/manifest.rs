@@ -151,7 +151,7 @@ pub static MODEL: KeyTable = KeyTable {
             "How often a request is sent at most, while the provider answers that it may work later. Each one is a call",
         )
         .or("`3`"),
-        Key::new("stream", Bool, "Whether answers are streamed: `--stream messages` shows tokens as they arrive")
+        Key::new("stream", Bool, "Whether answers are streamed, so that tokens can be shown as they arrive")
             .or("`true`"),
         Key::new(
             "max_tokens_key",

@@ -115,16 +115,12 @@ pub enum VerifyError {
 }
 
 impl VerifyError {
-    /// Returns the advice for the user.
-    pub fn help(&self) -> &'static str {
+    /// Returns advice that holds for every program. A program that has a way of its own words that instead.
+    pub fn advice(&self) -> &'static str {
         match self {
-            Self::NotAComponent { .. } => "build it again with `graph-host build`, or fetch it again",
-            Self::Unsigned { .. } => {
-                "sign it with `graph-host sign FILE --key KEY`; while developing it yourself, run with `--allow-unsigned`"
-            }
-            Self::UnknownKey { .. } => {
-                "if you know the signer, add the public key with `graph-host trust add NAME --key FILE --items PATTERN`, or name a trust file with `--trust`"
-            }
+            Self::NotAComponent { .. } => "build it again, or fetch it again",
+            Self::Unsigned { .. } => "have it signed by its author",
+            Self::UnknownKey { .. } => "if you know the signer, add the public key to the trust store",
             Self::Refused { refusal, .. } => match refusal.as_ref() {
                 KeyRefusal::Revoked { .. } => "get a version that is signed with another key",
                 KeyRefusal::NotYetValid { .. } => {
@@ -137,12 +133,8 @@ impl VerifyError {
                     "if the key may sign this item, add a pattern to its `items` in the trust store"
                 }
             },
-            Self::Required { .. } => {
-                "have one of these keys sign it with `graph-host sign FILE --key KEY`; `graph-host trust list` shows what is required"
-            }
-            Self::TooFew { .. } => {
-                "have more of the keys sign it with `graph-host sign FILE --key KEY --add`; `graph-host trust list` shows what is required"
-            }
+            Self::Required { .. } => "have one of these keys sign it",
+            Self::TooFew { .. } => "have more of the keys sign it",
             Self::BuiltIn { .. } => {
                 "name the item without a version, or put one of your own into .ai/tools and sign it"
             }

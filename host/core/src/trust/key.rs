@@ -41,14 +41,14 @@ pub enum KeyError {
         hint: &'static str,
     },
     /// A PEM block of another kind.
-    #[error("a PEM block of kind `{found}` where `{expected}` is needed: {help}")]
+    #[error("a PEM block of kind `{found}` where `{expected}` is needed{}", block.note())]
     WrongBlock {
         /// The label of the block.
         found: String,
         /// The expected label.
         expected: &'static str,
-        /// Instructions for creating a valid one.
-        help: &'static str,
+        /// Its kind, from which it follows how a usable one is made.
+        block: KeyBlock,
     },
     /// The block does not contain an Ed25519 key.
     #[error("the PEM block does not hold an Ed25519 key (RFC 8410): {reason}")]
@@ -59,6 +59,36 @@ pub enum KeyError {
     /// A point of small order: it would accept forged signatures.
     #[error("the public key is weak (a point of small order): it would accept forged signatures")]
     Weak,
+}
+
+/// A PEM block in place of a key that can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyBlock {
+    /// A private key that is encrypted.
+    Encrypted,
+    /// The public half in place of the private one.
+    PublicHalf,
+    /// The private half in place of the public one.
+    PrivateHalf,
+    /// A private key of SSH.
+    Ssh,
+    /// Another block in place of a private key.
+    Other,
+    /// Another block in place of a public key.
+    NotPublic,
+}
+
+impl KeyBlock {
+    /// Returns the end of a message about the block.
+    const fn note(self) -> &'static str {
+        match self {
+            Self::Encrypted => ": it has to be decrypted first",
+            Self::PublicHalf => ": this is the public half, signing needs the private one",
+            Self::PrivateHalf => ": this is the private half",
+            Self::Ssh => ": SSH keys are not read",
+            Self::Other | Self::NotPublic => "",
+        }
+    }
 }
 
 /// A private key. Its bytes are wiped when it is dropped, and never appear in debug output.
@@ -90,15 +120,11 @@ impl SigningKey {
             Some(found) => Err(KeyError::WrongBlock {
                 found: found.to_owned(),
                 expected: EXPECTED,
-                help: match found {
-                    "ENCRYPTED PRIVATE KEY" => "decrypt it first, `openssl pkey -in KEY -out PLAIN`",
-                    "PUBLIC KEY" => "this is the public half, signing needs the private one",
-                    "OPENSSH PRIVATE KEY" => {
-                        "make one with `graph-host keys generate NAME`, SSH keys are not read"
-                    }
-                    _ => {
-                        "make one with `graph-host keys generate NAME` or `openssl genpkey -algorithm ed25519`"
-                    }
+                block: match found {
+                    "ENCRYPTED PRIVATE KEY" => KeyBlock::Encrypted,
+                    "PUBLIC KEY" => KeyBlock::PublicHalf,
+                    "OPENSSH PRIVATE KEY" => KeyBlock::Ssh,
+                    _ => KeyBlock::Other,
                 },
             }),
             None => Err(KeyError::NotAKey { expected: EXPECTED, hint: "" }),
@@ -178,11 +204,9 @@ impl VerifyingKey {
             Some(found) => Err(KeyError::WrongBlock {
                 found: found.to_owned(),
                 expected: EXPECTED,
-                help: match found {
-                    "PRIVATE KEY" | "ENCRYPTED PRIVATE KEY" => {
-                        "this is the private half; write the public one with `openssl pkey -pubout -in KEY`"
-                    }
-                    _ => "make one with `graph-host keys generate NAME` or `openssl pkey -pubout`",
+                block: match found {
+                    "PRIVATE KEY" | "ENCRYPTED PRIVATE KEY" => KeyBlock::PrivateHalf,
+                    _ => KeyBlock::NotPublic,
                 },
             }),
             None => match format!("sha256:{}", text.trim().to_ascii_lowercase()).parse::<Digest>() {

@@ -24,7 +24,9 @@ pub use component::{
 };
 pub use dsse::{EnvelopeError, IN_TOTO, MAX_ENVELOPE, MAX_SIGNATURES, sign_document, verify_document};
 pub use file::{EditError, KeyChange, Successor};
-pub use key::{KeyError, KeyId, ParseKeyIdError, ParseSignatureError, Signature, SigningKey, VerifyingKey};
+pub use key::{
+    KeyBlock, KeyError, KeyId, ParseKeyIdError, ParseSignatureError, Signature, SigningKey, VerifyingKey,
+};
 pub use log::{LogEnd, LogEntry, LogError, LogEvent, peek_log, read_first_write, read_log};
 pub use marker::{MarkerError, STATE_MARKER_TYPE, StateMarker};
 pub use requirement::{Requirement, RulePlace, TooFewSignatures};
@@ -35,7 +37,7 @@ pub use statement::{
 pub use store::{KeyName, KeyRefusal, Moment, Revocation, TrustStore, TrustedKey};
 pub use structure::NotAComponent;
 pub use text::{
-    CommentMark, TextFormatVersion, TextKind, TextRefusal, TextStanding, built_in_text, sign_command,
+    CommentMark, TextFormatVersion, TextKind, TextRefusal, TextStanding, WantedSignature, built_in_text,
     sign_text, signature_line, unsigned_text, verify_text,
 };
 pub use transcript::{MAX_TRANSCRIPT_ENVELOPE, TRANSCRIPT_TYPE, TranscriptError, TranscriptStatement};

@@ -15,9 +15,7 @@ pub enum NotAComponent {
     #[error("the file is empty")]
     Empty,
     /// The other layer of WebAssembly.
-    #[error(
-        "it is a core module, not a component; make a component of it with `graph-host build` or `wasm-tools component new`"
-    )]
+    #[error("it is a core module, not a component")]
     CoreModule,
     /// Another version of the component encoding.
     #[error("it is WebAssembly of an encoding that this host does not read (version and layer {0:02x?})")]
@@ -28,7 +26,7 @@ pub enum NotAComponent {
     )]
     Compiled,
     /// WebAssembly in its text form.
-    #[error("it is WebAssembly in text form; encode it with `wasm-tools parse`")]
+    #[error("it is WebAssembly in text form")]
     TextForm,
     /// Bytes that do not start like any form of WebAssembly.
     #[error("it does not start like WebAssembly")]

@@ -145,7 +145,10 @@ fn what_is_required_is_not_passed_without_an_envelope() {
             let error = refusal.unwrap_err();
             assert!(matches!(error, VerifyError::Required { .. }), "{error}");
             assert!(error.to_string().contains("(`require` in trust.yaml:4)"), "{error}");
-            assert!(error.help().contains("graph-host sign"));
+            assert!(
+                error.advice().contains("of the keys sign it")
+                    || error.advice().contains("of these keys sign it")
+            );
         }
     }
     assert!(VerifiedComponent::under_development(Arc::from(bytes()), "other/fetch", &store).is_ok());
@@ -201,7 +204,7 @@ fn each_refusal_names_the_key_and_the_rule() {
     let mut lines = Vec::new();
     for (name, bytes, envelope, store, item) in cases {
         let error = verify(bytes, envelope, &store, item).unwrap_err();
-        lines.push(format!("{name}\n  {error}\n  help: {}", error.help()));
+        lines.push(format!("{name}\n  {error}\n  help: {}", error.advice()));
     }
     insta::assert_snapshot!(lines.join("\n"));
 }

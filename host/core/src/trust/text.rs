@@ -23,7 +23,6 @@ use super::key::{KeyId, Signature, SigningKey};
 use super::requirement::{CountedSigner, TooFewSignatures};
 use super::shown;
 use super::store::{KeyName, KeyRefusal, Moment, TrustStore, TrustedKey};
-use crate::diagnostic::shell_path;
 use crate::digest::Digest;
 use crate::item::ItemType;
 use crate::json::canonical_string;
@@ -249,32 +248,39 @@ impl TextRefusal {
         }
     }
 
-    /// Returns specific advice for the user, if any. `file` is the path of the text.
-    pub fn help(&self, file: &str) -> Option<String> {
-        let signed_as = |kind: TextKind| sign_command(file, &format!(" --kind {}", kind.as_str()));
+    /// Returns the signature that the text needs instead, if another one would do.
+    pub fn wanted(&self) -> Option<WantedSignature> {
         match self {
-            Self::Required(_) | Self::TooFew(_) => Some(format!(
-                "have it signed with one of these keys: {}; `graph-host trust list` shows what is required",
-                sign_command(file, "")
-            )),
-            Self::OtherKind { used, .. } => Some(format!(
-                "fetch it again from where it came; if it is yours and is meant to be {used}, sign it as that: {}",
-                signed_as(*used)
-            )),
-            Self::AnyKind { used, .. } => {
-                Some(format!("have it signed again by its owner: {}", signed_as(*used)))
-            }
+            Self::Required(_) | Self::TooFew(_) => Some(WantedSignature::OfRequiredKey),
+            Self::OtherKind { used, .. } => Some(WantedSignature::AsOtherKind(*used)),
+            Self::AnyKind { used, .. } => Some(WantedSignature::WithKind(*used)),
             _ => None,
         }
     }
 }
 
-/// Returns the command that signs a file, with these options. It has a placeholder for an id that follows neither from the options nor from
-/// the path.
-pub fn sign_command(file: &str, options: &str) -> String {
-    let says_id = options.contains(" --id ") || file.split(['/', '\\']).any(|part| part == ".ai");
-    let id = if says_id { "" } else { " --id ID" };
-    format!("graph-host sign {}{options}{id} --key KEY", shell_path(file))
+/// Signature that a refused text item needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WantedSignature {
+    /// The signature of a key that the trust store requires.
+    OfRequiredKey,
+    /// A signature as the kind of its use, in place of another kind.
+    AsOtherKind(TextKind),
+    /// A signature that covers the kind of its use.
+    WithKind(TextKind),
+}
+
+impl fmt::Display for WantedSignature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OfRequiredKey => f.write_str("have it signed with one of these keys"),
+            Self::AsOtherKind(used) => write!(
+                f,
+                "fetch it again from where it came; if it is yours and is meant to be {used}, sign it as that"
+            ),
+            Self::WithKind(_) => f.write_str("have it signed again by its owner"),
+        }
+    }
 }
 
 /// The fields of a signature line.
@@ -660,10 +666,7 @@ mod tests {
             let TextStanding::Invalid(refusal @ TextRefusal::AnyKind { .. }) = standing(kind, &text) else {
                 panic!("{kind:?}: {:?}", standing(kind, &text))
             };
-            let help = refusal.help("f.yaml").unwrap();
-            assert!(
-                help.ends_with(&format!("graph-host sign f.yaml --kind {} --id ID --key KEY", kind.as_str()))
-            );
+            assert_eq!(refusal.wanted(), Some(WantedSignature::WithKind(kind)));
         }
         let changed = standing(TextKind::Knowledge, &format!("{text}x"));
         assert!(matches!(changed, TextStanding::Invalid(TextRefusal::Changed { .. })));
@@ -694,7 +697,7 @@ mod tests {
                     let told = refusal.of_file("hello.yaml");
                     assert!(told.starts_with("hello.yaml is refused: it is not signed: it needs"), "{told}");
                     assert!(told.contains("trust.yaml:7"), "{told}");
-                    assert!(refusal.help("hello.yaml").unwrap().contains("graph-host sign hello.yaml"));
+                    assert_eq!(refusal.wanted(), Some(WantedSignature::OfRequiredKey));
                 }
             }
             assert_eq!(verify_text(kind, "other/hello", TEXT, &store, AT), TextStanding::Unsigned);

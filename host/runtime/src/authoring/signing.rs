@@ -11,18 +11,18 @@ use graph_core::id::ItemId;
 use graph_core::limits::TaskLimits;
 use graph_core::node::WantedInterface;
 use graph_core::trust::{
-    ClaimsError, CommentMark, ComponentStatement, EnvelopeClaims, MAX_ENVELOPE, Predicate, SignError,
-    SigningKey, TextKind, VerifiedComponent, make_statement, sign_component,
+    CommentMark, ComponentStatement, EnvelopeClaims, MAX_ENVELOPE, Predicate, SigningKey, TextKind,
+    VerifiedComponent, make_statement, sign_component,
 };
 use graph_store::held::{FilePlace, WriteOptions};
 
+use crate::authoring::signing_error::SigningError;
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::items::locate::{read_component, type_of_file};
 use crate::plan::describe::ComponentDescription;
 use crate::project::BaseFolder;
 use crate::project::user_home::write_atomic;
-use crate::remedy::Remedy;
 
 /// The largest text item that is read, in bytes.
 const LARGEST_TEXT: u64 = 16 << 20;
@@ -49,7 +49,7 @@ impl Target {
     pub fn read(path: &Path, base: &BaseFolder) -> Result<Self> {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         if path.is_dir() {
-            return Err(Error::usage(format!("{} is a folder, a file is needed", path.display())));
+            return Err(SigningError::Folder(path.to_owned()).into());
         }
         if extension.eq_ignore_ascii_case("wasm") {
             return Ok(Self::Component { bytes: read_component(path, base)? });
@@ -57,19 +57,11 @@ impl Target {
         match CommentMark::for_extension(extension) {
             Some(mark) => {
                 let bytes = read_bytes("the file", path, LARGEST_TEXT)?;
-                let text = String::from_utf8(bytes).map_err(|_| {
-                    Error::invalid(format!("the file {} is not text in UTF-8", path.display()))
-                })?;
+                let text = String::from_utf8(bytes).map_err(|_| SigningError::NotText(path.to_owned()))?;
                 Ok(Self::Text { text, mark })
             }
-            None if path.exists() => Err(Error::usage(format!(
-                "{} is neither a component nor a text that can carry a signature line",
-                path.display()
-            ))
-            .help(
-                "components are `.wasm`; texts are formats with comments, such as `.yaml`, `.md` and `.js`",
-            )),
-            None => Err(Error::not_found(format!("the file {} does not exist", path.display()))),
+            None if path.exists() => Err(SigningError::NoSignatureLine(path.to_owned()).into()),
+            None => Err(SigningError::NoFile(path.to_owned()).into()),
         }
     }
 
@@ -79,9 +71,8 @@ impl Target {
             return Ok(None);
         }
         let bytes = read_bytes("the envelope", path, MAX_ENVELOPE as u64)?;
-        String::from_utf8(bytes)
-            .map(Some)
-            .map_err(|_| Error::integrity(format!("the envelope {} is not text in UTF-8", path.display())))
+        let text = String::from_utf8(bytes).map_err(|_| SigningError::EnvelopeNotText(path.to_owned()))?;
+        Ok(Some(text))
     }
 
     /// Returns the item id of a file: its path below `.ai/tools`, `.ai/knowledge` or `.ai/directives`.
@@ -99,13 +90,9 @@ impl Target {
     pub fn id(given: Option<&str>, path: &Path) -> Result<ItemId> {
         let id = match given {
             Some(id) => id.to_owned(),
-            None => Self::id_of_path(path).ok_or_else(|| {
-                Error::usage(format!("the item id of {} is not known", path.display()))
-                    .help(Remedy::NameItemId)
-            })?,
+            None => Self::id_of_path(path).ok_or_else(|| SigningError::NoItemId(path.to_owned()))?,
         };
-        ItemId::parse(&id)
-            .map_err(|error| Error::usage(format!("`{id}` is not an item id: {error}")).caused_by(error))
+        Ok(ItemId::parse(&id).map_err(|source| SigningError::ItemId { id, source })?)
     }
 }
 
@@ -141,16 +128,17 @@ pub struct Described {
 /// Compiles a component, and reads its description and its imports.
 pub async fn describe(component: &VerifiedComponent, host: &Host) -> Result<Described> {
     let engine = crate::plan::engine::engine(host)?;
-    let loaded =
-        engine.load(component).map_err(|error| Error::integrity(error.to_string()).caused_by(error))?;
+    let loaded = engine.load(component).map_err(SigningError::Load)?;
     let interfaces: Vec<String> = loaded
         .imports()
         .iter()
         .filter(|import| !import.type_only)
         .map(|import| import.name.clone())
         .collect();
-    let provisions =
-        interfaces.iter().map(|interface| offered(component.id(), interface)).collect::<Result<Vec<_>>>()?;
+    let provisions = interfaces
+        .iter()
+        .map(|interface| offered(component.id(), interface))
+        .collect::<Result<Vec<_>, _>>()?;
     let description = ComponentDescription::from_component(&engine, component).await?;
     let wanted: Vec<_> = description.description.interfaces.iter().filter_map(wanted_kind).collect();
     let has_files = interfaces.iter().any(|name| name.starts_with("wasi:filesystem/"));
@@ -178,12 +166,12 @@ pub fn wanted_kind(wanted: &WantedInterface) -> Option<CapabilityKind> {
 }
 
 /// Returns the provision of an imported interface; an error if this host does not offer the interface.
-fn offered(id: &str, interface: &str) -> Result<Provision> {
+fn offered(id: &str, interface: &str) -> Result<Provision, SigningError> {
     let name = InterfaceName::parse(interface)
-        .map_err(|error| Error::integrity(format!("`{id}` imports {error}")).caused_by(error))?;
+        .map_err(|source| SigningError::Import { id: id.to_owned(), source })?;
     match name.provision() {
         Provision::Unknown | Provision::OtherVersion { .. } => {
-            Err(Error::integrity(format!("`{id}` imports `{interface}`, which this host does not offer")))
+            Err(SigningError::NotOffered { id: id.to_owned(), interface: interface.to_owned() })
         }
         provision => Ok(provision),
     }
@@ -219,22 +207,11 @@ pub fn component_envelope(
         ceiling: claims.ceiling.unwrap_or_else(|| Ceiling::from_kinds(described.kinds)),
         limits: claims.limits,
     };
-    let statement = make_statement(component.bytes(), predicate).map_err(|error| {
-        Error::invalid(format!("what is to be stated about `{}` is refused: {error}", claims.id))
-            .caused_by(error)
-    })?;
-    let text = sign_component(&statement, key).map_err(|error| cannot_sign(claims.id, &error))?;
+    let id = || claims.id.to_owned();
+    let statement = make_statement(component.bytes(), predicate)
+        .map_err(|source| SigningError::Statement { id: id(), source })?;
+    let text = sign_component(&statement, key).map_err(|source| SigningError::Sign { id: id(), source })?;
     Ok((statement, text))
-}
-
-/// Makes the error for a component whose envelope is not written.
-fn cannot_sign(id: &str, error: &SignError) -> Error {
-    let message = format!("`{id}` is not signed: {error}");
-    match error {
-        SignError::Write(_) => Error::storage(message),
-        SignError::Unreadable(_) => Error::invalid(message)
-            .help("let it describe less: shorter texts and schemas, fewer functions with smaller types"),
-    }
 }
 
 /// Adds a signature to a component's envelope, over the statement in it. If `item` is given, the statement has to be about that item.
@@ -244,24 +221,15 @@ pub fn countersign(
     item: Option<&str>,
     key: &SigningKey,
 ) -> Result<ComponentStatement> {
-    let text = Target::read_envelope(envelope)?
-        .ok_or_else(|| Error::not_found(format!("the envelope {} does not exist", envelope.display())))?;
-    let failed = |error: ClaimsError| {
-        let message = format!("{}: {error}", envelope.display());
-        match error {
-            ClaimsError::AlreadySigned(_) | ClaimsError::Full => Error::usage(message),
-            ClaimsError::Write(SignError::Write(_)) => Error::storage(message),
-            _ => Error::integrity(message),
-        }
-    };
+    let text =
+        Target::read_envelope(envelope)?.ok_or_else(|| SigningError::NoEnvelope(envelope.to_owned()))?;
+    let failed = |source| SigningError::Claims { envelope: envelope.to_owned(), source };
     let claims = EnvelopeClaims::read(&text).map_err(failed)?;
     let stated = &claims.statement.predicate;
     let stated_as = [stated.id.clone(), format!("{}@{}", stated.id, stated.version)];
     if let Some(item) = item.filter(|item| !stated_as.iter().any(|stated| stated == item)) {
         let [_, stated] = stated_as;
-        return Err(Error::usage(format!(
-            "the envelope states that the component is `{stated}`, not `{item}`"
-        )));
+        return Err(SigningError::OtherItem { stated, item: item.to_owned() }.into());
     }
     let signed = claims.countersign(bytes, key).map_err(failed)?;
     write_envelope(envelope, &signed)?;
@@ -282,20 +250,20 @@ fn write_envelope(path: &Path, text: &str) -> Result<()> {
     write_atomic(path, text.as_bytes(), false).map_err(|error| Error::write("the envelope", path, &error))
 }
 
-fn read_bytes(what: &str, path: &Path, most: u64) -> Result<Vec<u8>> {
+fn read_bytes(what: &'static str, path: &Path, most: u64) -> Result<Vec<u8>> {
     let failed = |error: &std::io::Error| Error::read(what, path, error);
     let metadata = fs::metadata(path).map_err(|error| failed(&error))?;
     if metadata.is_dir() {
-        return Err(Error::usage(format!("{} is a folder, a file is needed", path.display())));
+        return Err(SigningError::Folder(path.to_owned()).into());
     }
     if !metadata.is_file() {
-        return Err(Error::usage(format!("{} is not a regular file", path.display())));
+        return Err(SigningError::NotRegular(path.to_owned()).into());
     }
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(|error| failed(&error))?;
     file.take(most + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
     if bytes.len() as u64 > most {
-        return Err(Error::invalid(format!("{what} {} is larger than {most} bytes", path.display())));
+        return Err(SigningError::TooLarge { what, path: path.to_owned(), most }.into());
     }
     Ok(bytes)
 }

@@ -118,7 +118,7 @@ pub fn gather(
     let trust = gatherer.trust()?;
     let folders = gatherer.folders(options.files);
     let entries = if options.files { gatherer.entries(host)? } else { Vec::new() };
-    let files = pack::pack(&folders, &mut gatherer.site, context.project.base())?;
+    let files = pack::pack(&folders, &mut gatherer.site, opened.project.base())?;
     let export = options.export.map(|bytes| gatherer.export(bytes)).transpose()?;
     let manifest = manifest(opened)?;
     let all = || plan.nodes.iter().chain(&plan.hooks);
@@ -264,8 +264,8 @@ fn manifest(opened: &OpenedGraph) -> Result<ManifestDocument> {
     Ok(ManifestDocument { name: file_name(path), folder, text })
 }
 
-fn changed(path: &Path, context: &RunContext) -> Error {
-    let shown = context.project.base().show(path);
+fn changed(path: &Path, opened: &OpenedGraph) -> Error {
+    let shown = opened.project.base().show(path);
     Error::integrity(format!("{shown} was changed while the bundle was made")).help("make it again")
 }
 
@@ -310,10 +310,10 @@ impl Gatherer<'_> {
     fn graph(&mut self, file: &GraphFile) -> Result<GraphDocument> {
         let name = file_name(&file.path);
         let text = file.text()?;
-        let (id, context) = (file.graph.id.clone(), self.context);
+        let id = file.graph.id.clone();
         match load(&name, &text, &id) {
             Ok(loaded) if loaded.graph.digest == file.graph.digest => {}
-            _ => return Err(changed(&file.path, context)),
+            _ => return Err(changed(&file.path, self.opened)),
         }
         if let TextStanding::Signed { key, .. } = &file.standing {
             self.signers.push(key.id);

@@ -32,13 +32,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::history::archive_error::{ArchiveError, Damage};
 use crate::history::verify::{Audit, audit};
-use crate::remedy::Remedy;
 use crate::run::restore;
 use crate::run::start_note::RunStart;
 
 const FORMAT: &str = "graph-host/run";
-const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 3;
 /// The previous version: each record has a signature of its own.
 const SIGNED_ONE_BY_ONE: u32 = 2;
 /// The first version: it lacks earlier pauses, and its entries get new numbers when it is imported.
@@ -131,13 +131,9 @@ struct Writer<'w> {
 
 impl Writer<'_> {
     fn line(&mut self, value: &impl Serialize) -> Result<()> {
-        let mut text = serde_json::to_vec(value).map_err(|error| {
-            Error::storage(format!("a line of the file cannot be written: {error}")).caused_by(error)
-        })?;
+        let mut text = serde_json::to_vec(value).map_err(ArchiveError::Encode)?;
         text.push(b'\n');
-        self.out.write_all(&text).map_err(|error| {
-            Error::storage(format!("the file cannot be written: {error}")).caused_by(error)
-        })?;
+        self.out.write_all(&text).map_err(ArchiveError::Write)?;
         self.lines += 1;
         self.digest = self.digest.clone().field(&text);
         Ok(())
@@ -187,7 +183,7 @@ pub fn write(
                 .status_at(&row.run_id, before)?
             {
                 Some(found) => record(&found, Some(before)),
-                None => Err(Error::integrity(format!("entry {before} of run {} is gone", row.run_id))),
+                None => Err(ArchiveError::EntryGone { before, run: row.run_id.clone() }.into()),
             };
         restore::each_with_values(store, &row.run_id, namespace, |checkpoint| {
             while let Some((_, before)) = pauses.next_if(|(sequence, _)| *sequence < checkpoint.sequence) {
@@ -281,8 +277,7 @@ fn signed(run: &str, line: RecordLine<Box<str>>) -> Result<(Option<u64>, SignedR
         values: line.values,
         results: Vec::new(),
     };
-    record.events =
-        record.decode().map_err(|error| Error::integrity(error.to_string()).caused_by(error))?.event_count();
+    record.events = record.decode().map_err(ArchiveError::Record)?.event_count();
     Ok((before, record))
 }
 
@@ -326,11 +321,7 @@ struct Records {
 
 impl Records {
     fn new(run: &str) -> Result<Self> {
-        Ok(Self {
-            run: run.to_owned(),
-            file: tempfile::tempfile().map_err(|error| spool(&error))?,
-            anew: false,
-        })
+        Ok(Self { run: run.to_owned(), file: tempfile::tempfile().map_err(spool)?, anew: false })
     }
 
     /// Keeps a record's line in the temporary file.
@@ -339,7 +330,7 @@ impl Records {
         if place.before.is_none() && may_be_history && !self.anew {
             self.anew = signed(&self.run, record_of(text)?)?.1.events > 0;
         }
-        out.write_all(text).map_err(|error| spool(&error))
+        Ok(out.write_all(text).map_err(spool)?)
     }
 
     /// Passes the records to a store. The outer result is that of the temporary file, the inner one that of the store.
@@ -350,12 +341,12 @@ impl Records {
         prunings: &[(String, String)],
     ) -> Result<std::result::Result<(), ImportError>> {
         let mut file = &self.file;
-        file.rewind().map_err(|error| spool(&error))?;
+        file.rewind().map_err(spool)?;
         let mut lines = BufReader::new(file);
         let mut entries = 0_u64;
         let mut next = || -> Result<Option<NumberedRecord>> {
             let mut text = Vec::new();
-            lines.read_until(b'\n', &mut text).map_err(|error| spool(&error))?;
+            lines.read_until(b'\n', &mut text).map_err(spool)?;
             if text.is_empty() {
                 return Ok(None);
             }
@@ -382,18 +373,17 @@ impl Records {
     }
 }
 
+fn spool(source: io::Error) -> ArchiveError {
+    ArchiveError::Spool { source }
+}
+
 /// Parses the line of a record.
 fn record_of(text: &[u8]) -> Result<RecordLine<Box<str>>> {
     match json::read(text, TreeLimit::RECORD) {
         Ok(ReadRecord::Record(line)) => Ok(*line),
-        Ok(_) => Err(Error::integrity("the file is damaged: a record is none")),
-        Err(error) => Err(Error::integrity(format!("the file is damaged: a record cannot be read: {error}"))),
+        Ok(_) => Err(ArchiveError::NoRecord.into()),
+        Err(error) => Err(ArchiveError::RecordLine(error).into()),
     }
-}
-
-fn spool(error: &io::Error) -> Error {
-    Error::storage(format!("the records cannot be kept in {}: {error}", std::env::temp_dir().display()))
-        .help("name another folder for what is needed for a moment: TMPDIR")
 }
 
 /// Reads and verifies a file: with the given key, or else with the key in the file. All its texts together may have `most_texts` bytes.
@@ -404,37 +394,24 @@ pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>, most_texts: u64
     if let (Some(given), Some(named)) = (given, named)
         && given.id() != named.id()
     {
-        return Err(Error::integrity(format!(
-            "run {} was signed by the key {}, and the key that was given is {}",
-            header.run_id,
-            named.id().short(),
-            given.id().short()
-        ))
-        .help("give the key of the host or page that made the run"));
+        let (named, given) = (named.id(), given.id());
+        return Err(ArchiveError::OtherKey { run: header.run_id, named, given }.into());
     }
     let (key, carried) = match (given, &header.key) {
         (Some(key), _) => (key, false),
-        (None, Some(pem)) => {
-            let key = VerifyingKey::parse(pem).map_err(|error| {
-                Error::invalid(format!("the key in the file cannot be used: {error}")).caused_by(error)
-            })?;
-            (key, true)
-        }
-        (None, None) => {
-            return Err(Error::integrity("the file does not bring the key of the host that made the run")
-                .help(Remedy::GiveHostKey));
-        }
+        (None, Some(pem)) => (VerifyingKey::parse(pem).map_err(ArchiveError::Key)?, true),
+        (None, None) => return Err(ArchiveError::NoKey.into()),
     };
     let (mut row, mut snapshots, mut prunings) = (None, Vec::new(), Vec::new());
     let mut records = Records::new(&header.run_id)?;
-    let mut out = BufWriter::new(records.file.try_clone().map_err(|error| spool(&error))?);
+    let mut out = BufWriter::new(records.file.try_clone().map_err(spool)?);
     let mut bytes = 0_u64;
     let row_is_signed = loop {
         let (before, digest) = (lines.number, lines.digest.clone().finish());
         let (line, text) = lines.line()?;
         match line {
             Line::Row(found) if row.is_none() => row = Some(*found),
-            Line::Row(_) => return Err(lines.damaged("there is a second row")),
+            Line::Row(_) => return Err(lines.damaged(Damage::SecondRow)),
             Line::Text { digest, text } => {
                 bytes = lines.held(bytes, text.len())?;
                 snapshots.push(check_text(digest, text)?);
@@ -446,9 +423,7 @@ pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>, most_texts: u64
             Line::Record(place) => records.keep(&mut out, &place, &text)?,
             Line::End { lines: count, digest: said, key_id, signature } => {
                 if (count, said) != (before, digest) {
-                    return Err(
-                        lines.damaged("what is before the last line was changed, or lines are missing")
-                    );
+                    return Err(lines.damaged(Damage::Changed));
                 }
                 break match (key_id, signature) {
                     (None, None) => false,
@@ -457,31 +432,25 @@ pub fn read(file: &mut dyn BufRead, given: Option<VerifyingKey>, most_texts: u64
                     {
                         true
                     }
-                    _ => {
-                        return Err(
-                            lines.damaged("its signature is not that of the key that it was checked with")
-                        );
-                    }
+                    _ => return Err(lines.damaged(Damage::Signature)),
                 };
             }
         }
     };
-    out.flush().map_err(|error| spool(&error))?;
+    out.flush().map_err(spool)?;
     lines.expect_end()?;
-    let row = row.ok_or_else(|| lines.damaged("there is no row"))?;
+    let row = row.ok_or_else(|| lines.damaged(Damage::NoRow))?;
     if row.run_id != header.run_id {
-        return Err(lines.damaged("the row is of another run"));
+        return Err(lines.damaged(Damage::OtherRow));
     }
-    row.check_names().map_err(|bad| Error::integrity(format!("the run cannot be taken over: {bad}")))?;
-    let pem = key.to_pem().map_err(|error| Error::invalid(error.to_string()).caused_by(error))?;
+    row.check_names().map_err(ArchiveError::Name)?;
+    let pem = key.to_pem().map_err(ArchiveError::UnwritableKey)?;
     snapshots.push(Snapshot { digest: Digest::from_bytes(*key.id().as_bytes()), text: pem.into() });
     let new = NewRun { row: RunRow { pid: None, ..row }, snapshots };
     // The run is verified in a temporary database, apart from other runs and not in memory.
-    let folder = tempfile::tempdir().map_err(|error| spool(&error))?;
+    let folder = tempfile::tempdir().map_err(spool)?;
     let trial = SqliteStore::open(&folder.path().join("trial.db"), SqliteOptions::default())?;
-    records
-        .import(&trial, &new, &prunings)?
-        .map_err(|error| Error::integrity(error.to_string()).caused_by(error))?;
+    records.import(&trial, &new, &prunings)?.map_err(ArchiveError::Trial)?;
     let audit = audit(&trial, &new.row, &key, None)?;
     // Texts that no record names do not belong in the file.
     let named = restore::texts(&trial, &new.row)?;
@@ -501,7 +470,7 @@ fn check_text(digest: Digest, text: String) -> Result<Snapshot> {
     if restore::is_text_of(&digest, &text) || as_key() == Some(digest) || is_graph() == Some(true) {
         return Ok(Snapshot { digest, text: text.into() });
     }
-    Err(Error::integrity(format!("a text in the file was changed: its digest is not {digest}")))
+    Err(ArchiveError::Text(digest).into())
 }
 
 /// Reads lines, and computes their number and digest.
@@ -519,9 +488,7 @@ impl Lines<'_> {
         let mut most = BEGINNING;
         for is_beginning in [true, false] {
             let left = most.saturating_sub(line.len() as u64);
-            (&mut *self.file).take(left).read_until(b'\n', &mut line).map_err(|error| {
-                Error::storage(format!("the file cannot be read: {error}")).caused_by(error)
-            })?;
+            (&mut *self.file).take(left).read_until(b'\n', &mut line).map_err(ArchiveError::Read)?;
             if line.is_empty() || line.last() == Some(&b'\n') {
                 break;
             }
@@ -531,11 +498,9 @@ impl Lines<'_> {
                 most = known.map_or(SHORT_LINE, |(_, most)| *most);
             } else if line.len() as u64 >= most {
                 self.number += 1;
-                return Err(
-                    self.damaged(&format!("a line of its kind has at most {most} bytes, and it has more"))
-                );
+                return Err(self.damaged(Damage::LongLine(most)));
             } else {
-                return Err(self.damaged("it ends within a line: it is not whole"));
+                return Err(self.damaged(Damage::PartOfLine));
             }
         }
         self.digest = self.digest.clone().field(&line);
@@ -549,24 +514,16 @@ impl Lines<'_> {
         const OVERHEAD: u64 = 128;
         let bytes = bytes.saturating_add(length as u64 + OVERHEAD);
         if length as u64 > LARGEST_SNAPSHOT {
-            let most = LARGEST_SNAPSHOT >> 20;
-            return Err(self.damaged(&format!("a text has more than {most} MiB, which no run keeps")));
+            return Err(self.damaged(Damage::LongText(LARGEST_SNAPSHOT >> 20)));
         }
         if bytes > self.most_texts {
-            let most = self.most_texts >> 20;
-            return Err(Error::limit(format!(
-                "the texts of this run, such as its graphs and inputs, have more than {most} MiB together"
-            ))
-            .help(Remedy::RaiseTextLimit { mebibytes: most.max(1).saturating_mul(4) }));
+            return Err(ArchiveError::Texts { mebibytes: self.most_texts >> 20 }.into());
         }
         Ok(bytes)
     }
 
     fn header(&mut self) -> Result<Header> {
-        let foreign = || {
-            Error::invalid("this is not the file of a run: its first line does not say so")
-                .help(Remedy::ExportRun)
-        };
+        let foreign = || Error::from(ArchiveError::Foreign);
         let line = self.next().map_err(|error| match error.kind() {
             crate::error::Kind::Integrity => foreign(),
             _ => error,
@@ -577,13 +534,9 @@ impl Lines<'_> {
         }
         let version = value.get("version").cloned().unwrap_or_default();
         if ![WITHOUT_NUMBERS, SIGNED_ONE_BY_ONE, VERSION].iter().any(|known| version == *known) {
-            return Err(Error::invalid(format!(
-                "the file has format version {version}, and this program reads versions up to {VERSION}"
-            ))
-            .help("read it with the version of graph-host that has written it, or a newer one"));
+            return Err(ArchiveError::Version(version).into());
         }
-        serde_json::from_value(value)
-            .map_err(|error| Error::invalid(format!("line 1 of the file: {error}")).caused_by(error))
+        Ok(serde_json::from_value(value).map_err(ArchiveError::Header)?)
     }
 
     /// Reads and parses the next line; returns it with its bytes.
@@ -591,20 +544,20 @@ impl Lines<'_> {
         let line = self.next()?;
         if line.is_empty() {
             self.number -= 1;
-            return Err(self.damaged("it has no last line that says that it is whole: it was cut off"));
+            return Err(self.damaged(Damage::CutOff));
         }
         match json::read(&line, TreeLimit::RECORD) {
             Ok(read) => Ok((read, line)),
-            Err(error) => Err(self.damaged(&format!("the line cannot be read: {error}"))),
+            Err(error) => Err(self.damaged(Damage::Unreadable(error))),
         }
     }
 
     fn expect_end(&mut self) -> Result<()> {
-        if self.next()?.is_empty() { Ok(()) } else { Err(self.damaged("something follows its last line")) }
+        if self.next()?.is_empty() { Ok(()) } else { Err(self.damaged(Damage::Trailing)) }
     }
 
-    fn damaged(&self, why: &str) -> Error {
-        Error::integrity(format!("the file is damaged at line {}: {why}", self.number))
+    fn damaged(&self, damage: Damage) -> Error {
+        ArchiveError::Damaged { line: self.number, damage }.into()
     }
 }
 
@@ -612,6 +565,7 @@ impl Lines<'_> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::remedy::Remedy;
 
     fn lines(file: &mut dyn BufRead) -> Lines<'_> {
         Lines { file, number: 0, digest: DomainHasher::new(DOMAIN), most_texts: LARGEST_TEXTS }

@@ -1,6 +1,7 @@
 //! Stored runs: reads, shows, verifies, and exports them.
 
 pub mod archive;
+pub mod archive_error;
 pub mod events;
 pub mod run_document;
 pub mod streamed;

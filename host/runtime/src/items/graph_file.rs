@@ -118,7 +118,7 @@ pub fn locate(name: &str, locator: &ItemLocator) -> Result<ItemFile> {
             return Err(Error::usage(format!("`{}` is a component, a graph is needed", printable(name)))
                 .help(Remedy::InspectNoGraph { file: name.to_owned() }));
         }
-        return Ok(ItemFile::named(&id_of_graph(path), path, places.base()));
+        return Ok(ItemFile::named(&id_of_graph(path), path, locator.base()));
     }
     if path.is_dir() {
         return Err(
@@ -144,16 +144,19 @@ pub fn locate(name: &str, locator: &ItemLocator) -> Result<ItemFile> {
 
 /// Makes the error of a graph whose signature is invalid; `shown` is its file.
 pub(crate) fn wrongly_signed(shown: &str, refusal: &TextRefusal) -> Error {
-    if let Some(help) = refusal.help(shown) {
-        return Error::integrity(refusal.of_file(shown)).help(help);
-    }
-    let help: Remedy = match refusal {
-        TextRefusal::UnknownKey(_) => Remedy::TrustSigner { without: WithoutSignature::GraphRuns },
-        _ => {
+    let remedy = remedy_of_text(refusal, shown, WithoutSignature::GraphRuns);
+    Error::integrity(refusal.of_file(shown)).help(remedy).caused_by(refusal.clone())
+}
+
+/// Returns the remedy for a text whose signature is invalid; `without` is its use without a signature.
+pub(crate) fn remedy_of_text(refusal: &TextRefusal, shown: &str, without: WithoutSignature) -> Remedy {
+    match (refusal.wanted(), refusal) {
+        (Some(wanted), _) => Remedy::SignText { file: shown.to_owned(), wanted },
+        (None, TextRefusal::UnknownKey(_)) => Remedy::TrustSigner { without },
+        (None, _) => {
             "fetch it again from where it came; if you changed it yourself, sign it again or take the signature line out".into()
         }
-    };
-    Error::integrity(refusal.of_file(shown)).help(help)
+    }
 }
 
 /// Makes the JSON document of a signature's state.

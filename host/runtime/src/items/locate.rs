@@ -12,20 +12,22 @@ use graph_core::id::{function_of, is_function, path_of, version_of};
 use graph_core::item::ItemType;
 use graph_core::time::Timestamp;
 use graph_core::trust::{
-    Moment, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError, built_in_text, verify_text,
+    Moment, NotAComponent, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError, built_in_text,
+    verify_text,
 };
 use graph_registry::artifact::is_version;
 use graph_store::held::{FolderPlace, Opening};
 use serde::Serialize;
 
 use crate::clock::now;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::items::precedence::{Candidate, Others, choose};
 use crate::items::{built_in, installed};
 use crate::project::paths::{self, FileKind};
 use crate::project::text_file;
 use crate::project::user_home::Home;
 use crate::project::{BaseFolder, MARK, Project};
+use crate::remedy::{Remedy, WithoutSignature};
 
 /// Limit of a component, in bytes.
 pub const LARGEST_COMPONENT: u64 = 256 << 20;
@@ -66,7 +68,7 @@ impl Space {
     /// Names the space in messages.
     pub(crate) const fn place(self) -> &'static str {
         match self {
-            Self::Named => "a folder of --items",
+            Self::Named => "a folder that was named",
             Self::Project => "the project",
             Self::User => "your user space",
             Self::Installed => "what you have installed",
@@ -244,7 +246,7 @@ const FOREIGN: [&str; 4] = ["py", "js", "ts", "sh"];
 fn of_other_runtime(foreign: Option<&str>) -> Option<String> {
     foreign.map(|file| {
         format!(
-            "; {file} is a script, which graph-host does not run as an item: write a component that does the same (`graph-host new node`), or let a \
+            "; {file} is a script, which graph-host does not run as an item: write a component that does the same, or let a \
              node run it with rye/bash/bash"
         )
     })
@@ -667,7 +669,21 @@ pub fn moment_of_superstep(recorded: Option<Timestamp>) -> Moment {
 
 /// Makes the error for a component that was not admitted.
 pub fn refused(error: &VerifyError) -> Error {
-    Error::new(Kind::Integrity, "integrity", error.to_string()).help(error.help())
+    Error::integrity(error.to_string()).help(remedy_of_component(error)).caused_by(error.clone())
+}
+
+/// Returns the remedy for a component that was not admitted.
+pub(crate) fn remedy_of_component(error: &VerifyError) -> Remedy {
+    match error {
+        VerifyError::NotAComponent { reason: NotAComponent::CoreModule, .. } => Remedy::MakeComponent,
+        VerifyError::NotAComponent { reason: NotAComponent::TextForm, .. } => Remedy::EncodeComponent,
+        VerifyError::NotAComponent { .. } => Remedy::BuildAgain,
+        VerifyError::Unsigned { .. } => Remedy::SignComponent,
+        VerifyError::UnknownKey { .. } => Remedy::TrustSigner { without: WithoutSignature::Refused },
+        VerifyError::Required { .. } => Remedy::SignComponentAsRequired { in_addition: false },
+        VerifyError::TooFew { .. } => Remedy::SignComponentAsRequired { in_addition: true },
+        _ => error.advice().into(),
+    }
 }
 
 #[cfg(test)]

@@ -12,8 +12,7 @@ pub(crate) const MOST_RESULTS: u64 = 1000;
 const SOURCES: [&str; 5] = ["all", "project", "user", "installed", "system"];
 
 /// The refusal to sign tools in a run.
-pub(crate) const NO_TOOLS: &str =
-    "a run never signs tools: what runs is vouched for by a person, with `graph-host sign`";
+pub(crate) const NO_TOOLS: &str = "a run never signs tools: what runs is vouched for by a person";
 
 /// Returns the JSON Schema of the params of an operation. The schema of a directive is in the directive itself.
 pub(crate) fn params_schema(operation: ItemOperation) -> Value {

@@ -294,12 +294,7 @@ fn is_component(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "wasm")
 }
 
-/// Returns the option that names the folder of an item's space: `--items P/.ai` has its tools, knowledge and directives.
-fn naming_option(path: &Path, base: &BaseFolder) -> String {
-    format!("--items {}", base.show(named_folder(path)))
-}
-
-/// Returns the folder of an item's space; the item's file if it is in none.
+/// Returns the folder of an item's space, which has its tools, knowledge and directives; the item's file if it is in none.
 fn named_folder(path: &Path) -> &Path {
     let below = |name: &&Path| ["tools", "knowledge", "directives"].iter().any(|kind| name.ends_with(kind));
     path.ancestors().skip(1).filter(below).last().and_then(Path::parent).unwrap_or(path)
@@ -313,7 +308,7 @@ fn passed_over(file: &ItemFile, other: &Candidate) -> String {
         printable(&file.id),
         file.space.place(),
         file.shown(),
-        naming_option(&other.path, &file.base)
+        file.base.show(named_folder(&other.path))
     )
 }
 
@@ -462,7 +457,7 @@ mod tests {
     #[test]
     fn the_folder_to_name_is_the_one_around_all_kinds_of_items() {
         for path in ["/p/.ai/tools/acme/x.wasm", "/p/.ai/knowledge/tools/x.md", "/p/.ai/directives/x.md"] {
-            assert_eq!(naming_option(Path::new(path), &BaseFolder::default()), "--items /p/.ai");
+            assert_eq!(named_folder(Path::new(path)), Path::new("/p/.ai"));
         }
     }
 }

@@ -13,6 +13,7 @@ use graph_core::time::Timestamp;
 use graph_core::trust::{TextRefusal, TextStanding, TrustStore, unsigned_text, verify_text};
 
 use crate::error::{Error, Kind};
+use crate::items::graph_file::remedy_of_text;
 use crate::items::installed;
 use crate::items::locate::{FindError, ItemFile, ItemLocator, Space, moment_of_superstep};
 use crate::items::precedence::{self, Precedence};
@@ -73,19 +74,14 @@ impl TextError {
     pub fn into_error(self) -> Error {
         let message = self.to_string();
         match self {
-            Self::Find(FindError::Missing { .. }) => Error::not_found(message)
-                .help(Remedy::PlaceText),
+            Self::Find(FindError::Missing { .. }) => Error::not_found(message).help(Remedy::PlaceText),
             Self::Find(FindError::Malformed(_)) => Error::invalid(message),
             Self::Find(FindError::Outside { .. } | FindError::Misplaced { .. }) => Error::denied(message),
             Self::Unread(error) => error,
-            Self::Refused { file, refusal } if refusal.help(&file).is_some() => {
-                let help = refusal.help(&file).unwrap_or_default();
-                Error::integrity(message).help(help)
+            Self::Refused { file, refusal } => {
+                let remedy = remedy_of_text(&refusal, &file, WithoutSignature::TextIsUsed);
+                Error::integrity(message).help(remedy).caused_by(*refusal)
             }
-            Self::Refused { refusal, .. } if matches!(*refusal, TextRefusal::UnknownKey(_)) => Error::integrity(message).help(Remedy::TrustSigner { without: WithoutSignature::TextIsUsed }),
-            Self::Refused { .. } => Error::integrity(message).help(
-                "fetch it again from where it came; if you changed it yourself, sign it again or take the signature line out",
-            ),
             Self::Invalid(problems) => problems.into(),
             Self::Version { .. } => Error::not_found(message),
         }

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
-use graph_core::trust::{KeyError, KeyId, SigningKey, VerifyingKey};
+use graph_core::trust::{KeyBlock, KeyError, KeyId, SigningKey, VerifyingKey};
 
 use crate::error::{Error, Result};
 use crate::project::private_files;
@@ -211,7 +211,14 @@ fn read_private(path: &Path) -> Result<SigningKey> {
 }
 
 fn unusable(path: &Path, error: &KeyError) -> Error {
-    Error::invalid(format!("{}: {error}", path.display()))
+    let unusable = Error::invalid(format!("{}: {error}", path.display()));
+    let unusable = match error {
+        KeyError::WrongBlock { block, .. } if *block != KeyBlock::PublicHalf => {
+            unusable.help(Remedy::MakeKey(*block))
+        }
+        _ => unusable,
+    };
+    unusable.caused_by(error.clone())
 }
 
 /// Reads a key file of at most [`LARGEST_KEY_FILE`] bytes.

@@ -28,14 +28,12 @@ use crate::clock::now;
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::items::graph_file::wrongly_signed;
 use crate::items::locate::{
-    FindError, ItemLocator, LocatedItem, Space, envelope_path, id_of_file, id_of_graph, names_file,
-    type_of_file,
+    ItemLocator, LocatedItem, Space, envelope_path, id_of_file, id_of_graph, names_file, type_of_file,
 };
 use crate::items::{built_in, locate};
 use crate::registry::companions::{CompanionSource, graph_title};
+use crate::registry::publish_error::PublishingError;
 use crate::registry::pull::Puller;
-use crate::remedy::Remedy;
-use graph_core::diagnostic::printable;
 
 /// Environment variable with the creation time of artifacts, in seconds since 1970.
 pub const EPOCH_VARIABLE: &str = "SOURCE_DATE_EPOCH";
@@ -141,10 +139,7 @@ pub fn epoch() -> Result<Option<Timestamp>> {
     let millis = seconds.and_then(|seconds| seconds.checked_mul(1000));
     match millis.filter(|millis| *millis < 253_402_300_800_000) {
         Some(millis) => Ok(Some(Timestamp(millis))),
-        None => Err(Error::usage(format!(
-            "{EPOCH_VARIABLE} is `{}`, which is no number of seconds since 1970",
-            printable(&text.to_string_lossy())
-        ))),
+        None => Err(PublishingError::Epoch { value: text.to_string_lossy().into_owned() }.into()),
     }
 }
 
@@ -167,7 +162,7 @@ impl Publisher<'_> {
     }
 
     fn item(&self, item_type: ItemType, id: &str, said: Said<'_>) -> Result<PublishableItem> {
-        let missing = |error: FindError| Error::not_found(error.to_string()).help(Remedy::NameItemFile);
+        let missing = PublishingError::Missing;
         let id_alone = path_of(id);
         let version = said.version.or(version_of(id).filter(|version| artifact::is_version(version)));
         let said = Said { id: Some(said.id.unwrap_or(id_alone)), version };
@@ -203,10 +198,7 @@ impl Publisher<'_> {
     }
 
     fn not_signed(&self, path: &Path) -> Error {
-        let file = self.shown(path);
-        let is_component = path.extension().is_some_and(|extension| extension == "wasm");
-        Error::integrity(format!("{file} is not signed, and what is published has to be"))
-            .help(Remedy::SignFile { file: path.to_owned(), is_component })
+        PublishingError::NotSigned { file: self.shown(path), path: path.to_owned() }.into()
     }
 
     fn component(&self, path: &Path, said: Said<'_>) -> Result<PublishableItem> {
@@ -268,19 +260,16 @@ impl Publisher<'_> {
         let own = artifact::read_text(kind, &id, extension, &text)?;
         let version = match (said.version, own.version) {
             (Some(said), Some(own)) if said != own => {
-                return Err(Error::usage(format!(
-                    "{} says that it is version {own}, not {said}",
-                    self.shown(path)
-                )));
+                let (file, given) = (self.shown(path), said.to_owned());
+                return Err(PublishingError::OtherVersion { file, own, given }.into());
             }
             (Some(version), _) if !artifact::is_version(version) => {
-                return Err(Error::usage(format!("`{}` is not a version like 1.2.3", printable(version))));
+                return Err(PublishingError::NoVersion { given: version.to_owned() }.into());
             }
             (Some(version), _) => version.to_owned(),
             (None, Some(own)) => own,
             (None, None) => {
-                return Err(Error::usage(format!("{} does not say its version", self.shown(path)))
-                    .help(Remedy::StateVersion));
+                return Err(PublishingError::Unversioned { file: self.shown(path) }.into());
             }
         };
         let graph = match kind {
@@ -327,8 +316,7 @@ impl Publisher<'_> {
         let mut order = Vec::new();
         self.gather(publishable, &mut found, &mut order, &mut Vec::new())?;
         if order.len() > MOST_USES {
-            let reason = format!("{} items would come along, {MOST_USES} at most may", order.len() - 1);
-            return Err(Error::usage(reason));
+            return Err(PublishingError::TooManyItems { items: order.len() - 1 }.into());
         }
         check()?;
         let mut published: BTreeMap<(ItemType, String), Outcome> = BTreeMap::new();
@@ -371,11 +359,7 @@ impl Publisher<'_> {
             let named = (item_type, path_of(&id).to_owned());
             if above.contains(&named) {
                 let chain: Vec<_> = above.iter().chain([&named]).map(|(_, id)| format!("`{id}`")).collect();
-                return Err(Error::usage(format!(
-                    "graphs that lead back to themselves are not published with what they use: {}",
-                    chain.join(" → ")
-                ))
-                .help("publish them one by one"));
+                return Err(PublishingError::Circle { chain: chain.join(" → ") }.into());
             }
             if !found.contains_key(&named) {
                 let item = self.item(item_type, &id, Said::default())?;
@@ -402,21 +386,16 @@ impl Publisher<'_> {
         let reference = if at.tag.is_some() {
             at.clone()
         } else {
-            at.below(&publishable.id, &publishable.version).map_err(|error| {
-                Error::usage(error.to_string())
-                    .caused_by(error)
-                    .help("name the whole reference: oci://host/repository:tag")
-            })?
+            at.below(&publishable.id, &publishable.version).map_err(PublishingError::Place)?
         };
         let Some(tag) = reference.tag.as_deref().filter(|_| reference.digest.is_none()) else {
-            return Err(Error::usage(format!("{reference} has a digest: what is published gets its own")));
+            return Err(PublishingError::HasDigest { reference: Box::new(reference) }.into());
         };
         let tagged = graph_registry::reference::version_of_tag(tag);
         if tagged.is_some_and(|tagged| tagged != publishable.version.replace('+', "_")) {
-            return Err(Error::usage(format!(
-                "the tag of {reference} is a version, and `{}` is version {}",
-                publishable.id, publishable.version
-            )));
+            let (id, version) = (publishable.id.clone(), publishable.version.clone());
+            let reference = Box::new(reference);
+            return Err(PublishingError::OtherTag { reference, id, version }.into());
         }
         let (artifact, signature) = self.artifacts(publishable, uses)?;
         let transport = self.puller.open(&reference)?;
@@ -443,11 +422,10 @@ impl Publisher<'_> {
         };
         let created = self.epoch.or(publishable.signed);
         let item = Item { config, description: publishable.description.as_deref(), created, content };
-        let (artifact, signature) =
-            artifact::artifacts(&item).map_err(|error| Error::usage(error.to_string()).caused_by(error))?;
+        let (artifact, signature) = artifact::artifacts(&item).map_err(PublishingError::Artifact)?;
         let envelope = self.statement(publishable)?;
         let artifact = companions::attach(artifact, publishable.companions.clone(), envelope)
-            .map_err(|error| Error::usage(error.to_string()).caused_by(error).help(Remedy::PublishAlone))?;
+            .map_err(|error| PublishingError::Companions(Box::new(error)))?;
         Ok((artifact, signature))
     }
 }
@@ -464,7 +442,7 @@ impl Publisher<'_> {
         let Some(key) = self.companions.signing_key(publishable, signer)? else { return Ok(None) };
         let statement =
             companions::statement_of(&publishable.id, signed_content(text), &publishable.companions);
-        statement.sign(&key).map(Some).map_err(|error| Error::usage(error.to_string()).caused_by(error))
+        Ok(Some(statement.sign(&key).map_err(PublishingError::Statement)?))
     }
 }
 
@@ -504,16 +482,14 @@ pub fn named(graph: &Graph) -> BTreeSet<(ItemType, String)> {
 }
 
 fn too_large(shown: &str, most: u64) -> Error {
-    Error::usage(format!("{shown} is larger than {} MiB, the most that is pulled", most >> 20))
+    PublishingError::TooLarge { file: shown.to_owned(), most }.into()
 }
 
 /// Splits the words of a command: the last one is the target, the others are the items.
 pub fn split(mut words: Vec<String>) -> Result<(Vec<String>, String)> {
     match words.pop() {
         Some(last) if Reference::is_meant(&last) && !words.is_empty() => Ok((words, last)),
-        Some(last) if Reference::is_meant(&last) => {
-            Err(Error::usage("nothing is named that is to be published").help(Remedy::NamePublished))
-        }
-        _ => Err(Error::usage("no registry or directory to publish to is given").help(Remedy::NameTarget)),
+        Some(last) if Reference::is_meant(&last) => Err(PublishingError::NoItem.into()),
+        _ => Err(PublishingError::NoTarget.into()),
     }
 }

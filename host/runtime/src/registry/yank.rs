@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use graph_core::diagnostic::{printable, shell_quoted};
 use graph_core::digest::Digest;
 use graph_core::time::Timestamp;
-use graph_core::trust::{PublishedVersion, SigningKey, Yank, YankError, YankStatement, YankSubject};
+use graph_core::trust::{PublishedVersion, SigningKey, Yank, YankStatement, YankSubject};
 use graph_registry::artifact::Kind;
 use graph_registry::lock::Lock;
 use graph_registry::pull::Judge;
@@ -20,11 +20,12 @@ use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::items::locate::moment_of_superstep;
 use crate::notice::{Notice, NoticeObserver};
 use crate::registry::pull::{PulledItem, Puller, place_of};
+use crate::registry::yank_error::YankingError;
 use crate::registry::yank_memory::{remember, remembered};
 use crate::remedy::{NewerVersion, Remedy};
 
 /// Limit of the versions in a range that are tried until one is not yanked.
-const MOST_YANKED: usize = 100;
+pub(super) const MOST_YANKED: usize = 100;
 
 /// Ways for the user to take a yanked version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,21 +182,21 @@ impl Puller<'_> {
             };
         }
         let Some((reference, yank)) = latest else {
-            return Err(Error::not_found(format!("no version of {versions} satisfies `{range}`")));
+            let versions = Box::new(versions.clone());
+            return Err(YankingError::NoVersion { versions, range: range.to_string() }.into());
         };
         let place = printable(&versions.to_string()).into_owned();
         if count > MOST_YANKED {
-            return Err(Error::limit(format!(
-                "the {MOST_YANKED} greatest versions of {place} that satisfy `{range}` are yanked, and no more are tried"
-            ))
-            .help("choose another range, or name a version"));
+            return Err(YankingError::TooManyYanked { place, range: range.to_string() }.into());
         }
-        Err(Error::not_found(format!(
-            "all versions of {place} that satisfy `{range}` are yanked; the reason of {} is: {}",
-            printable(&yank.statement().version),
-            said(&yank)
-        ))
-        .help(Remedy::ChooseRange { reference: reference.to_string() }))
+        Err(YankingError::AllYanked {
+            place,
+            range: range.to_string(),
+            version: printable(&yank.statement().version).into_owned(),
+            reason: said(&yank),
+            reference: Box::new(reference),
+        }
+        .into())
     }
 
     /// Publishes a signed statement that a version is yanked, or no longer is. The key has to be trusted for the item.
@@ -214,24 +215,17 @@ impl Puller<'_> {
             DescribedVersion { about: yank::with_content(&*transport, described.about)?, ..described };
         let DescribedVersion { about, kind, .. } = described.clone();
         let Some(content) = about.content else {
-            return Err(Error::integrity(format!("{} cannot be read: it was not changed", named(&about))));
+            return Err(YankingError::Unread { version: named(&about) }.into());
         };
         let now = moment_of_superstep(None).now;
         let signer = self.trust.allow(key.id(), &about.id, now);
         match signer {
             Some(Ok(_)) => {}
-            Some(Err(refused)) => {
-                return Err(Error::integrity(format!("{} was not changed: {refused}", named(&about)))
-                    .help("sign with a key that your trust store allows for the item"));
+            Some(Err(source)) => {
+                return Err(YankingError::KeyRefused { version: named(&about), source }.into());
             }
             None => {
-                return Err(Error::integrity(format!(
-                    "{} was not changed: the key {} is not in your trust store, so that it is not known whether it may \
-                     sign the item",
-                    named(&about),
-                    key.id().short(),
-                ))
-                .help(Remedy::TrustYankKey));
+                return Err(YankingError::UnknownKey { version: named(&about), key: key.id() }.into());
             }
         }
         let mut yanks = self.yanks_at(&*transport, &about, notices)?;
@@ -258,7 +252,7 @@ impl Puller<'_> {
             reason: reason.to_owned(),
             is_yanked,
         };
-        let envelope = statement.sign(key).map_err(|error| unusable(&error))?;
+        let envelope = statement.sign(key).map_err(YankingError::Statement)?;
         let published = SignedYank { envelope: &envelope, key: key.id(), at };
         let known = remembered(self.home, &about.id);
         let (known, then) = (StatementSources { attached: None, remembered: &known }, at.max(now));
@@ -269,7 +263,7 @@ impl Puller<'_> {
             Judge { trust: self.trust, at: then.into() },
             known,
         )?;
-        let own = self.trust.verify_yank(&envelope, &about, then).map_err(|error| unusable(&error))?;
+        let own = self.trust.verify_yank(&envelope, &about, then).map_err(YankingError::Statement)?;
         yanks.statements.extend(own);
         let yanked = self.trust.yank_of(&yanks.statements).cloned();
         Ok(YankOutcome { about, kind, yanked, is_changed: true })
@@ -281,10 +275,7 @@ fn check_name(reference: &Reference) -> Result<()> {
     if reference.names_one() {
         return Ok(());
     }
-    Err(Error::usage(format!("{reference} names no version")).help(Remedy::SearchPlace {
-        instead: Some("add a version or a digest: `:1.0.0`, `@sha256:…`".into()),
-        place: place_of(&reference.to_string()),
-    }))
+    Err(YankingError::NotOne { reference: Box::new(reference.clone()) }.into())
 }
 
 impl<'c> YankCheck<'c> {
@@ -340,10 +331,6 @@ fn later(now: Timestamp, yanks: &Yanks) -> Timestamp {
     latest.map_or(now, |latest| now.max(Timestamp(latest.0.saturating_add(1))))
 }
 
-fn unusable(error: &YankError) -> Error {
-    Error::usage(format!("the statement cannot be made: {error}"))
-}
-
 /// Checks that a reference names a version: a tag that can move names different ones.
 fn names_version(reference: &Reference, described: &DescribedVersion) -> Result<()> {
     let is_version = reference.tag.as_deref().and_then(version_of_tag).is_some();
@@ -352,9 +339,9 @@ fn names_version(reference: &Reference, described: &DescribedVersion) -> Result<
     }
     let about = &described.about;
     let pinned = Reference { tag: None, ..reference.pinned(about.manifest) };
-    Err(Error::usage(format!("the tag of {reference} names no version; now it is {}", named(about))).help(
-        format!("name the version by its own tag, or by its digest: {}", shell_quoted(&pinned.to_string())),
-    ))
+    let pinned = shell_quoted(&pinned.to_string());
+    let reference = Box::new(reference.clone());
+    Err(YankingError::MovingTag { reference, version: named(about), pinned }.into())
 }
 
 /// Returns the version that yanks of a pulled item are about.

@@ -354,6 +354,7 @@ pub fn walker(graph: &Arc<Graph>, setup: Setup, restored: Option<RestoredTree>) 
 fn refused_event(error: &HandleError) -> Error {
     match error {
         HandleError::Refused { code, message } => Error::of_run(*code, message.clone()),
+        HandleError::Unfit { message, run, updates } => Error::unfit(message, run, updates),
         HandleError::Illegal { .. } => {
             Error::new(Kind::Internal, "internal", format!("the host has a fault: {error}"))
         }

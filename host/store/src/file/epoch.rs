@@ -5,7 +5,7 @@
 use std::io::ErrorKind;
 
 use super::log::{fault, write_atomic};
-use crate::error::{StorageError, location};
+use crate::error::{ReadableData, StorageError, location};
 use crate::held::{FilePlace, FolderPlace};
 use crate::plan::LARGEST;
 
@@ -28,7 +28,7 @@ pub(super) fn first(folder: &FolderPlace) -> Result<u64, StorageError> {
         String::from_utf8_lossy(&bytes).trim_end().parse().map_err(|_| StorageError::Corrupt {
             location: location(&file.path()),
             reason: "it is not a number".to_owned(),
-            readable: "the runs can still be read".to_owned(),
+            readable: ReadableData::Described("the runs can still be read".to_owned()),
         })?;
     if epoch < LARGEST {
         Ok(epoch)

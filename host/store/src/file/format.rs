@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 
 use super::log::{fault, write_atomic};
-use crate::error::{StorageError, location};
+use crate::error::{ReadableData, StorageError, location};
 use crate::held::{FilePlace, FolderPlace};
 
 /// The version that this program writes. In stores of version 1 each record has a signature of its own; from version 2 on
@@ -31,7 +31,9 @@ pub(crate) fn version(folder: &FolderPlace) -> Result<u64, StorageError> {
     version.filter(|version| *version > 0).ok_or_else(|| StorageError::Corrupt {
         location: location(&file.path()),
         reason: format!("it is not `{}` and a number", HEAD.trim_end()),
-        readable: format!("a store of version {VERSION} can be read without the file"),
+        readable: ReadableData::Described(format!(
+            "a store of version {VERSION} can be read without the file"
+        )),
     })
 }
 

@@ -13,7 +13,9 @@ use super::line::{
     LineText,
 };
 use crate::bounds::{self, LARGEST_READ, Page};
-use crate::error::{CommitError, ImportError, Loss, ReadError, RemoveError, StorageError, location};
+use crate::error::{
+    CommitError, ImportError, Loss, ReadError, ReadableData, RemoveError, StorageError, location,
+};
 use crate::held::{FilePlace, FolderPlace, Opening, WriteOptions};
 use crate::plan;
 use crate::run::{RunRow, RunUpdate};
@@ -346,7 +348,7 @@ impl Log {
         StorageError::Corrupt {
             location: location(&self.file.path()),
             reason: format!("at byte {}, {reason}", self.end),
-            readable,
+            readable: ReadableData::Described(readable),
         }
     }
 
@@ -445,7 +447,9 @@ fn text_at<T>(
     found.map_err(|reason| StorageError::Corrupt {
         location: location(path),
         reason: format!("at byte {at}, {reason}"),
-        readable: "it was changed while it was read: what is before that can be read again".to_owned(),
+        readable: ReadableData::Described(
+            "it was changed while it was read: what is before that can be read again".to_owned(),
+        ),
     })
 }
 
@@ -672,7 +676,7 @@ impl OpenLog<'_> {
                         "the channel values of a state have more than {} MiB",
                         LARGEST_READ >> 20
                     ),
-                    readable: "the checkpoints can still be read".to_owned(),
+                    readable: ReadableData::Described("the checkpoints can still be read".to_owned()),
                 }
                 .into());
             }

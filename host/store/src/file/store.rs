@@ -21,8 +21,8 @@ use super::log::{self, Log, OpenLog, fault, write_atomic};
 use super::owner;
 use crate::bounds::{LARGEST_SNAPSHOT, Page};
 use crate::error::{
-    AcquireError, CommitError, CreateRunError, Loss, ReadError, ResolveError, SnapshotError, StorageError,
-    location,
+    AcquireError, CommitError, CreateRunError, Loss, ReadError, ReadableData, ResolveError, SnapshotError,
+    StorageError, location,
 };
 use crate::held::{FilePlace, FolderPlace, HeldFolder, Opening};
 use crate::resolve::{self, Names};
@@ -175,8 +175,7 @@ impl FileStore {
                     Err(bad) => listed.refuse(StorageError::Corrupt {
                         location: location(self.runs.path()),
                         reason: format!("a folder of it is refused: {bad}"),
-                        readable: "other runs can still be read, and `graph-host runs list` shows them"
-                            .to_owned(),
+                        readable: ReadableData::OtherRuns,
                     }),
                 }
             }

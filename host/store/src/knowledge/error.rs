@@ -46,7 +46,7 @@ pub enum KnowledgeStoreError {
     Newer { file: String, found: i64 },
     /// The file has an older version, and more texts than can be indexed within the time limit of a call.
     #[error(
-        "{0} is of version 1, and its texts are too many for a call to index: run `graph-host migrate` in the project"
+        "{0} is of version 1, and its texts are too many for a call to index: the formats of the project have to be brought up to date first"
     )]
     Older(String),
     /// A call other than a search took longer than five seconds.

@@ -9,7 +9,7 @@ use rusqlite::types::Type;
 use rusqlite::{Error, ErrorCode, Row, ffi};
 
 use crate::bounds::LARGEST_READ;
-use crate::error::{StorageError, location};
+use crate::error::{ReadableData, StorageError, location};
 use crate::names::BadName;
 
 /// The cause of the error for values that are larger than this program writes.
@@ -86,16 +86,12 @@ pub(super) fn no_next_epoch() -> Error {
     Error::FromSqlConversionFailure(0, Type::Integer, Box::new(NoNextEpoch))
 }
 
-/// A hint for a damaged file if the extent of the damage is unknown.
-pub(super) const READABLE: &str =
-    "records before the damage can still be read: `graph-host runs verify` says how far each run is intact";
-
 /// Translates an error of SQLite.
 pub(super) fn storage(file: &Path, waited: Duration, error: &Error) -> StorageError {
     let location = location(file);
     let reason = error.to_string();
-    let corrupt =
-        |reason| StorageError::Corrupt { location: location.clone(), reason, readable: READABLE.to_owned() };
+    let readable = ReadableData::BeforeDamage;
+    let corrupt = |reason| StorageError::Corrupt { location: location.clone(), reason, readable };
     let Error::SqliteFailure(failure, _) = error else {
         return match error {
             Error::FromSqlConversionFailure(_, _, cause) if cause.is::<RefusedRow>() => {

@@ -81,7 +81,7 @@ pub enum OpenError {
         current: u32,
     },
     /// Its application id is that of this program, but its tables are not.
-    #[error("{file} is not as graph-host makes its databases: {what}; it was left unchanged: move it away, and ask its owner for an export (`graph-host runs export`)", file = file.display())]
+    #[error("{file} is not as graph-host makes its databases: {what}; it was left unchanged: move it away, and ask its owner for an export", file = file.display())]
     Altered {
         file: PathBuf,
         /// The first difference.
@@ -103,6 +103,14 @@ pub enum OpenError {
 }
 
 impl OpenError {
+    /// Returns the error of the medium that this one consists of, if it does.
+    pub const fn storage(&self) -> Option<&StorageError> {
+        match self {
+            Self::Storage(error) => Some(error),
+            _ => None,
+        }
+    }
+
     /// Returns the code with which an operation ends that meets this error.
     pub const fn code(&self) -> graph_core::record::ErrorCode {
         use graph_core::record::ErrorCode;

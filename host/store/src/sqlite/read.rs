@@ -8,7 +8,7 @@ use super::row::{self, StoredCheckpoint};
 use super::store::SqliteStore;
 use super::{errors, sql, values};
 use crate::bounds::{self, LARGEST_READ, Page};
-use crate::error::{ReadError, StorageError};
+use crate::error::{ReadError, ReadableData, StorageError};
 use crate::names;
 use crate::plan::LARGEST;
 use crate::resolve::Names;
@@ -227,10 +227,10 @@ impl SqliteStore {
             while let Ok([checkpoint]) = page(connection, run, namespace, last, 1, Values::With).as_deref() {
                 last = Some(checkpoint.sequence);
             }
-            *readable = match last {
+            *readable = ReadableData::Described(match last {
                 Some(last) => format!("the checkpoints of run {run} up to number {last} can still be read"),
                 None => format!("no checkpoint of run {run} can be read"),
-            };
+            });
         }
         fault.into()
     }

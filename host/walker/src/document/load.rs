@@ -141,7 +141,7 @@ fn tool(
         let problem = Diagnostic::error(codes::NOT_A_GRAPH, node.span, "the document is not a graph");
         problems.push(problem.label("expected `graph`").help(format!(
             "a tool of the kind `{}` is carried out by a runtime of Rye's, which graph-host does not have: it runs graphs and components. \
-             Write a component that does the same (`graph-host new node`), or let a node run a script with rye/bash/bash",
+             Write a component that does the same, or let a node run a script with rye/bash/bash",
             excerpt(kind)
         )));
         // The remaining keys belong to another kind of document.

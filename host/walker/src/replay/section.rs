@@ -221,7 +221,7 @@ impl Section {
     fn settle(&mut self, handled: Result<(), HandleError>, replay: &mut Replay) {
         match handled {
             // The attempt was abandoned meanwhile, or the timer fires too late.
-            Ok(()) | Err(HandleError::Refused { .. }) => {}
+            Ok(()) | Err(HandleError::Refused { .. } | HandleError::Unfit { .. }) => {}
             Err(error @ HandleError::Illegal { .. }) => self.stuck(&error.to_string(), replay),
         }
     }

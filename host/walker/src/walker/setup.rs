@@ -201,6 +201,17 @@ pub enum HandleError {
         /// The reason, and a remedy.
         message: String,
     },
+    /// The changed graph cannot take over what channels hold, unless the resume overwrites it; nothing has changed. Its
+    /// code is [`ErrorCode::Integrity`].
+    #[error("{message}")]
+    Unfit {
+        /// The channels, and the reasons.
+        message: String,
+        /// The run.
+        run: String,
+        /// Updates by which the channels would hold values that they can take.
+        updates: Vec<(String, Value)>,
+    },
     /// The event is not possible in this state, which is an error of the driver; nothing has changed.
     #[error("the walker does not take this event now: {reason}")]
     Illegal {

@@ -1,7 +1,7 @@
 //! Expired questions of a run: they accept no answer, and nothing happens until the run is resumed.
 
 use graph_core::question::{ExpiredQuestion, Question};
-use graph_core::record::{InterruptRecord, Status};
+use graph_core::record::InterruptRecord;
 use graph_host::context::Context;
 use graph_host::terminal::prompt::expired_line;
 use graph_host::terminal::width::one_line;

@@ -56,7 +56,7 @@ pub(super) fn each(
     view: &RunView,
     mut visit: impl FnMut(&FailedTask<'_>) -> Result<()>,
 ) -> Result<()> {
-    let mut names = HistoryLines::of(tree::graphs(store, row)?, tree::foreach_nodes(store, row));
+    let mut names = HistoryLines::new(tree::graphs(store, row)?, tree::foreach_nodes(store, row));
     each_entry(store, &row.run_id, view.key(), 0, &mut names, |names, entry| {
         let (node, found) = match entry {
             HistoryEntry::Task(TaskSummary { task, node, at, attempts, failure: Some(failure), .. }) => {

@@ -61,7 +61,7 @@ pub(super) fn run(
     // Records of an unknown host cannot be verified, but they can be shown.
     let key = context.host.home.known_key(row.key)?;
     let mut printer = LogPrinter { args, pattern, key, after: 0, output: context.output };
-    let mut names = HistoryLines::of(tree::graphs(&**store, row)?, tree::foreach_nodes(&**store, row));
+    let mut names = HistoryLines::new(tree::graphs(&**store, row)?, tree::foreach_nodes(&**store, row));
     loop {
         // Checked before reading: everything that a run writes before it stops is then read.
         let stopped = !args.follow || store.holder(&row.run_id)? == Holder::Nobody;

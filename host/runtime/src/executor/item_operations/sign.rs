@@ -30,9 +30,7 @@ impl ItemOperations {
     ) -> Result<Value, Failure> {
         let denied = |message: String| Failure::new(Category::Denied, message);
         let Some(key) = &self.signing_key else {
-            return Err(denied(format!(
-                "`{item}` is not signed: this run was given no key to sign with (--sign-with KEY)"
-            )));
+            return Err(denied(format!("`{item}` is not signed: this run was given no key to sign with")));
         };
         let file = self
             .texts

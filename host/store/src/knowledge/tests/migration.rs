@@ -112,7 +112,7 @@ fn a_call_leaves_a_large_file_to_the_command_that_migrates() {
     for refused in [store.get("a/1").unwrap_err(), store.put("a/1", "x").unwrap_err()] {
         let told = refused.to_string();
         assert!(matches!(refused, KnowledgeStoreError::Older(_)), "{told}");
-        assert!(told.contains("run `graph-host migrate`"), "{told}");
+        assert!(told.contains("have to be brought up to date first"), "{told}");
     }
     assert_eq!(Format::Knowledge.inspect(&path).unwrap(), PathContent::Version(1));
     Format::Knowledge.bring_up_to_date(&path).unwrap();

@@ -67,7 +67,7 @@ pub const DIFFERENCES: [Difference; 10] = [
     Difference {
         point: "the state item of a run, .ai/knowledge/graphs/GRAPH/RUN.md",
         rye: "is written at every step, whatever store keeps the run",
-        graph_host: "is written with `run --state-item`, and with `--store file`",
+        graph_host: "is written where its start asks for it, and by the store in files",
     },
 ];
 

@@ -163,7 +163,7 @@ impl Walker {
             // If the work was not done, its total use is not known.
             let used = if used > most { format!("{} of ", budget.written(used)) } else { String::new() };
             format!(
-                "{at}the run's budget `{key}` is used up: {used}{} {unit} ({whose}); `{}` in the manifest (--caps FILE) \
+                "{at}the run's budget `{key}` is used up: {used}{} {unit} ({whose}); `{}` in the manifest \
                  allows more",
                 budget.written(most),
                 budget.line(raised(budget, most))

@@ -328,7 +328,7 @@ fn checked_answers(
                 }
                 (None, None) => continue,
             };
-            accepted.insert(asked.id.clone(), ended);
+            checked_answers.insert(asked.id.clone(), ended);
             continue;
         }
         let question = Question::from_payload(&asked.payload.0);

@@ -6,7 +6,7 @@ use crate::walker::Walker;
 use crate::walker::interrupt::resume::refused;
 use crate::walker::setup::HandleError;
 use crate::walker::state::reduce::{holds, kind, overwritten};
-use graph_core::diagnostic::{excerpt_up_to, shell_quoted};
+use graph_core::diagnostic::excerpt_up_to;
 use graph_core::json;
 use graph_core::json::TreeLimit;
 use graph_core::policy::Reducer;
@@ -49,24 +49,20 @@ impl Walker {
                 "`{name}` is a `{}` channel now and holds {wanted}; its value is {found}, {shown}",
                 reducer.as_str()
             ));
-            let text = json!({ "overwrite": converted(reducer, value) }).to_string();
-            settling.push(format!("--update {}", shell_quoted(&format!("{channel}={text}"))));
+            let overwrite = json!({ "overwrite": converted(reducer, value) });
+            settling.push((channel.to_owned(), overwrite));
         }
         if lines.is_empty() {
             return Ok(());
         }
         let lines: Vec<_> = lines.into_iter().map(|line| format!("\n- {line}")).collect();
         // An ended run is not edited in the call that starts its new turn.
-        let remedy = if settling.is_empty() || !self.path().is_empty() || self.end().is_some() {
-            "give the channel a reducer that takes its value".to_owned()
-        } else {
-            let run = shell_quoted(&self.setup().identity.run);
-            let updates = settling.join(" ");
-            format!("settle it in the same call: graph-host resume {run} --accept-changes {updates}")
-        };
-        let message =
-            format!("the changed graph cannot take over what channels hold:{}\n{remedy}", lines.concat());
-        Err(refused(ErrorCode::Integrity, message))
+        let message = format!("the changed graph cannot take over what channels hold:{}", lines.concat());
+        if settling.is_empty() || !self.path().is_empty() || self.end().is_some() {
+            let message = format!("{message}\ngive the channel a reducer that takes its value");
+            return Err(refused(ErrorCode::Integrity, message));
+        }
+        Err(HandleError::Unfit { message, run: self.setup().identity.run.clone(), updates: settling })
     }
 }
 
