@@ -92,6 +92,9 @@ fn explain_rye(output: Output) -> Result<()> {
             styled(output::BOLD, point)
         ))?;
     }
+    output.line(
+        "\n`run --state-item` asks for the state item of a run, and `--store file` keeps runs in files.",
+    )?;
     Ok(())
 }
 
