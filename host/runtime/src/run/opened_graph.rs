@@ -105,7 +105,7 @@ impl OpenedGraph {
                 GraphFile::read(located, &locator, &trust)
             }
         })?;
-        Self::around(
+        Self::with_manifest(
             GraphToOpen { file, graph_file: around, locator, trust, project },
             caps,
             sources,
@@ -128,7 +128,7 @@ impl OpenedGraph {
         let project = sources.project.clone().or_else(|| project::nearest(keeper.folder()));
         let locator = ItemLocator::new(&sources.items, project.as_deref(), &host.home, keeper);
         let file = GraphFile::of_built(built);
-        Self::around(
+        Self::with_manifest(
             GraphToOpen { file, graph_file: PathBuf::new(), locator, trust, project },
             caps,
             sources,
@@ -137,7 +137,8 @@ impl OpenedGraph {
         )
     }
 
-    fn around(
+    /// Adds the manifest, the hooks, the graphs inside and the means to admit components.
+    fn with_manifest(
         to_open: GraphToOpen,
         caps: Option<&Path>,
         sources: &Sources,
