@@ -771,7 +771,8 @@ mod tests {
         fs::write(at("project/.ai/tools/b/old.py"), "").unwrap();
         let message = locator.find("b/old").unwrap_err().to_string();
         assert!(
-            message.contains("old.py is a script") && message.contains("graph-host new node"),
+            message.contains("old.py is a script")
+                && message.contains("write a component that does the same"),
             "{message}"
         );
         fs::write(at("home/installed/tools/c/z.wasm"), "").unwrap();
