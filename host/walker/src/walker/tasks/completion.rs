@@ -198,7 +198,13 @@ impl Walker {
     ) {
         let outcome = match crate::compat::rye::unwrap(outcome) {
             Ok(outcome) => outcome,
-            Err(failure) => return self.failed(now, at, failure, fx),
+            Err(failure) => {
+                // The attempt has seen the newest answer: a later failure does not reject it.
+                if let Some(superstep) = self.phase.superstep_mut() {
+                    superstep.task_mut(at).answers_mut().take_new();
+                }
+                return self.failed(now, at, failure, fx);
+            }
         };
         self.accept(now, at, outcome, fx);
     }
