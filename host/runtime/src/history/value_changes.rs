@@ -51,7 +51,7 @@ impl<'a> ValueChanges<'a> {
         match (before, after) {
             (Some(before), Some(after)) if before == after => {}
             (Some(Value::Object(before)), Some(Value::Object(after))) => {
-                self.members(path, before, after, most)
+                self.members(path, before, after, most);
             }
             (Some(Value::Array(before)), Some(Value::Array(after))) => {
                 for at in 0..before.len().max(after.len()) {
@@ -109,7 +109,7 @@ mod tests {
     fn no_more_are_listed_than_were_asked_for() {
         let (before, after) = (json!({"l": [1, 2, 3]}), json!({"l": [4, 5, 6]}));
         assert_eq!(lines(&before, &after, 2), (vec!["l[0] 1 4".to_owned(), "l[1] 2 5".to_owned()], true));
-        assert_eq!(lines(&before, &after, 3).1, false);
+        assert!(!lines(&before, &after, 3).1);
         assert_eq!(lines(&before, &before, 0), (vec![], false));
     }
 }

@@ -20,4 +20,4 @@ pub(crate) mod whole_folder;
 
 pub use base_folder::BaseFolder;
 pub(crate) use project::MARK;
-pub use project::{Project, check_folder, nearest};
+pub use project::{Project, check_folder, check_folders, nearest};

@@ -6,6 +6,7 @@ use graph_store::held::FolderPlace;
 
 use crate::error::{Error, Result};
 use crate::project::BaseFolder;
+use crate::sources::Sources;
 
 /// Name of the folder that makes a folder a project.
 pub(crate) const MARK: &str = ".ai";
@@ -77,6 +78,11 @@ impl Project {
     pub fn state(&self) -> &FolderPlace {
         &self.state
     }
+}
+
+/// Checks that the folders of the sources exist and are folders.
+pub fn check_folders(sources: &Sources, base: &BaseFolder) -> Result<()> {
+    sources.items.iter().chain(&sources.project).try_for_each(|folder| check_folder(folder, base))
 }
 
 /// Checks that a folder the user named exists and is a folder.

@@ -19,8 +19,8 @@ use crate::plan::admission::Components;
 use crate::plan::engine::{components, engine};
 use crate::plan::manifest_authority::AcceptedManifest;
 use crate::project;
+use crate::project::Project;
 use crate::project::paths::absolute;
-use crate::project::{BaseFolder, Project};
 use crate::run::manifest_file::read_manifest;
 use crate::run::pins::{Pins, kept_text};
 use crate::run::planned::PlannedRun;
@@ -79,7 +79,7 @@ impl OpenedGraph {
         keeper: &Project,
         host: &Host,
     ) -> Result<Self> {
-        check_folders(sources, host.home.base())?;
+        project::check_folders(sources, host.home.base())?;
         let trust = trusted_keys::load(&host.home, &sources.trust, &*host.notices)?;
         let here = sources.project.clone().or_else(|| project::nearest(keeper.folder()));
         let locator = ItemLocator::new(&sources.items, here.as_deref(), &host.home, keeper);
@@ -123,7 +123,7 @@ impl OpenedGraph {
         keeper: &Project,
         host: &Host,
     ) -> Result<Self> {
-        check_folders(sources, host.home.base())?;
+        project::check_folders(sources, host.home.base())?;
         let trust = trusted_keys::load(&host.home, &sources.trust, &*host.notices)?;
         let project = sources.project.clone().or_else(|| project::nearest(keeper.folder()));
         let locator = ItemLocator::new(&sources.items, project.as_deref(), &host.home, keeper);
@@ -173,9 +173,4 @@ impl OpenedGraph {
         components.functions = Arc::clone(&host.functions);
         Ok(Self { file, subgraphs, components, hooks, project: keeper.clone(), pins })
     }
-}
-
-/// Checks that the folders of the sources exist and are folders.
-pub fn check_folders(sources: &Sources, base: &BaseFolder) -> Result<()> {
-    sources.items.iter().chain(&sources.project).try_for_each(|folder| project::check_folder(folder, base))
 }

@@ -226,10 +226,9 @@ pub(crate) async fn reopen(
     pin_texts(&mut pins, &graph, &manifest, options.caps.as_deref());
     pins.of_graphs(&graphs);
     let mut components = components(engine, locator, trust, manifest, pins.allow_unsigned);
-    components.recorded = recorded;
+    (components.recorded, components.signing_key) = (recorded, signing_key);
     components.log = Some(TrustLog::in_home(&host.home));
     components.kept_texts = Arc::new(kept_texts(&*store, &kept.pins)?);
-    components.signing_key = signing_key;
     components.functions = Arc::clone(&host.functions);
     performed_here(&run, &kept.pins, &components.functions)?;
     let hooks = kept.hooks(&*store)?;
@@ -273,8 +272,8 @@ pub(crate) async fn reopen(
             let start = RunStart { pins: pins_digest, graph: graph.digest, ..RunStart::of(&row) };
             keep_begun(start, &environment)?;
         }
-        (update.pins, update.graph) = (Some(pins_digest), Some(graph.digest));
-        update.manifest = Some(pins.manifest);
+        (update.pins, update.graph, update.manifest) =
+            (Some(pins_digest), Some(graph.digest), Some(pins.manifest));
     }
     let mut prepared = assembled.prepare(&environment)?;
     prepared.driver.amend(update);

@@ -25,7 +25,6 @@ use crate::project::paths::absolute;
 use crate::project::user_home::Home;
 use crate::remedy::Remedy;
 use crate::run::manifest_file::read_manifest;
-use crate::run::opened_graph::check_folders;
 use crate::run::pins::{Pins, kept_text};
 use crate::run::restore;
 use crate::run::start_note::RunStart;
@@ -130,7 +129,7 @@ impl RunSnapshot {
                 .embed(end, ": ", Remedy::SourcesOfOtherHosts)
                 .help(Remedy::LeaveSourcesOut { run: run.to_owned() }));
         }
-        check_folders(given, keeper.base())?;
+        project::check_folders(given, keeper.base())?;
         let absolute_of = |paths: &[PathBuf]| paths.iter().map(|path| absolute(path)).collect();
         self.pins.trust_files = absolute_of(&given.trust);
         self.pins.item_folders = absolute_of(&given.items);

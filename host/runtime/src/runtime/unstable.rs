@@ -39,7 +39,7 @@ impl Runtime {
         let planned = planned.with_inputs_of(&mut options).await?;
         if planned.inputs.parameters().resume_run_id.is_some() {
             return Err(Error::usage(
-                "`resume_run_id` among the inputs is for a command line: resume the run itself",
+                "`resume_run_id` among the inputs starts no run: resume the run itself",
             ));
         }
         self.create(planned, options)
