@@ -39,9 +39,9 @@ fn the_registry_has_the_figures_of_a_run_with_its_child_runs() {
         let table = place.run(&["runs", "list"]).stdout;
         let lines = words(&table);
         assert_eq!(lines[0], [&header[..], &["TURNS", "IN", "OUT", "SPEND", "MODEL"]].concat(), "{table}");
-        // The start time is two words.
-        assert_eq!(lines[1][7..], ["4", "48", "12", "0.000072", "fast"], "{table}");
-        assert_eq!(lines[2].len(), 7, "{table}");
+        // The start time is three words.
+        assert_eq!(lines[1][8..], ["4", "48", "12", "0.000072", "fast"], "{table}");
+        assert_eq!(lines[2].len(), 8, "{table}");
 
         // A fork starts with the run's use up to its checkpoint.
         assert_eq!(place.run(&["runs", "fork", "r1", "--at", "step:1", "--run-id", "r2"]).code, 0);

@@ -40,7 +40,7 @@ fn an_import_to_nowhere_is_refused_before_the_file_is_read() {
     for file in ["none.jsonl", "-"] {
         let ran = place.run(&["runs", "import", file, "--store", "memory"]);
         assert_eq!(ran.code, 2, "{file}: {}", ran.shown());
-        assert!(ran.stderr.contains("imported to nowhere"), "{file}: {}", ran.shown());
+        assert!(ran.stderr.contains("cannot be used with import"), "{file}: {}", ran.shown());
     }
 }
 
