@@ -51,7 +51,7 @@ pub struct Session {
 }
 
 /// The longest wait that a run in the foreground waits out by itself.
-const SHORT_WAIT: Duration = Duration::from_secs(60);
+const SHORT_WAIT: Duration = Duration::from_mins(1);
 
 impl Session {
     /// Drives the run until it ends or needs an answer that cannot be given here.

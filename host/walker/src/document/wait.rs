@@ -21,7 +21,7 @@ pub(super) fn read_wait(node: &Node, reader: &DocumentReader<'_>) -> Option<Node
         }
     }
     if let Some(until) = until.filter(|until| !is_template(until))
-        && !until.as_text().is_some_and(|text| text.parse::<Timestamp>().is_ok())
+        && until.as_text().is_none_or(|text| text.parse::<Timestamp>().is_err())
     {
         until.wrong_type(
             "`until`",

@@ -242,8 +242,8 @@ fn fields_of(checkpoint: &Checkpoint) -> Map<String, Value> {
 }
 
 /// Returns the fields with these names, or all others.
-fn only(fields: &Map<String, Value>, names: &[&str], named: bool) -> Value {
-    let wanted = fields.iter().filter(|(key, _)| names.contains(&key.as_str()) == named);
+fn only(fields: &Map<String, Value>, names: &[&str], is_named: bool) -> Value {
+    let wanted = fields.iter().filter(|(key, _)| names.contains(&key.as_str()) == is_named);
     Value::Object(wanted.map(|(key, value)| (key.clone(), value.clone())).collect())
 }
 

@@ -20,7 +20,7 @@ impl Topology {
                 TopologyKind::Barrier => ("{{", "}}"),
                 TopologyKind::Return => ("([", "])"),
                 TopologyKind::Ask => ("[/", "/]"),
-                TopologyKind::Wait => ("([", "])"),
+                TopologyKind::Wait => (">", "]"),
                 TopologyKind::Fail => ("[\\", "/]"),
             };
             let _ = writeln!(out, "  n{at}{open}\"{label}\"{close}");

@@ -235,7 +235,7 @@ impl Walker {
     pub(super) fn drive(&mut self, now: Timestamp, fx: &mut Vec<Effect>) {
         self.work(now, fx);
         if let Some(refused) = self.phase.take_refused() {
-            self.break_down_at(&refused, fx);
+            self.break_down_at(refused, fx);
         }
     }
 

@@ -199,7 +199,9 @@ impl StoredRun {
         }
         let index = checkpoints.clone();
         let mut recorded = RecordedRun::new(run, durability, Arc::new(Checkpoints(checkpoints)));
-        index.iter().for_each(|stored| recorded.add_checkpoint(&stored.checkpoint));
+        for stored in &index {
+            recorded.add_checkpoint(&stored.checkpoint);
+        }
         for record in self.pending() {
             recorded.add_pending(decoded(record)?);
         }

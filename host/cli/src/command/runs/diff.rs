@@ -89,7 +89,7 @@ impl ComparedRun {
 
 /// A superstep or an edit of a run.
 struct Step {
-    step: u64,
+    number: u64,
     visited: Vec<String>,
     result: ResultDigest,
 }
@@ -112,7 +112,7 @@ impl StepReader<'_> {
             }
         }
         Ok(self.page.pop_front().map(|Checkpoint { step, visited, result, source, .. }| Step {
-            step,
+            number: step,
             visited: if matches!(source, Source::Fork { .. }) { Vec::new() } else { visited },
             result,
         }))
@@ -157,8 +157,9 @@ pub(super) fn run(args: &Args, stores: &Stores, context: &Context) -> Result<Exi
     let out = context.output;
     if out.is_json() {
         let step = |step: &Option<Step>| {
-            step.as_ref()
-                .map(|step| json!({ "step": step.step, "nodes": step.visited, "result_digest": step.result }))
+            step.as_ref().map(
+                |step| json!({ "step": step.number, "nodes": step.visited, "result_digest": step.result }),
+            )
         };
         let first = steps.as_ref().map(
             |found| json!({ "same": found.same, "before": step(&found.before), "after": step(&found.after) }),
@@ -197,7 +198,7 @@ pub(super) fn run(args: &Args, stores: &Stores, context: &Context) -> Result<Exi
             for (mark, step) in [("-", before), ("+", after)] {
                 match step {
                     Some(step) => {
-                        out.line(format_args!("{mark} step {}: {}", step.step, nodes(&step.visited)))?
+                        out.line(format_args!("{mark} step {}: {}", step.number, nodes(&step.visited)))?;
                     }
                     None => out.line(format_args!("{mark} nothing"))?,
                 }

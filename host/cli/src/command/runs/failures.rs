@@ -1,5 +1,7 @@
 //! The failures of a run's tasks.
 
+use std::fmt::Write as _;
+
 use graph_core::node::Failure;
 use graph_core::record::{HistoryEntry, TaskEvent, TaskSummary};
 use graph_core::time::Timestamp;
@@ -111,7 +113,7 @@ pub(super) fn print_open(view: &RunView, all: &str, out: Output) -> Result<()> {
         let mut line = format!("{done} of {total} done");
         for (count, what) in [(failed, "failed"), (waiting, "waiting")] {
             if count > 0 {
-                line.push_str(&format!(", {count} {what}"));
+                let _ = write!(line, ", {count} {what}");
             }
         }
         let note = styled(output::DIM, "(the superstep has not committed)");

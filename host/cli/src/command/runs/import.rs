@@ -51,10 +51,13 @@ pub(super) struct Args {
     store: StoreKind,
 }
 
+fn to_memory() -> Error {
+    Error::usage("--store memory cannot be used with import: --store sqlite or file")
+}
+
 pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<Exit> {
-    let nowhere = || Error::usage("a run cannot be imported to nowhere: --store sqlite or file");
     if args.store == StoreKind::Memory {
-        return Err(nowhere());
+        return Err(to_memory());
     }
     let identity =
         args.identity.as_deref().map(|file| signing_key(&context.host.home, &file.to_string_lossy()));
@@ -92,7 +95,7 @@ pub(super) fn run(args: &Args, project: &Project, context: &Context) -> Result<E
         StoreKind::File => {
             archive.store(&FileStore::at(&OwnState::open(project, &context.host.home)?.files()?))?;
         }
-        StoreKind::Memory => return Err(nowhere()),
+        StoreKind::Memory => return Err(to_memory()),
     }
     if let Some(key) = &identity {
         context.host.home.add_signing_identity(key)?;

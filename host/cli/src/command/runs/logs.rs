@@ -44,13 +44,6 @@ pub(super) struct Args {
     follow: bool,
 }
 
-impl Args {
-    /// Returns `true` if stdout is a stream of JSON lines.
-    pub(super) const fn streams(&self, json: bool) -> bool {
-        json
-    }
-}
-
 pub(super) fn run(
     args: &Args,
     store: &Arc<dyn CheckpointStore>,

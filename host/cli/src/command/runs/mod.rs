@@ -87,7 +87,7 @@ impl Args {
     pub(crate) fn streams(&self, json: bool) -> bool {
         match &self.action {
             Action::Watch(args) => args.streams(json),
-            Action::Logs(args) => args.streams(json),
+            Action::Logs(_) => json,
             Action::Fork(args) => args.streams(),
             _ => false,
         }

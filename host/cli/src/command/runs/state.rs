@@ -44,8 +44,8 @@ pub(super) struct Args {
     #[arg(long)]
     all: bool,
     /// Show only what differs from the state at an earlier checkpoint: the one before, or PLACE, written as for --at
-    #[arg(long, value_name = "PLACE", num_args = 0..=1, require_equals = true, value_parser = parse_selector)]
-    diff: Option<Option<CheckpointSelector>>,
+    #[arg(long, value_name = "PLACE", num_args = 0..=1, require_equals = true, default_missing_value = "before")]
+    diff: Option<String>,
 }
 
 pub(super) fn run(args: &Args, stores: &Stores, project: &Project, context: &Context) -> Result<Exit> {
@@ -65,9 +65,11 @@ pub(super) fn run(args: &Args, stores: &Stores, project: &Project, context: &Con
     };
     let out = context.output;
     if let Some(earlier) = &args.diff {
-        let before = CheckpointSelector::Sequence(checkpoint.sequence.saturating_sub(1));
-        let earlier = earlier.as_ref().unwrap_or(&before);
-        let mut earlier = restore::restore_child_at(store, &row.run_id, inside, key, earlier)?;
+        let earlier = match earlier.as_str() {
+            "before" => CheckpointSelector::Sequence(checkpoint.sequence.saturating_sub(1)),
+            place => parse_selector(place).map_err(Error::usage)?,
+        };
+        let mut earlier = restore::restore_child_at(store, &row.run_id, inside, key, &earlier)?;
         let before = restore::take_state(&mut earlier)?;
         let most = if args.all || out.is_json() { usize::MAX } else { diff::SHOWN };
         let found = ValueChanges::between(&before, &state, most);

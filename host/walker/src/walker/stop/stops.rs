@@ -235,7 +235,7 @@ impl Walker {
     }
 
     /// Stops the run because it was about to change its phase against the table: its records would not be right.
-    pub(in crate::walker) fn break_down_at(&mut self, refused: &RefusedTransition, fx: &mut Vec<Effect>) {
+    pub(in crate::walker) fn break_down_at(&mut self, refused: RefusedTransition, fx: &mut Vec<Effect>) {
         self.abort_all(fx);
         let error = RunError::new(ErrorCode::Storage, refused.to_string());
         fx.push(Effect::Emit(Notice::Stopped(error.clone())));

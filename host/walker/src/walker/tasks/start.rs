@@ -363,7 +363,7 @@ impl Walker {
                 let answers = superstep.tasks()[at].answers();
                 let is_expired = answers.is_newest_expired();
                 let answer = answers.newest().map(|value| WaitAnswer { value, is_expired });
-                waited(value, now, answer.as_ref())
+                waited(&value, now, answer.as_ref())
             }
             (Ok(value), NodeKind::Fail(_)) => Err(crate::walker::nodes::ask::failure(value).into()),
             (value, _) => value.map(AskResult::Answer),

@@ -38,12 +38,21 @@ const ASK_HOOK: &str = "start: a, nodes: {a: {action: {item_id: t/ask}}}, \
 /// What is done to a run in a phase.
 #[derive(Clone)]
 enum Act {
-    Send(Event),
+    Send(Box<Event>),
     /// Take the state, as a driver does with a run that has stopped.
     Close,
     /// Continue with a fork of the newest checkpoint.
     Fork,
 }
+
+impl Act {
+    fn send(event: Event) -> Self {
+        Self::Send(Box::new(event))
+    }
+}
+
+/// A run: its graph, its durability, and what is done to it in which phase.
+type Played = (&'static str, Durability, Vec<(PhaseName, Act)>);
 
 /// A run with its store and the events that follow from its effects.
 struct Player {
@@ -112,7 +121,7 @@ impl Player {
     fn act(&mut self, act: Act) {
         match act {
             Act::Send(event) => {
-                self.handle(event);
+                self.handle(*event);
             }
             Act::Close => {
                 self.walker.take_state();
@@ -144,16 +153,16 @@ fn changes(config: &str, durability: Durability, acts: &[(PhaseName, Act)]) -> B
 }
 
 fn refuse() -> Act {
-    Act::Send(Event::PersistFailed { id: PersistId(0), message: "full".to_owned() })
+    Act::send(Event::PersistFailed { id: PersistId(0), message: "full".to_owned() })
 }
 
 fn resume(resume: Resume) -> Act {
-    Act::Send(Event::Resumed(resume))
+    Act::send(Event::Resumed(resume))
 }
 
 fn edit(as_node: Option<&str>) -> Act {
     let edit = Edit { as_node: as_node.map(str::to_owned), ..Edit::default() };
-    Act::Send(Event::Updated(Box::new(Update { edit, back_to: None })))
+    Act::send(Event::Updated(Box::new(Update { edit, back_to: None })))
 }
 
 /// Every change in the table is taken by some run, so that the table permits nothing that no run needs.
@@ -163,11 +172,11 @@ fn every_change_in_the_table_is_taken() {
         Boundary, Broken, Committing, Finished, Hooks, Making, New, Planning, Ready, Running, Suspended,
         Suspending,
     };
-    let start = || (New, Act::Send(Event::Started));
-    let kill = || Act::Send(Event::KillRequested);
+    let start = || (New, Act::send(Event::Started));
+    let kill = || Act::send(Event::KillRequested);
     let with_inputs = || resume(Resume { inputs: Some(Map::new()), ..Resume::default() });
     let with_update = || resume(Resume { update: Some(Map::new()), ..Resume::default() });
-    let runs: Vec<(&str, Durability, Vec<(PhaseName, Act)>)> = vec![
+    let runs: Vec<Played> = vec![
         (PLAIN, Sync, vec![start()]),
         (PLAIN, Exit, vec![start()]),
         (HOOKS, Sync, vec![start()]),
@@ -188,8 +197,8 @@ fn every_change_in_the_table_is_taken() {
         (PAUSE, Sync, vec![start(), (Suspended, edit(None))]),
         (PLAIN, Sync, vec![start(), (Finished, edit(Some("a")))]),
         // Forks of a run that waits and of one that has ended.
-        (PAUSE, Sync, vec![start(), (Suspended, Act::Fork), (New, Act::Send(Event::Forked(None)))]),
-        (PLAIN, Sync, vec![start(), (Finished, Act::Fork), (New, Act::Send(Event::Forked(None)))]),
+        (PAUSE, Sync, vec![start(), (Suspended, Act::Fork), (New, Act::send(Event::Forked(None)))]),
+        (PLAIN, Sync, vec![start(), (Finished, Act::Fork), (New, Act::send(Event::Forked(None)))]),
         // A store that refuses records, in each phase.
         (PLAIN, Sync, vec![(New, refuse())]),
         (PLAIN, Sync, vec![start(), (Boundary, refuse())]),
