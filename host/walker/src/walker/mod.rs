@@ -95,7 +95,7 @@
 //! - `nodes`: the values that nodes read, their permissions, and the nodes that follow them;
 //! - `budget`: the limits of the run, the shares of its tasks, and their usage;
 //! - `hooks`: the hooks that are due, their calls, and their verdicts;
-//! - `stop`: the limits of runs, and how a run comes to a stop;
+//! - `stop`: the limits of runs, and how a run stops;
 //! - `records`: the records of the run, its position in its history, and the changes that no checkpoint contains yet;
 //! - `interrupt`: questions, the answers to them, and resuming;
 //! - `travel`: edits, forks, and the checkpoints that lead to another;

@@ -160,7 +160,7 @@ pub(super) const TRANSITIONS: &[Transition] = {
 /// A change of the phase that is not in the table. The run has broken instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a fault of graph-host: a run in phase {from:?} cannot come to {to:?} ({cause:?}); what is stored of it is whole: resume it"
+    "a fault of graph-host: a run in phase {from:?} cannot reach {to:?} ({cause:?}); what is stored of it is whole: resume it"
 )]
 pub(super) struct RefusedTransition {
     from: PhaseName,

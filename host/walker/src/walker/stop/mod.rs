@@ -1,4 +1,4 @@
-//! Stops of runs: their limits, how a run comes to a stop, and what is known of it.
+//! Stops of runs: their limits, how a run stops, and what is known of it.
 
 pub(super) mod limit_codes;
 pub(super) mod stop_state;
