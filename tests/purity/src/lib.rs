@@ -9,7 +9,7 @@ use std::sync::Arc;
 use graph_core::capability::{
     DispatchUse, GrantRequest, InterfaceName, ItemNeeds, Manifest, effective_grant, suggest,
 };
-use graph_core::item::{ItemType, ItemOperation};
+use graph_core::item::{ItemOperation, ItemType};
 use graph_core::limits::NodeLimits;
 use graph_core::node::Outcome;
 use graph_core::policy::TemplateMode;
@@ -166,8 +166,12 @@ fn grants(text: &str, manifest: &Manifest) -> usize {
     };
     let refused =
         effective_grant(&request).map_or_else(|refusals| refusals.len(), |grant| grant.filesystem.len());
-    let used =
-        DispatchUse { node: text, operation: ItemOperation::Execute, item_type: ItemType::Tool, item_id: text };
+    let used = DispatchUse {
+        node: text,
+        operation: ItemOperation::Execute,
+        item_type: ItemType::Tool,
+        item_id: text,
+    };
     let needs =
         ItemNeeds { item_id: text, interfaces: &declared, wanted: &[], guest_folder: None, models: &[] };
     refused + suggest(text, &[used], &[needs]).text.len()
