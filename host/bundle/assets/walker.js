@@ -3724,7 +3724,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     handleTable0._componentIdx = 0;
     const finalizationRegistry0 = finalizationRegistryCreate((handle) => {
       const { rep } = rscTableRemove(handleTable0, handle);
-      exports0['8'](rep);
+      exports0['9'](rep);
     });
     
     HANDLE_TABLES[0] = handleTable0;
@@ -3861,7 +3861,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable0, handle6);
                   rsc5[symbolDispose] = emptyFunc;
                   rsc5[symbolRscHandle] = undefined;
-                  exports0['8'](handleEntry.rep);
+                  exports0['9'](handleEntry.rep);
                 }});
                 variant13= {
                   tag: 'ok',
@@ -4081,7 +4081,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable0, handle6);
                   rsc5[symbolDispose] = emptyFunc;
                   rsc5[symbolRscHandle] = undefined;
-                  exports0['8'](handleEntry.rep);
+                  exports0['9'](handleEntry.rep);
                 }});
                 variant13= {
                   tag: 'ok',
@@ -4265,7 +4265,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
               const handleEntry = rscTableRemove(handleTable0, handle4);
               rsc3[symbolDispose] = emptyFunc;
               rsc3[symbolRscHandle] = undefined;
-              exports0['8'](handleEntry.rep);
+              exports0['9'](handleEntry.rep);
             }});
             _debugLog('[iface="graph-host:walker/trust@0.1.0", function="[method]component.function"][Instruction::Return]', {
               funcName: '[method]component.function',
@@ -10630,7 +10630,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     handleTable1._componentIdx = 0;
     const finalizationRegistry1 = finalizationRegistryCreate((handle) => {
       const { rep } = rscTableRemove(handleTable1, handle);
-      exports0['7'](rep);
+      exports0['8'](rep);
     });
     
     HANDLE_TABLES[1] = handleTable1;
@@ -10721,7 +10721,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable1, handle2);
                   rsc1[symbolDispose] = emptyFunc;
                   rsc1[symbolRscHandle] = undefined;
-                  exports0['7'](handleEntry.rep);
+                  exports0['8'](handleEntry.rep);
                 }});
                 variant9= {
                   tag: 'ok',
@@ -10906,7 +10906,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable1, handle3);
                   rsc2[symbolDispose] = emptyFunc;
                   rsc2[symbolRscHandle] = undefined;
-                  exports0['7'](handleEntry.rep);
+                  exports0['8'](handleEntry.rep);
                 }});
                 variant10= {
                   tag: 'ok',
@@ -11091,7 +11091,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
                   const handleEntry = rscTableRemove(handleTable1, handle3);
                   rsc2[symbolDispose] = emptyFunc;
                   rsc2[symbolRscHandle] = undefined;
-                  exports0['7'](handleEntry.rep);
+                  exports0['8'](handleEntry.rep);
                 }});
                 variant10= {
                   tag: 'ok',
@@ -12396,17 +12396,1070 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       });
       
     };
+    
+    const handleTable9 = [T_FLAG, 0];
+    handleTable9._createdReps = new Set();
+    handleTable9._componentIdx = 0;
+    const finalizationRegistry9 = finalizationRegistryCreate((handle) => {
+      const { rep } = rscTableRemove(handleTable9, handle);
+      exports0['7'](rep);
+    });
+    
+    HANDLE_TABLES[9] = handleTable9;
+    let replays010StaticReplayOpen;
+    
+    class Replay{
+      constructor () {
+        throw new Error('"Replay" resource does not define a constructor');
+      }
+    }
+    
+    Replay.open = function open(arg0, arg1) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'replays010StaticReplayOpen',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'throw-result-err',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg0, realloc0, memory0);
+            var ptr0= encodeRes.ptr;
+            var len0 = encodeRes.len;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
+            var ptr1= encodeRes.ptr;
+            var len1 = encodeRes.len;
+            
+            _debugLog('[iface="graph-host:walker/replays@0.1.0", function="[static]replay.open"][Instruction::CallWasm] enter', {
+              funcName: '[static]replay.open',
+              paramCount: 4,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => replays010StaticReplayOpen(ptr0, len0, ptr1, len1),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant10;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                var handle3 = dataView(memory0).getInt32(ret + 4, true);
+                var rsc2 = new.target === Replay ? this : Object.create(Replay.prototype);
+                Object.defineProperty(rsc2, symbolRscHandle, { writable: true, value: handle3});
+                finalizationRegistry9.register(rsc2, handle3, rsc2);
+                Object.defineProperty(rsc2, symbolDispose, { writable: true, value: function () {
+                  finalizationRegistry9.unregister(rsc2);
+                  const handleEntry = rscTableRemove(handleTable9, handle3);
+                  rsc2[symbolDispose] = emptyFunc;
+                  rsc2[symbolRscHandle] = undefined;
+                  exports0['7'](handleEntry.rep);
+                }});
+                variant10= {
+                  tag: 'ok',
+                  val: rsc2
+                };
+                break;
+              }
+              case 1: {
+                var ptr4 = dataView(memory0).getUint32(ret + 4, true);
+                var len4 = dataView(memory0).getUint32(ret + 8, true);
+                var result4 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr4, len4));
+                var ptr5 = dataView(memory0).getUint32(ret + 12, true);
+                var len5 = dataView(memory0).getUint32(ret + 16, true);
+                var result5 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr5, len5));
+                let variant7;
+                switch (dataView(memory0).getUint8(ret + 20, true)) {
+                  case 0: {
+                    variant7 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr6 = dataView(memory0).getUint32(ret + 24, true);
+                    var len6 = dataView(memory0).getUint32(ret + 28, true);
+                    var result6 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr6, len6));
+                    variant7 = result6;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                let variant9;
+                switch (dataView(memory0).getUint8(ret + 32, true)) {
+                  case 0: {
+                    variant9 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr8 = dataView(memory0).getUint32(ret + 36, true);
+                    var len8 = dataView(memory0).getUint32(ret + 40, true);
+                    var result8 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr8, len8));
+                    variant9 = result8;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                variant10= {
+                  tag: 'err',
+                  val: {
+                    code: result4,
+                    message: result5,
+                    help: variant7,
+                    details: variant9,
+                  }
+                };
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for expected');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/replays@0.1.0", function="[static]replay.open"][Instruction::Return]', {
+              funcName: '[static]replay.open',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            const retCopy = variant10;
+            task.resolve([retCopy.val]);
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn3(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            
+            
+            
+            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
+              throw retCopy.val;
+            }
+            return retCopy.val;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let replays010MethodReplayNextStep;
+    
+    Replay.prototype.nextStep = function nextStep() {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'replays010MethodReplayNextStep',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'throw-result-err',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable9[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Replay\" resource.');
+            }
+            var handle0 = handleTable9[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            _debugLog('[iface="graph-host:walker/replays@0.1.0", function="[method]replay.next-step"][Instruction::CallWasm] enter', {
+              funcName: '[method]replay.next-step',
+              paramCount: 1,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => replays010MethodReplayNextStep(handle0),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant9;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                var ptr2 = dataView(memory0).getUint32(ret + 4, true);
+                var len2 = dataView(memory0).getUint32(ret + 8, true);
+                var result2 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr2, len2));
+                variant9= {
+                  tag: 'ok',
+                  val: result2
+                };
+                break;
+              }
+              case 1: {
+                var ptr3 = dataView(memory0).getUint32(ret + 4, true);
+                var len3 = dataView(memory0).getUint32(ret + 8, true);
+                var result3 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr3, len3));
+                var ptr4 = dataView(memory0).getUint32(ret + 12, true);
+                var len4 = dataView(memory0).getUint32(ret + 16, true);
+                var result4 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr4, len4));
+                let variant6;
+                switch (dataView(memory0).getUint8(ret + 20, true)) {
+                  case 0: {
+                    variant6 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr5 = dataView(memory0).getUint32(ret + 24, true);
+                    var len5 = dataView(memory0).getUint32(ret + 28, true);
+                    var result5 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr5, len5));
+                    variant6 = result5;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                let variant8;
+                switch (dataView(memory0).getUint8(ret + 32, true)) {
+                  case 0: {
+                    variant8 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr7 = dataView(memory0).getUint32(ret + 36, true);
+                    var len7 = dataView(memory0).getUint32(ret + 40, true);
+                    var result7 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr7, len7));
+                    variant8 = result7;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                variant9= {
+                  tag: 'err',
+                  val: {
+                    code: result3,
+                    message: result4,
+                    help: variant6,
+                    details: variant8,
+                  }
+                };
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for expected');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/replays@0.1.0", function="[method]replay.next-step"][Instruction::Return]', {
+              funcName: '[method]replay.next-step',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            const retCopy = variant9;
+            task.resolve([retCopy.val]);
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn1(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            
+            
+            
+            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
+              throw retCopy.val;
+            }
+            return retCopy.val;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let replays010MethodReplayExecuted;
+    
+    Replay.prototype.executed = function executed(arg1, arg2) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'replays010MethodReplayExecuted',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'throw-result-err',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable9[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Replay\" resource.');
+            }
+            var handle0 = handleTable9[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
+            var ptr2= encodeRes.ptr;
+            var len2 = encodeRes.len;
+            
+            var variant4 = arg2;
+            let variant4_0;
+            let variant4_1;
+            let variant4_2;
+            if (variant4 === null || variant4=== undefined) {
+              variant4_0 = 0;
+              variant4_1 = 0;
+              variant4_2 = 0;
+            } else {
+              const e = variant4;
+              
+              var encodeRes = _utf8AllocateAndEncode(e, realloc0, memory0);
+              var ptr3= encodeRes.ptr;
+              var len3 = encodeRes.len;
+              
+              variant4_0 = 1;
+              variant4_1 = ptr3;
+              variant4_2 = len3;
+            }
+            _debugLog('[iface="graph-host:walker/replays@0.1.0", function="[method]replay.executed"][Instruction::CallWasm] enter', {
+              funcName: '[method]replay.executed',
+              paramCount: 6,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => replays010MethodReplayExecuted(handle0, ptr2, len2, variant4_0, variant4_1, variant4_2),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant11;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                variant11= {
+                  tag: 'ok',
+                  val: undefined
+                };
+                break;
+              }
+              case 1: {
+                var ptr5 = dataView(memory0).getUint32(ret + 4, true);
+                var len5 = dataView(memory0).getUint32(ret + 8, true);
+                var result5 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr5, len5));
+                var ptr6 = dataView(memory0).getUint32(ret + 12, true);
+                var len6 = dataView(memory0).getUint32(ret + 16, true);
+                var result6 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr6, len6));
+                let variant8;
+                switch (dataView(memory0).getUint8(ret + 20, true)) {
+                  case 0: {
+                    variant8 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr7 = dataView(memory0).getUint32(ret + 24, true);
+                    var len7 = dataView(memory0).getUint32(ret + 28, true);
+                    var result7 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr7, len7));
+                    variant8 = result7;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                let variant10;
+                switch (dataView(memory0).getUint8(ret + 32, true)) {
+                  case 0: {
+                    variant10 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr9 = dataView(memory0).getUint32(ret + 36, true);
+                    var len9 = dataView(memory0).getUint32(ret + 40, true);
+                    var result9 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr9, len9));
+                    variant10 = result9;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                variant11= {
+                  tag: 'err',
+                  val: {
+                    code: result5,
+                    message: result6,
+                    help: variant8,
+                    details: variant10,
+                  }
+                };
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for expected');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/replays@0.1.0", function="[method]replay.executed"][Instruction::Return]', {
+              funcName: '[method]replay.executed',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            const retCopy = variant11;
+            task.resolve([retCopy.val]);
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn3(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            
+            
+            
+            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
+              throw retCopy.val;
+            }
+            return retCopy.val;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let replays010MethodReplayLookedUp;
+    
+    Replay.prototype.lookedUp = function lookedUp(arg1, arg2) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'replays010MethodReplayLookedUp',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'throw-result-err',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable9[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Replay\" resource.');
+            }
+            var handle0 = handleTable9[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            var variant4 = arg1;
+            let variant4_0;
+            let variant4_1;
+            if (variant4 === null || variant4=== undefined) {
+              variant4_0 = 0;
+              variant4_1 = 0;
+            } else {
+              const e = variant4;
+              
+              var handle3 = e[symbolRscHandle];
+              if (!handle3 || (handleTable0[(handle3 << 1) + 1] & T_FLAG) === 0) {
+                throw new TypeError('Resource error: Not a valid \"Component\" resource.');
+              }
+              var handle2 = handleTable0[(handle3 << 1) + 1] & ~T_FLAG;
+              
+              variant4_0 = 1;
+              variant4_1 = handle2;
+            }
+            
+            var encodeRes = _utf8AllocateAndEncode(arg2, realloc0, memory0);
+            var ptr5= encodeRes.ptr;
+            var len5 = encodeRes.len;
+            
+            _debugLog('[iface="graph-host:walker/replays@0.1.0", function="[method]replay.looked-up"][Instruction::CallWasm] enter', {
+              funcName: '[method]replay.looked-up',
+              paramCount: 5,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => replays010MethodReplayLookedUp(handle0, variant4_0, variant4_1, ptr5, len5),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant12;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                variant12= {
+                  tag: 'ok',
+                  val: undefined
+                };
+                break;
+              }
+              case 1: {
+                var ptr6 = dataView(memory0).getUint32(ret + 4, true);
+                var len6 = dataView(memory0).getUint32(ret + 8, true);
+                var result6 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr6, len6));
+                var ptr7 = dataView(memory0).getUint32(ret + 12, true);
+                var len7 = dataView(memory0).getUint32(ret + 16, true);
+                var result7 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr7, len7));
+                let variant9;
+                switch (dataView(memory0).getUint8(ret + 20, true)) {
+                  case 0: {
+                    variant9 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr8 = dataView(memory0).getUint32(ret + 24, true);
+                    var len8 = dataView(memory0).getUint32(ret + 28, true);
+                    var result8 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr8, len8));
+                    variant9 = result8;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                let variant11;
+                switch (dataView(memory0).getUint8(ret + 32, true)) {
+                  case 0: {
+                    variant11 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr10 = dataView(memory0).getUint32(ret + 36, true);
+                    var len10 = dataView(memory0).getUint32(ret + 40, true);
+                    var result10 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr10, len10));
+                    variant11 = result10;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                variant12= {
+                  tag: 'err',
+                  val: {
+                    code: result6,
+                    message: result7,
+                    help: variant9,
+                    details: variant11,
+                  }
+                };
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for expected');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/replays@0.1.0", function="[method]replay.looked-up"][Instruction::Return]', {
+              funcName: '[method]replay.looked-up',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            const retCopy = variant12;
+            task.resolve([retCopy.val]);
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn3(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            
+            
+            
+            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
+              throw retCopy.val;
+            }
+            return retCopy.val;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let replays010MethodReplaySummary;
+    
+    Replay.prototype.summary = function summary() {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'replays010MethodReplaySummary',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'none',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable9[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Replay\" resource.');
+            }
+            var handle0 = handleTable9[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            _debugLog('[iface="graph-host:walker/replays@0.1.0", function="[method]replay.summary"][Instruction::CallWasm] enter', {
+              funcName: '[method]replay.summary',
+              paramCount: 1,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => replays010MethodReplaySummary(handle0),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            var ptr2 = dataView(memory0).getUint32(ret + 0, true);
+            var len2 = dataView(memory0).getUint32(ret + 4, true);
+            var result2 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr2, len2));
+            _debugLog('[iface="graph-host:walker/replays@0.1.0", function="[method]replay.summary"][Instruction::Return]', {
+              funcName: '[method]replay.summary',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            task.resolve([result2]);
+            const retCopy = result2;
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn0(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            return retCopy;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
+    let replays010MethodReplayGrant;
+    
+    Replay.prototype.grant = function grant(arg1, arg2) {
+      
+      const hostProvided = false;
+      getOrCreateAsyncState(0).throwIfTrapped();
+      
+      const [task, _wasm_call_currentTaskID] = createNewCurrentTask({
+        componentIdx: 0,
+        isAsync: false,
+        isManualAsync: false,
+        preserveFutureResult: false,
+        entryFnName: 'replays010MethodReplayGrant',
+        getCallbackFn: () => null,
+        callbackFnName: null,
+        errHandling: 'throw-result-err',
+        callingWasmExport: true,
+      });
+      task.setCalleeIsAsync(false);
+      
+      const started = task.enterSync();
+      CURRENT_TASK_MAY_BLOCK.value = task.mayBlock() ? 1 : 0;
+      
+      if (0!== null) {
+        task.setReturnMemoryIdx(0);
+        task.setReturnMemory((() => memory0)());
+      }
+      
+      
+      return _withGlobalCurrentTaskMeta({
+        taskID: task.id(),
+        componentIdx: task.componentIdx(),
+        fn: () => {
+          try {
+            
+            
+            var handle1 = this[symbolRscHandle];
+            if (!handle1 || (handleTable9[(handle1 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Replay\" resource.');
+            }
+            var handle0 = handleTable9[(handle1 << 1) + 1] & ~T_FLAG;
+            
+            
+            var encodeRes = _utf8AllocateAndEncode(arg1, realloc0, memory0);
+            var ptr2= encodeRes.ptr;
+            var len2 = encodeRes.len;
+            
+            
+            var handle4 = arg2[symbolRscHandle];
+            if (!handle4 || (handleTable0[(handle4 << 1) + 1] & T_FLAG) === 0) {
+              throw new TypeError('Resource error: Not a valid \"Component\" resource.');
+            }
+            var handle3 = handleTable0[(handle4 << 1) + 1] & ~T_FLAG;
+            
+            _debugLog('[iface="graph-host:walker/replays@0.1.0", function="[method]replay.grant"][Instruction::CallWasm] enter', {
+              funcName: '[method]replay.grant',
+              paramCount: 4,
+              async: false,
+              postReturn: true,
+            });
+            
+            let ret;
+            
+            try {
+              ret =  _withGlobalCurrentTaskMeta({
+                taskID: task.id(),
+                componentIdx: task.componentIdx(),
+                fn: () => replays010MethodReplayGrant(handle0, ptr2, len2, handle3),
+              });
+            } catch (err) {
+              
+              _debugLog('[Instruction::CallWasm] error during sync call', {
+                taskID: task.id(),
+                err,
+              });
+              getOrCreateAsyncState(0).markTrapped(err);
+              task.setErrored(err);
+              task.reject(err);
+              task.exit();
+              throw err;
+              
+            }
+            
+            let variant12;
+            switch (dataView(memory0).getUint8(ret + 0, true)) {
+              case 0: {
+                var ptr5 = dataView(memory0).getUint32(ret + 4, true);
+                var len5 = dataView(memory0).getUint32(ret + 8, true);
+                var result5 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr5, len5));
+                variant12= {
+                  tag: 'ok',
+                  val: result5
+                };
+                break;
+              }
+              case 1: {
+                var ptr6 = dataView(memory0).getUint32(ret + 4, true);
+                var len6 = dataView(memory0).getUint32(ret + 8, true);
+                var result6 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr6, len6));
+                var ptr7 = dataView(memory0).getUint32(ret + 12, true);
+                var len7 = dataView(memory0).getUint32(ret + 16, true);
+                var result7 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr7, len7));
+                let variant9;
+                switch (dataView(memory0).getUint8(ret + 20, true)) {
+                  case 0: {
+                    variant9 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr8 = dataView(memory0).getUint32(ret + 24, true);
+                    var len8 = dataView(memory0).getUint32(ret + 28, true);
+                    var result8 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr8, len8));
+                    variant9 = result8;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                let variant11;
+                switch (dataView(memory0).getUint8(ret + 32, true)) {
+                  case 0: {
+                    variant11 = undefined;
+                    break;
+                  }
+                  case 1: {
+                    var ptr10 = dataView(memory0).getUint32(ret + 36, true);
+                    var len10 = dataView(memory0).getUint32(ret + 40, true);
+                    var result10 = TEXT_DECODER_UTF8.decode(new Uint8Array(memory0.buffer, ptr10, len10));
+                    variant11 = result10;
+                    break;
+                  }
+                  default: {
+                    throw new TypeError('invalid variant discriminant for option');
+                  }
+                }
+                variant12= {
+                  tag: 'err',
+                  val: {
+                    code: result6,
+                    message: result7,
+                    help: variant9,
+                    details: variant11,
+                  }
+                };
+                break;
+              }
+              default: {
+                throw new TypeError('invalid variant discriminant for expected');
+              }
+            }
+            _debugLog('[iface="graph-host:walker/replays@0.1.0", function="[method]replay.grant"][Instruction::Return]', {
+              funcName: '[method]replay.grant',
+              paramCount: 1,
+              async: false,
+              postReturn: true
+            });
+            const retCopy = variant12;
+            task.resolve([retCopy.val]);
+            
+            let cstate = getOrCreateAsyncState(0);
+            cstate.mayLeave = false;
+            postReturn1(ret);
+            cstate.mayLeave = true;
+            task.exit();
+            
+            
+            
+            if (typeof retCopy === 'object' && retCopy.tag === 'err') {
+              throw retCopy.val;
+            }
+            return retCopy.val;
+            
+            
+          } catch (err) {
+            if (!task.isResolvedState()) {
+              task.setErrored(err);
+              task.reject(err);
+            }
+            if (!task.isExited()) { task.exit({ skipExclusiveLockCheck: true }); }
+            throw err;
+          }
+        },
+      });
+      
+    };
     const trampoline0 = rscTableCreateOwn.bind(null, handleTable0);
     function trampoline1(handle) {
       const handleEntry = rscTableRemove(handleTable1, handle);
       if (handleEntry.own) {
-        exports0['7'](handleEntry.rep);
+        exports0['8'](handleEntry.rep);
       }
     }
     function trampoline2(handle) {
       const handleEntry = rscTableRemove(handleTable0, handle);
       if (handleEntry.own) {
-        exports0['8'](handleEntry.rep);
+        exports0['9'](handleEntry.rep);
       }
     }
     function trampoline3(handle) {
@@ -12423,6 +13476,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     const trampoline9 = rscTableCreateOwn.bind(null, handleTable8);
     const trampoline10 = rscTableCreateOwn.bind(null, handleTable3);
     const trampoline11 = rscTableCreateOwn.bind(null, handleTable4);
+    const trampoline12 = rscTableCreateOwn.bind(null, handleTable9);
     Promise.all([module0, module1, module2]).catch(() => {});
     ({ exports: exports0 } = yield instantiateCore(yield module1));
     ({ exports: exports1 } = yield instantiateCore(yield module0, {
@@ -12439,6 +13493,9 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
         '[resource-new]budget': Object.assign(_guardMayLeave(0, trampoline4), { _jcoMaySuspend: false }),
         '[resource-new]call': Object.assign(_guardMayLeave(0, trampoline10), { _jcoMaySuspend: false }),
         '[resource-new]provider': Object.assign(_guardMayLeave(0, trampoline11), { _jcoMaySuspend: false }),
+      },
+      '[export]graph-host:walker/replays@0.1.0': {
+        '[resource-new]replay': Object.assign(_guardMayLeave(0, trampoline12), { _jcoMaySuspend: false }),
       },
       '[export]graph-host:walker/runs@0.1.0': {
         '[resource-drop]run': Object.assign(_guardMayLeave(0, trampoline1), { _jcoMaySuspend: false }),
@@ -12459,8 +13516,9 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
         '4': Object.assign(exports1['graph-host:walker/models@0.1.0#[dtor]budget'], { _jcoMaySuspend: false }),
         '5': Object.assign(exports1['graph-host:walker/models@0.1.0#[dtor]call'], { _jcoMaySuspend: false }),
         '6': Object.assign(exports1['graph-host:walker/models@0.1.0#[dtor]provider'], { _jcoMaySuspend: false }),
-        '7': Object.assign(exports1['graph-host:walker/runs@0.1.0#[dtor]run'], { _jcoMaySuspend: false }),
-        '8': Object.assign(exports1['graph-host:walker/trust@0.1.0#[dtor]component'], { _jcoMaySuspend: false }),
+        '7': Object.assign(exports1['graph-host:walker/replays@0.1.0#[dtor]replay'], { _jcoMaySuspend: false }),
+        '8': Object.assign(exports1['graph-host:walker/runs@0.1.0#[dtor]run'], { _jcoMaySuspend: false }),
+        '9': Object.assign(exports1['graph-host:walker/trust@0.1.0#[dtor]component'], { _jcoMaySuspend: false }),
       },
     }));
     memory0 = exports1.memory;
@@ -12607,6 +13665,12 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
     runs010MethodRunCheckCall = exports1['graph-host:walker/runs@0.1.0#[method]run.check-call'];
     runs010MethodRunGrantCall = exports1['graph-host:walker/runs@0.1.0#[method]run.grant-call'];
     runs010MethodRunCacheKey = exports1['graph-host:walker/runs@0.1.0#[method]run.cache-key'];
+    replays010StaticReplayOpen = exports1['graph-host:walker/replays@0.1.0#[static]replay.open'];
+    replays010MethodReplayNextStep = exports1['graph-host:walker/replays@0.1.0#[method]replay.next-step'];
+    replays010MethodReplayExecuted = exports1['graph-host:walker/replays@0.1.0#[method]replay.executed'];
+    replays010MethodReplayLookedUp = exports1['graph-host:walker/replays@0.1.0#[method]replay.looked-up'];
+    replays010MethodReplaySummary = exports1['graph-host:walker/replays@0.1.0#[method]replay.summary'];
+    replays010MethodReplayGrant = exports1['graph-host:walker/replays@0.1.0#[method]replay.grant'];
     const digests010 = {
       canonical: canonical,
       ofBytes: ofBytes,
@@ -12645,6 +13709,10 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       usedIn: usedIn,
       
     };
+    const replays010 = {
+      Replay: Replay,
+      
+    };
     const runs010 = {
       Run: Run,
       
@@ -12656,7 +13724,7 @@ export function instantiate(getCoreModule, imports, instantiateCore = WebAssembl
       
     };
     
-    return { digests: digests010, documents: documents010, functions: functions010, host: host010, models: models010, runs: runs010, trust: trust010, 'graph-host:walker/digests@0.1.0': digests010, 'graph-host:walker/documents@0.1.0': documents010, 'graph-host:walker/functions@0.1.0': functions010, 'graph-host:walker/host@0.1.0': host010, 'graph-host:walker/models@0.1.0': models010, 'graph-host:walker/runs@0.1.0': runs010, 'graph-host:walker/trust@0.1.0': trust010,  };
+    return { digests: digests010, documents: documents010, functions: functions010, host: host010, models: models010, replays: replays010, runs: runs010, trust: trust010, 'graph-host:walker/digests@0.1.0': digests010, 'graph-host:walker/documents@0.1.0': documents010, 'graph-host:walker/functions@0.1.0': functions010, 'graph-host:walker/host@0.1.0': host010, 'graph-host:walker/models@0.1.0': models010, 'graph-host:walker/replays@0.1.0': replays010, 'graph-host:walker/runs@0.1.0': runs010, 'graph-host:walker/trust@0.1.0': trust010,  };
   })();
   let promise, resolve, reject;
   function normalizeInstantiationError (e) {
