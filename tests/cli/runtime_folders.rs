@@ -14,7 +14,7 @@ const USES: [(&str, &[&str]); 23] = [
     ("notice", &["error"]),
     ("journal", &[]),
     ("functions", &["error", "journal", "remedy"]),
-    ("project", &["clock", "error", "remedy"]),
+    ("project", &["clock", "error", "remedy", "sources"]),
     ("host", &["functions", "notice", "project"]),
     ("trust", &["clock", "error", "notice", "project", "remedy"]),
     ("items", &["clock", "error", "notice", "project", "remedy"]),
