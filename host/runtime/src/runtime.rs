@@ -161,15 +161,25 @@ impl Runtime {
         Ok(RunParent { run_id: row.run_id, root_id: row.root_id })
     }
 
-    /// Starts a run of a graph that was planned, with inputs or options. Without a run, it fails if something is missing from
-    /// the plan or if the inputs do not match the graph's schema.
+    /// Starts a run of a graph that was planned, with inputs. Without a run, it fails if something is missing from the plan or
+    /// if the inputs do not match the graph's schema.
     pub async fn start(
         &self,
         planned: PlannedRun,
-        options: impl Into<StartOptions>,
+        inputs: Map<String, Value>,
         observer: impl Observer + 'static,
     ) -> Result<RunHandle> {
-        let mut options = options.into();
+        let options = StartOptions { inputs: Some(inputs), ..StartOptions::default() };
+        self.start_with(planned, options, observer).await
+    }
+
+    /// Starts a run of a graph that was planned, with options.
+    pub async fn start_with(
+        &self,
+        planned: PlannedRun,
+        mut options: StartOptions,
+        observer: impl Observer + 'static,
+    ) -> Result<RunHandle> {
         let planned = planned.with_inputs_of(&mut options).await?;
         let parameters = planned.inputs.parameters();
         if parameters.resume_run_id.is_some() || parameters.detached {
@@ -400,7 +410,7 @@ mod tests {
         let (runtime, graph) = (runtime(folder.path()), greeter(folder.path()));
         let started = async |options: StartOptions| {
             let plan = runtime.plan(&graph).await?;
-            runtime.start(plan, StartOptions { inputs: Some(name("Ada")), ..options }, ()).await
+            runtime.start_with(plan, StartOptions { inputs: Some(name("Ada")), ..options }, ()).await
         };
         let options = StartOptions {
             run_id: Some("first".to_owned()),
@@ -448,7 +458,7 @@ mod tests {
         let plan = planned(name("Ada")).await.unwrap();
         // Nothing is stored before the run begins.
         assert!(!project.state().path().exists());
-        let run = runtime.start(plan, StartOptions::default(), ()).await.unwrap();
+        let run = runtime.start_with(plan, StartOptions::default(), ()).await.unwrap();
         let id = run.id().to_owned();
         assert_eq!(run.outcome().await.unwrap().state["greeting"], "Hello, Ada");
 

@@ -48,12 +48,6 @@ pub struct StartOptions {
     pub no_cache: bool,
 }
 
-impl From<Map<String, Value>> for StartOptions {
-    fn from(inputs: Map<String, Value>) -> Self {
-        Self { inputs: Some(inputs), ..Self::default() }
-    }
-}
-
 /// Creates a planned run in the store, and takes it. The plan and its inputs [were checked](PlannedRun::checked); `parent` is the
 /// run that the options name.
 pub(crate) fn start(

@@ -156,7 +156,7 @@ impl TestProject {
         let file = self.path(graph);
         let graph = if file.exists() { file.to_string_lossy().into_owned() } else { graph.to_owned() };
         let plan = runtime.plan_with(&graph, &self.plan_options()).await?;
-        Box::pin(runtime.start(plan, options, ())).await?.outcome().await
+        Box::pin(runtime.start_with(plan, options, ())).await?.outcome().await
     }
 
     /// Resumes a run until it has ended or waits.
