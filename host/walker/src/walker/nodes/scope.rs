@@ -1,5 +1,7 @@
 //! Values and scopes that templates of a node read.
 
+use std::cell::OnceCell;
+
 use serde_json::{Value, json};
 
 use crate::document::ITEM_INDEX;
@@ -11,6 +13,7 @@ use crate::walker::tasks::superstep::ActivatedNode;
 use graph_core::node::{Category, Failure};
 use graph_core::policy::TemplateMode;
 use graph_core::template::{Fields, Root, Scope, TemplateError};
+use graph_core::time::Timestamp;
 use graph_core::work::{FuelExhausted, Meter, rates, size};
 
 impl Walker {
@@ -53,7 +56,7 @@ impl Walker {
 
     /// Returns the fields that templates read as `run`.
     pub(in crate::walker) fn run_fields(&self) -> RunFields {
-        RunFields { document: self.run_document(), time: Value::String(self.position.at().to_string()) }
+        RunFields { document: self.run_document(), at: self.position.at(), time: OnceCell::new() }
     }
 
     /// Returns the value of `run` as a whole: without the time, so that a result that contains it can be the same in two runs.
@@ -140,12 +143,17 @@ impl<'a> ForeachItem<'a> {
 #[derive(Debug, Default)]
 pub(in crate::walker) struct RunFields {
     document: Value,
-    time: Value,
+    at: Timestamp,
+    /// The time as text, once it was read.
+    time: OnceCell<Value>,
 }
 
 impl Fields for RunFields {
     fn field(&self, key: &str) -> Option<&Value> {
-        if key == "time" { Some(&self.time) } else { self.document.get(key) }
+        if key == "time" {
+            return Some(self.time.get_or_init(|| Value::String(self.at.to_string())));
+        }
+        self.document.get(key)
     }
 
     fn to_value(&self, meter: &Meter) -> Result<Value, FuelExhausted> {
