@@ -57,6 +57,15 @@ impl<'a> Scope<'a> {
         self
     }
 
+    /// Adds a root whose name no other root has, without a search for it.
+    #[inline]
+    #[must_use]
+    pub fn with_new(mut self, name: &'a str, root: Root<'a>) -> Self {
+        debug_assert!(self.roots.iter().all(|(known, _)| *known != name));
+        self.roots.push((name, root));
+        self
+    }
+
     /// Returns the value at a path; `None` if there is none. A borrowed value costs only the lookups
     /// ([`LOOKUP`](crate::work::rates::LOOKUP) for each name of the path, and its bytes); the whole of a [`Root::Fields`] is a copy, and
     /// also costs its size.

@@ -80,16 +80,17 @@ impl Walker {
         item: Option<&'a ForeachItem<'a>>,
     ) -> Scope<'a> {
         let mut scope = Scope::new()
-            .with("state", Root::Fields(&self.channels))
-            .with("inputs", Root::Value(&self.setup.inputs))
-            .with("node", Root::Value(&context.node))
-            .with("run", Root::Fields(&context.run));
+            .with_new("state", Root::Fields(&self.channels))
+            .with_new("inputs", Root::Value(&self.setup.inputs))
+            .with_new("node", Root::Value(&context.node))
+            .with_new("run", Root::Fields(&context.run));
         if let Some(argument) = argument.or(item.map(|item| item.value)) {
-            scope = scope.with("argument", Root::Value(argument));
+            scope = scope.with_new("argument", Root::Value(argument));
         }
         if let Some(item) = item {
-            scope =
-                scope.with(ITEM_INDEX, Root::Value(&item.index)).with(item.variable, Root::Value(item.value));
+            scope = scope
+                .with_new(ITEM_INDEX, Root::Value(&item.index))
+                .with(item.variable, Root::Value(item.value));
         }
         scope
     }
