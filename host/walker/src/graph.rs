@@ -246,6 +246,8 @@ pub struct Foreach {
     pub over: ValueTemplate,
     /// The number of elements in each item; without it, each element is an item.
     pub batch: Option<NonZeroUsize>,
+    /// `true` if a template reads the index of the item.
+    pub reads_index: bool,
     /// The item's name in the action's templates.
     pub variable: String,
     /// The channel that receives the results in item order.

@@ -78,7 +78,7 @@ pub(super) fn lower<'n>(entry: &'n MappingEntry, reader: &DocumentReader<'n>) ->
     let templates = TemplateReader { reader, variable: named.as_deref() };
     let mut bounds = NodeTemplates::default();
     let kind = node_kind(&mut fields, kind, variable, action_entry, reader);
-    let lowered = GraphNode {
+    let mut lowered = GraphNode {
         name: name.to_owned(),
         // An invalid kind was reported before: the other keys are read nevertheless.
         kind: kind.unwrap_or(NodeKind::Default),
@@ -107,7 +107,19 @@ pub(super) fn lower<'n>(entry: &'n MappingEntry, reader: &DocumentReader<'n>) ->
         metadata: fields.get("metadata").map(Node::to_json),
     };
     fields.finish();
+    let reads_index = reads_index(&lowered);
+    if let NodeKind::Foreach(foreach) = &mut lowered.kind {
+        foreach.reads_index = reads_index;
+    }
     Some(lowered)
+}
+
+/// Checks whether a template of a node reads the index of a `foreach` item.
+fn reads_index(node: &GraphNode) -> bool {
+    let mut templates: Vec<&ValueTemplate> = node.bounds.iter().collect();
+    templates.extend(node.action.iter().flat_map(|action| [&action.item_id, &action.params]));
+    templates.extend(node.cache.iter().filter_map(|policy| policy.key.as_ref()));
+    templates.iter().any(|template| template.paths().any(|used| used.path.root() == ITEM_INDEX))
 }
 
 /// Checks whether a key belongs to nodes of a kind.
@@ -195,6 +207,8 @@ fn node_kind(
             Some(NodeKind::Foreach(Foreach {
                 over: over?,
                 batch,
+                // Set once the node's templates are known.
+                reads_index: false,
                 variable: variable.unwrap_or_else(|| DEFAULT_VARIABLE.to_owned()),
                 collect,
                 parallel: parallel.unwrap_or(detached),

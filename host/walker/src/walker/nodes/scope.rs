@@ -88,9 +88,10 @@ impl Walker {
             scope = scope.with_new("argument", Root::Value(argument));
         }
         if let Some(item) = item {
-            scope = scope
-                .with_new(ITEM_INDEX, Root::Value(&item.index))
-                .with(item.variable, Root::Value(item.value));
+            if let Some(index) = &item.index {
+                scope = scope.with_new(ITEM_INDEX, Root::Value(index));
+            }
+            scope = scope.with(item.variable, Root::Value(item.value));
         }
         scope
     }
@@ -124,14 +125,16 @@ impl Walker {
 pub(in crate::walker) struct ForeachItem<'a> {
     variable: &'a str,
     value: &'a Value,
-    index: Value,
+    /// The index, if a template reads it.
+    index: Option<Value>,
 }
 
 impl<'a> ForeachItem<'a> {
     /// Creates the item at an index, which templates read under the name of the node's variable; none for another node.
     pub(in crate::walker) fn new(node: &'a Node, value: &'a Value, index: usize) -> Option<Self> {
         let NodeKind::Foreach(foreach) = &node.kind else { return None };
-        Some(Self { variable: &foreach.variable, value, index: Value::from(index) })
+        let index = foreach.reads_index.then(|| Value::from(index));
+        Some(Self { variable: &foreach.variable, value, index })
     }
 
     /// The item.

@@ -115,6 +115,7 @@ fn kind_of(at: usize, shape: &Shape) -> NodeKind {
     match shape.kind % 7 {
         1 | 2 => NodeKind::Foreach(Foreach {
             batch: None,
+            reads_index: false,
             over: template(&json!([1, 2, 3])),
             variable: "x".to_owned(),
             collect: Some("log".to_owned()),
