@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use graph_core::capability::CapabilityKind;
-use graph_core::trust::{KeyBlock, WantedSignature};
+use graph_core::trust::{KeyBlock, NotAComponent, VerifyError, WantedSignature};
 
 use serde_json::Value;
 
@@ -412,6 +412,20 @@ pub struct BoundedKey {
 }
 
 impl Remedy {
+    /// Returns the remedy for a component that was not admitted.
+    pub(crate) fn of_component(error: &VerifyError) -> Self {
+        match error {
+            VerifyError::NotAComponent { reason: NotAComponent::CoreModule, .. } => Self::MakeComponent,
+            VerifyError::NotAComponent { reason: NotAComponent::TextForm, .. } => Self::EncodeComponent,
+            VerifyError::NotAComponent { .. } => Self::BuildAgain,
+            VerifyError::Unsigned { .. } => Self::SignComponent,
+            VerifyError::UnknownKey { .. } => Self::TrustSigner { without: WithoutSignature::Refused },
+            VerifyError::Required { .. } => Self::SignComponentAsRequired { in_addition: false },
+            VerifyError::TooFew { .. } => Self::SignComponentAsRequired { in_addition: true },
+            _ => error.advice().into(),
+        }
+    }
+
     /// Returns the sentence that holds for every program, if this is one.
     pub fn advice(&self) -> Option<&str> {
         match self {

@@ -12,8 +12,7 @@ use graph_core::id::{function_of, is_function, path_of, version_of};
 use graph_core::item::ItemType;
 use graph_core::time::Timestamp;
 use graph_core::trust::{
-    Moment, NotAComponent, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError, built_in_text,
-    verify_text,
+    Moment, TextKind, TextStanding, TrustStore, VerifiedComponent, VerifyError, built_in_text, verify_text,
 };
 use graph_registry::artifact::is_version;
 use graph_store::held::{FolderPlace, Opening};
@@ -27,7 +26,7 @@ use crate::project::paths::{self, FileKind};
 use crate::project::text_file;
 use crate::project::user_home::Home;
 use crate::project::{BaseFolder, MARK, Project};
-use crate::remedy::{Remedy, WithoutSignature};
+use crate::remedy::Remedy;
 
 /// Limit of a component, in bytes.
 pub const LARGEST_COMPONENT: u64 = 256 << 20;
@@ -669,21 +668,7 @@ pub fn moment_of_superstep(recorded: Option<Timestamp>) -> Moment {
 
 /// Makes the error for a component that was not admitted.
 pub fn refused(error: &VerifyError) -> Error {
-    Error::integrity(error.to_string()).help(remedy_of_component(error)).caused_by(error.clone())
-}
-
-/// Returns the remedy for a component that was not admitted.
-pub(crate) fn remedy_of_component(error: &VerifyError) -> Remedy {
-    match error {
-        VerifyError::NotAComponent { reason: NotAComponent::CoreModule, .. } => Remedy::MakeComponent,
-        VerifyError::NotAComponent { reason: NotAComponent::TextForm, .. } => Remedy::EncodeComponent,
-        VerifyError::NotAComponent { .. } => Remedy::BuildAgain,
-        VerifyError::Unsigned { .. } => Remedy::SignComponent,
-        VerifyError::UnknownKey { .. } => Remedy::TrustSigner { without: WithoutSignature::Refused },
-        VerifyError::Required { .. } => Remedy::SignComponentAsRequired { in_addition: false },
-        VerifyError::TooFew { .. } => Remedy::SignComponentAsRequired { in_addition: true },
-        _ => error.advice().into(),
-    }
+    Error::integrity(error.to_string()).help(Remedy::of_component(error)).caused_by(error.clone())
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use graph_registry::reference::{Reference, ReferenceError};
 use graph_registry::transport::{self, Transport, TransportError};
 
 use crate::error::{Error, Kind, Result};
-use crate::items::locate::{moment_of_superstep, remedy_of_component};
+use crate::items::locate::moment_of_superstep;
 use crate::items::lock_file::LockFile;
 use crate::project::paths::absolute;
 use crate::project::user_home::Home;
@@ -199,7 +199,7 @@ impl From<PullError> for Error {
         match error {
             PullError::Transport(error) => error.into(),
             PullError::Component { ref reason, .. } => {
-                let remedy = remedy_of_component(reason);
+                let remedy = Remedy::of_component(reason);
                 Self::integrity(message).help(remedy).caused_by(error)
             }
             PullError::Invalid { problems, .. } => {
