@@ -18,11 +18,9 @@ use graph_runtime::run::stores::Stores;
 
 use super::tree;
 use super::wait::{self, PAUSE, Watch};
+use super::walk::each_record;
 
 use crate::command::number;
-
-/// Number of records that are read at a time.
-const PAGE: usize = 64;
 
 /// Follow a run until it stops; Ctrl-C does not affect the run
 ///
@@ -114,22 +112,15 @@ struct People {
 
 impl People {
     fn more(&mut self, store: &dyn CheckpointStore, run: &str, context: &Context) -> Result<()> {
-        loop {
-            let page = store.history(run, self.after, PAGE)?;
-            let begun = self.after;
-            for numbered in &page {
-                let record = &numbered.record;
-                let opened = restore::open_record(record, self.key.as_ref())?;
-                for line in self.history_lines.lines(numbered, &opened, self.from) {
-                    if self.namespaces == Namespaces::All || record.namespace.is_empty() {
-                        context.output.note(line);
-                    }
+        let (names, from, namespaces) = (&mut self.history_lines, self.from, self.namespaces);
+        self.after = each_record(store, run, self.key.as_ref(), self.after, |numbered, record, _| {
+            for line in names.lines(numbered, record, from) {
+                if namespaces == Namespaces::All || numbered.record.namespace.is_empty() {
+                    context.output.note(line);
                 }
-                self.after = self.after.max(numbered.before.saturating_add(record.events));
             }
-            if page.is_empty() || self.after == begun {
-                return Ok(());
-            }
-        }
+            Ok(())
+        })?;
+        Ok(())
     }
 }
