@@ -32,7 +32,8 @@ pub(in crate::walker) fn waited(
         }
         return Ok(AskResult::Answer(Value::clone(value)));
     }
-    let payload = payload(checked(wait)?, end(wait, now)?);
+    check_event(wait)?;
+    let payload = payload(wait.clone(), end(wait, now)?);
     let open = Wait::from_payload(&payload).and_then(|wait| wait.expired(now));
     match open {
         None => Ok(AskResult::Question(payload)),
@@ -70,7 +71,7 @@ fn end(wait: &Value, now: Timestamp) -> Result<Option<Timestamp>, NodeWorkError>
 }
 
 /// Checks the event that ends a wait, and the values that it has to name.
-fn checked(wait: &Value) -> Result<Value, NodeWorkError> {
+fn check_event(wait: &Value) -> Result<(), NodeWorkError> {
     if let Some(event) = wait.get("event").filter(|event| !event.is_null())
         && !event.as_str().is_some_and(is_event_name)
     {
@@ -80,15 +81,13 @@ fn checked(wait: &Value) -> Result<Value, NodeWorkError> {
         )));
     }
     match wait.get("match") {
-        None | Some(Value::Null) => {}
-        Some(Value::Object(matched)) => {
-            if let Some((name, _)) = matched.iter().find(|(_, value)| !is_matchable(value)) {
-                return Err(invalid(format!("`match`: `{name}` is no text, number or boolean")));
-            }
-        }
-        Some(_) => return Err(invalid("`match` is no mapping of names to values".to_owned())),
+        None | Some(Value::Null) => Ok(()),
+        Some(Value::Object(matched)) => match matched.iter().find(|(_, value)| !is_matchable(value)) {
+            Some((name, _)) => Err(invalid(format!("`match`: `{name}` is no text, number or boolean"))),
+            None => Ok(()),
+        },
+        Some(_) => Err(invalid("`match` is no mapping of names to values".to_owned())),
     }
-    Ok(wait.clone())
 }
 
 #[cfg(test)]
